@@ -1,0 +1,1 @@
+"""Kubernetes objects, quantities, selectors and taints: pure data, read by every other layer."""

@@ -1,0 +1,165 @@
+"""What a pod asks of its node, computed as Kubernetes does.
+
+Containers run together, so their requests add up; init containers run one after another beforehand, so
+the largest counts; restartable init containers keep running beside both. Pod-level resources replace the
+sum for what they name, overhead comes on top, and a running pod that is being resized counts with the
+larger of what it has and what it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moorage.api.base import ResourceList
+from moorage.api.names import is_scalar_resource
+from moorage.api.pod import Container, ContainerStatus, Pod
+from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+
+SCORING_DEFAULTS: Mapping[str, Quantity] = {CPU: parse_quantity("100m"), MEMORY: parse_quantity("200Mi")}
+"""What a container without a request is taken to ask for, in scoring only: so that such pods spread, too."""
+
+_MILLI = NANO // 1000
+
+
+def pod_requests(
+    pod: Pod,
+    *,
+    use_status: bool = False,
+    pod_level: bool = True,
+    defaults: Mapping[str, Quantity] | None = None,
+) -> dict[str, int]:
+    """A pod's requests in billionths, by resource.
+
+    use_status: count what the kubelet has given as well (pods on a node, in-place resize).
+    pod_level: let pod-level resources replace the containers' sum.
+    defaults: amounts for containers that name no request for a resource.
+    """
+    statuses = _statuses(pod) if use_status else {}
+    infeasible = use_status and _resize_infeasible(pod)
+
+    def container_requests(container: Container) -> Mapping[str, int]:
+        requests: Mapping[str, int] = container.resources.requests
+        status = statuses.get(container.name)
+        if status is not None and status.resources is not None:
+            given = [status.resources.requests, status.allocated_resources]
+            requests = _largest(*given) if infeasible else _largest(requests, *given)
+        return {**defaults, **requests} if defaults else requests
+
+    total: dict[str, int] = {}
+    for container in pod.spec.containers:
+        _add(total, container_requests(container))
+    running: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in pod.spec.init_containers:
+        if container.restartable:
+            requests = container_requests(container)
+            _add(total, requests)
+            _add(running, requests)
+            _raise_to(peak, running)
+        else:
+            # A plain init container has no resize of its own: its status is not looked at.
+            plain = container.resources.requests
+            alone: dict[str, int] = {**defaults, **plain} if defaults else dict(plain)
+            _add(alone, running)
+            _raise_to(peak, alone)
+    _raise_to(total, peak)
+
+    if pod_level and has_pod_level_requests(pod):
+        _replace_with_pod_level(total, pod, use_status, infeasible)
+    _add(total, pod.spec.overhead)
+    return total
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    """Whether the pod itself, not only its containers, names requests."""
+    resources = pod.spec.resources
+    return resources is not None and any(_pod_level_resource(name) for name in resources.requests)
+
+
+def _pod_level_resource(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _replace_with_pod_level(total: dict[str, int], pod: Pod, use_status: bool, infeasible: bool) -> None:
+    assert pod.spec.resources is not None
+    wanted = pod.spec.resources.requests
+    effective: Mapping[str, int] = wanted
+    if use_status and pod.status.resources is not None:
+        given = [pod.status.resources.requests, pod.status.allocated_resources]
+        effective = _largest(*given) if infeasible else _largest(wanted, *given)
+    for name in wanted:
+        if _pod_level_resource(name):
+            total[name] = effective.get(name, 0)
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    return {s.name: s for s in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+
+
+def _resize_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(total: dict[str, int], floor: Mapping[str, int]) -> None:
+    for name, amount in floor.items():
+        if name not in total or total[name] < amount:
+            total[name] = amount
+
+
+def _largest(*lists: Mapping[str, int]) -> dict[str, int]:
+    largest: dict[str, int] = {}
+    for each in lists:
+        _raise_to(largest, each)
+    return largest
+
+
+def whole_units(name: str, billionths: int) -> int:
+    """An amount in the unit scheduling counts in: milli-CPU for cpu, whole units for all else."""
+    return round_up(billionths, _MILLI if name == CPU else NANO)
+
+
+def countable(name: str) -> bool:
+    """Whether a resource is one that nodes are filled with (pods are counted apart)."""
+    return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar_resource(name)
+
+
+def resource_amounts(resources: ResourceList | Mapping[str, int]) -> dict[str, int]:
+    """Whole units by resource, for the resources that nodes are filled with."""
+    return {name: whole_units(name, amount) for name, amount in resources.items() if countable(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class PodLoad:
+    """What a pod on a node takes from it; whole units."""
+
+    amounts: dict[str, int]
+    scoring_cpu_milli: int
+    scoring_memory: int
+
+
+def pod_load(pod: Pod) -> PodLoad:
+    """What a pod takes from the node it is on, resizes included."""
+    requests = pod_requests(pod, use_status=True)
+    defaults = dict(SCORING_DEFAULTS)
+    if has_pod_level_requests(pod):
+        defaults = {name: amount for name, amount in defaults.items() if name not in requests}
+    scoring = pod_requests(pod, use_status=True, defaults=defaults) if defaults else requests
+    return PodLoad(
+        resource_amounts(requests),
+        whole_units(CPU, scoring.get(CPU, 0)),
+        whole_units(MEMORY, scoring.get(MEMORY, 0)),
+    )

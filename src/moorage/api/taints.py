@@ -1,0 +1,37 @@
+"""Taints and tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from moorage.api.node import Taint
+from moorage.api.pod import Toleration
+
+NO_SCHEDULE = "NoSchedule"
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+NO_EXECUTE = "NoExecute"
+
+UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether a toleration covers a taint; an empty effect or key covers all of them."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether any toleration covers a taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def keeps_away(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
+    """Whether some taint keeps a pod with these tolerations off a node."""
+    return any(
+        taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(taint, tolerations) for taint in taints
+    )

@@ -1,0 +1,101 @@
+"""Objects that own or group pods: services, controllers, disruption budgets, pod groups."""
+
+from __future__ import annotations
+
+from moorage.api.base import Condition, LabelSelector, Object, Struct
+
+
+class ServiceSpec(Struct):
+    """Which pods a service sends traffic to."""
+
+    selector: dict[str, str] = {}
+
+
+class Service(Object):
+    """A service."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(Struct):
+    """Which pods a replication controller counts."""
+
+    selector: dict[str, str] = {}
+
+
+class ReplicationController(Object):
+    """A replication controller."""
+
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(Struct):
+    """Which pods a replica set or stateful set counts."""
+
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(Object):
+    """A replica set."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class StatefulSet(Object):
+    """A stateful set."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class PodDisruptionBudgetSpec(Struct):
+    """How many pods of a kind must stay."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class PodDisruptionBudgetStatus(Struct):
+    """How many pods may go now."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(Object):
+    """A promise not to take too many pods of a kind at once."""
+
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class GangSchedulingPolicy(Struct):
+    """All or nothing: at least this many pods at once."""
+
+    min_count: int = 0
+
+
+class PodGroupSchedulingPolicy(Struct):
+    """How a group's pods are scheduled; basic is one by one."""
+
+    gang: GangSchedulingPolicy | None = None
+
+
+class PodGroupSpec(Struct):
+    """What a pod group asks for."""
+
+    scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    priority: int | None = None
+
+
+class PodGroupStatus(Struct):
+    """What has become of a pod group."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class PodGroup(Object):
+    """Pods that are scheduled together."""
+
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
