@@ -1,0 +1,180 @@
+"""The cluster as the scheduler knows it: events go in, snapshots come out.
+
+Watch events and the scheduler's own assumptions are applied here, to plain objects; each marks its node as
+changed. `snapshot()` then rewrites the columns of the changed nodes: a node update costs the same in a
+cluster of a hundred nodes and of a hundred thousand.
+
+A pod can be here in three ways: confirmed (the API server says it is on its node), assumed (the scheduler
+decided so and the API server has not confirmed it yet; there is no time limit to that), and either of them
+on a node that is not known yet, where it waits without being counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from moorage.api.base import Object
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.cluster.entry import NodeEntry
+from moorage.cluster.objects import Objects
+from moorage.cluster.pods import PodInfo
+from moorage.cluster.snapshot import Snapshot
+
+
+class CacheError(Exception):
+    """The cache was asked for something that contradicts what it knows."""
+
+
+class Cache:
+    """Nodes, the pods on them, and all other objects."""
+
+    def __init__(self, objects: Iterable[Object] = ()) -> None:
+        self.objects = Objects()
+        self._entries: dict[str, NodeEntry] = {}
+        self._node_of: dict[str, str] = {}
+        self._assumed: set[str] = set()
+        self._changed: dict[str, None] = {}
+        self._snapshot = Snapshot()
+        for item in objects:
+            self.put(item)
+
+    # Any object, by its kind
+
+    def put(self, item: Object) -> None:
+        """Add or replace an object of any kind; pods that are on no node are not the cache's business."""
+        if isinstance(item, Node):
+            self.put_node(item)
+        elif not isinstance(item, Pod):
+            self.objects.put(item)
+        elif item.spec.node_name:
+            self.put_pod(item)
+
+    def remove(self, item: Object) -> None:
+        """Remove an object of any kind; what is not there is gone already."""
+        if isinstance(item, Node):
+            self.remove_node(item.name)
+        elif isinstance(item, Pod):
+            self.remove_pod(item)
+        else:
+            self.objects.remove(item)
+
+    # Nodes
+
+    def put_node(self, node: Node) -> None:
+        """Add or replace a node; pods that came before it are on it from now on."""
+        self._entry(node.name).node = node
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; its pods wait for their own removal, or for the node to come back."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return
+        entry.node = None
+        self._changed[name] = None
+        self._tidy(entry)
+
+    def node(self, name: str) -> Node | None:
+        """A node by name."""
+        entry = self._entries.get(name)
+        return None if entry is None else entry.node
+
+    # Pods
+
+    def put_pod(self, pod: Pod) -> None:
+        """A pod that the API server shows on a node: new, changed, or the confirmation of an assumption."""
+        if not pod.spec.node_name:
+            raise CacheError(f"pod {pod.key} is on no node")
+        self._take_out(pod.uid)
+        if not pod.finished:
+            self._put_in(pod)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """A pod is gone, wherever it was."""
+        self._take_out(pod.uid)
+
+    def assume_pod(self, pod: Pod, node_name: str) -> Pod:
+        """Count a pod on the node it will be bound to, before anybody else says so."""
+        if pod.uid in self._node_of:
+            raise CacheError(f"pod {pod.key} is on node {self._node_of[pod.uid]} already")
+        bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
+        self._put_in(bound)
+        self._assumed.add(pod.uid)
+        return bound
+
+    def forget_pod(self, pod: Pod) -> None:
+        """Take back an assumption; a pod that is confirmed already stays."""
+        if pod.uid in self._assumed:
+            self._take_out(pod.uid)
+
+    def is_assumed(self, pod: Pod) -> bool:
+        """Whether a pod is on its node only by assumption."""
+        return pod.uid in self._assumed
+
+    def pod(self, uid: str) -> Pod | None:
+        """A pod on a node, by uid."""
+        name = self._node_of.get(uid)
+        return None if name is None else self._entries[name].pods[uid].pod
+
+    def _put_in(self, pod: Pod) -> None:
+        self._entry(pod.spec.node_name).add(PodInfo(pod))
+        self._node_of[pod.uid] = pod.spec.node_name
+
+    def _take_out(self, uid: str) -> None:
+        self._assumed.discard(uid)
+        name = self._node_of.pop(uid, None)
+        if name is not None:
+            entry = self._entry(name)
+            entry.remove(uid)
+            self._tidy(entry)
+
+    def _entry(self, name: str) -> NodeEntry:
+        """A node's entry, which is about to change."""
+        self._changed[name] = None
+        entry = self._entries.get(name)
+        if entry is None:
+            entry = self._entries[name] = NodeEntry(name)
+        return entry
+
+    def _tidy(self, entry: NodeEntry) -> None:
+        if entry.node is None and not entry.pods:
+            del self._entries[entry.name]
+
+    # Snapshots
+
+    def snapshot(self) -> Snapshot:
+        """The cluster now. It is the same object every time, brought up to date by what changed."""
+        for name in self._changed:
+            entry = self._entries.get(name)
+            if entry is None or entry.node is None:
+                self._snapshot.remove(name)
+            else:
+                self._snapshot.write(entry)
+        self._changed.clear()
+        self._snapshot.objects.follow(self.objects)
+        return self._snapshot
+
+    def validate(self) -> None:
+        """Check every invariant, at the cost of building all anew: AssertionError if one is broken."""
+        fresh = Cache()
+        for entry in self._entries.values():
+            if entry.node is not None:
+                fresh.put_node(entry.node)
+            for uid, info in entry.pods.items():
+                assert self._node_of[uid] == entry.name == info.pod.spec.node_name, uid
+                fresh.put_pod(info.pod)
+            assert entry.node is not None or entry.pods, f"empty entry {entry.name}"
+        assert self._node_of == fresh._node_of
+        assert self._assumed <= self._node_of.keys()
+        current, expected = self.snapshot(), fresh.snapshot()
+        for key in current._labels:
+            expected.label(key)
+        assert current.contents() == expected.contents()
+        assert all(current.row_of[name] == row for row, name in enumerate(current.names))
+        for name, entry in self._entries.items():
+            rebuilt = fresh._entries[name]
+            assert entry.requested == rebuilt.requested, name
+            assert entry.ports == rebuilt.ports, name
+            assert (entry.claims, entry.disks) == (rebuilt.claims, rebuilt.disks), name

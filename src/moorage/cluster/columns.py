@@ -1,0 +1,181 @@
+"""Columns: NumPy arrays with one value per row, that grow, and rows that move.
+
+Rows are dense: removing a row moves the last one into its place. So readers see plain arrays of exactly
+the rows there are, and a removal costs the same however many rows there are.
+
+Values that are not numbers (a set of taints, a label's value) are interned: the column holds codes, and
+whoever judges the values judges each distinct one once (`CodeColumn.judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+V = TypeVar("V", bound=Hashable)
+
+ABSENT = -1
+"""The code of no value."""
+
+COLUMN_MAX = ((1 << 63) - 1) // 100
+"""Larger amounts count as this one (92 PB of memory): a hundred times it still fits in an int64."""
+
+_FIRST_CAPACITY = 16
+
+
+class Column:
+    """One number per row, or one per row in each of several lanes (lanes x rows)."""
+
+    __slots__ = ("_data", "_lanes", "_rows", "values")
+
+    values: NDArray[Any]
+    """The rows there are, for reading: shape (rows,) or (lanes, rows)."""
+
+    def __init__(self, dtype: DTypeLike, lanes: int | None = None) -> None:
+        self._lanes = lanes
+        self._rows = 0
+        self._data = np.zeros(self._shape(_FIRST_CAPACITY), dtype)
+        self._show()
+
+    def _shape(self, rows: int) -> tuple[int, ...]:
+        return (rows,) if self._lanes is None else (self._lanes, rows)
+
+    def _show(self) -> None:
+        self.values = self._data[..., : self._rows]
+        self.values.flags.writeable = False
+
+    def append(self) -> None:
+        """One more row, of zeros."""
+        if self._rows == self._data.shape[-1]:
+            grown = np.zeros(self._shape(2 * self._rows), self._data.dtype)
+            grown[..., : self._rows] = self._data
+            self._data = grown
+        self._rows += 1
+        self._show()
+
+    def drop(self, row: int) -> None:
+        """Remove a row by moving the last one into its place."""
+        last = self._rows - 1
+        self._data[..., row] = self._data[..., last]
+        self._data[..., last] = 0
+        self._rows = last
+        self._show()
+
+    def add_lane(self) -> None:
+        """One more lane, of zeros."""
+        assert self._lanes is not None
+        self._lanes += 1
+        grown = np.zeros(self._shape(self._data.shape[-1]), self._data.dtype)
+        grown[:-1] = self._data
+        self._data = grown
+        self._show()
+
+    def __setitem__(self, row: int, value: Any) -> None:
+        self._data[..., row] = value
+
+    def __len__(self) -> int:
+        return self._rows
+
+
+class Vocabulary(Generic[V]):
+    """Values by code. A value nobody uses any more gives its code back."""
+
+    __slots__ = ("_codes", "_free", "_uses", "values")
+
+    def __init__(self) -> None:
+        self.values: list[V | None] = []
+        self._uses: list[int] = []
+        self._codes: dict[V, int] = {}
+        self._free: list[int] = []
+
+    def acquire(self, value: V) -> int:
+        """The code of a value, used once more from now on."""
+        code = self._codes.get(value)
+        if code is None:
+            if self._free:
+                code = self._free.pop()
+                self.values[code] = value
+            else:
+                code = len(self.values)
+                self.values.append(value)
+                self._uses.append(0)
+            self._codes[value] = code
+        self._uses[code] += 1
+        return code
+
+    def release(self, code: int) -> None:
+        """One use less of a code."""
+        self._uses[code] -= 1
+        if not self._uses[code]:
+            value = self.values[code]
+            assert value is not None
+            del self._codes[value]
+            self.values[code] = None
+            self._free.append(code)
+
+    def code(self, value: V) -> int:
+        """The code of a value, or ABSENT if nobody uses it."""
+        return self._codes.get(value, ABSENT)
+
+    def items(self) -> Iterator[tuple[int, V]]:
+        """The codes in use and what they mean."""
+        return ((code, value) for value, code in self._codes.items())
+
+    def __len__(self) -> int:
+        """How many codes there are, free ones included: the size of a table by code."""
+        return len(self.values)
+
+    @property
+    def live(self) -> int:
+        """How many distinct values are in use."""
+        return len(self._codes)
+
+    def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool, absent: Any = 0) -> NDArray[Any]:
+        """A table of `judgement` by code, one call per distinct value; `absent` for ABSENT, at the end."""
+        table = np.zeros(len(self.values) + 1, dtype)
+        table[-1] = absent
+        for value, code in self._codes.items():
+            table[code] = judgement(value)
+        return table
+
+
+class CodeColumn(Generic[V]):
+    """One interned value per row, or none."""
+
+    __slots__ = ("_codes", "vocabulary")
+
+    def __init__(self) -> None:
+        self.vocabulary: Vocabulary[V] = Vocabulary()
+        self._codes = Column(np.int32)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """The code of each row's value; ABSENT where there is none. Shape (rows,)."""
+        return self._codes.values
+
+    def append(self) -> None:
+        """One more row, with no value."""
+        self._codes.append()
+        self._codes[len(self._codes) - 1] = ABSENT
+
+    def drop(self, row: int) -> None:
+        """Remove a row by moving the last one into its place."""
+        self[row] = None
+        self._codes.drop(row)
+
+    def __setitem__(self, row: int, value: V | None) -> None:
+        old = int(self._codes.values[row])
+        new = ABSENT if value is None else self.vocabulary.acquire(value)
+        if old != ABSENT:
+            self.vocabulary.release(old)
+        self._codes[row] = new
+
+    def __getitem__(self, row: int) -> V | None:
+        code = int(self._codes.values[row])
+        return None if code == ABSENT else self.vocabulary.values[code]
+
+    def __len__(self) -> int:
+        return len(self._codes)

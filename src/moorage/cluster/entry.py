@@ -1,0 +1,67 @@
+"""What the cache keeps of one node: the node itself and the sum of the pods on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from moorage.api.node import Node
+from moorage.cluster.columns import V
+from moorage.cluster.pods import Disk, HostPort, PodInfo
+
+
+class NodeEntry:
+    """A node and its pods. Pods may be here before their node: then `node` is None."""
+
+    __slots__ = (
+        "claims",
+        "disks",
+        "name",
+        "node",
+        "pods",
+        "ports",
+        "requested",
+        "scoring_cpu_milli",
+        "scoring_memory",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node: Node | None = None
+        self.pods: dict[str, PodInfo] = {}
+        self.requested: dict[str, int] = {}
+        self.scoring_cpu_milli = 0
+        self.scoring_memory = 0
+        self.ports: Counter[HostPort] = Counter()
+        self.claims: Counter[str] = Counter()
+        self.disks: Counter[Disk] = Counter()
+
+    def add(self, info: PodInfo) -> None:
+        """Count a pod in."""
+        self.pods[info.pod.uid] = info
+        self._count(info, 1)
+
+    def remove(self, uid: str) -> None:
+        """Count a pod out."""
+        info = self.pods.pop(uid)
+        self._count(info, -1)
+
+    def _count(self, info: PodInfo, sign: int) -> None:
+        load = info.load
+        for name, amount in load.amounts.items():
+            total = self.requested.get(name, 0) + sign * amount
+            if total:
+                self.requested[name] = total
+            else:
+                self.requested.pop(name, None)
+        self.scoring_cpu_milli += sign * load.scoring_cpu_milli
+        self.scoring_memory += sign * load.scoring_memory
+        _tally(self.ports, info.host_ports, sign)
+        _tally(self.claims, info.claims, sign)
+        _tally(self.disks, info.disks, sign)
+
+
+def _tally(counter: Counter[V], items: frozenset[V], sign: int) -> None:
+    for item in items:
+        counter[item] += sign
+        if not counter[item]:
+            del counter[item]

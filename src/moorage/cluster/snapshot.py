@@ -1,0 +1,245 @@
+"""The cluster at one moment, as columns: what a scheduling cycle and its plugins read.
+
+A node is a row. `Cache.snapshot` writes the rows that changed since the last time and nothing else; between
+two refreshes nothing here moves, so a cycle that pauses for I/O goes on with what it saw before.
+
+Invariants: `row_of[names[row]] == row`; every column has exactly `len(names)` rows; a row's generation moves
+whenever anything in it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.node import Node, Taint
+from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
+from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column
+from moorage.cluster.entry import NodeEntry
+from moorage.cluster.images import ImageTable
+from moorage.cluster.objects import Objects
+from moorage.cluster.pods import Disk, HostPort, PodInfo, PodTable
+
+_FIRST_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+class Snapshot:
+    """Nodes in rows, what is on them, and the other objects scheduling reads.
+
+    Columns, one value per node:
+
+    | name | type | unit | meaning |
+    |---|---|---|---|
+    | allocatable | int64, a lane per resource | milli-CPU, bytes, counts | what pods may fill |
+    | requested | int64, a lane per resource | the same | what pods on the node request |
+    | scoring_requested | int64, cpu and memory | the same | with defaults for pods without requests |
+    | allowed_pods, pod_count | int64 | pods | how many may be there, how many are |
+    | unschedulable | bool | | cordoned |
+    | taints, features | code | | interned sets: taints, features the kubelet declares |
+    | ports, claims, disks | code | | interned sets: host ports, volume claims and disks in use by pods |
+    | labels (by key, made when asked for) | code | | a label's value |
+    | generation | int64 | | moves with every change of the row |
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.nodes: list[Node] = []
+        self.row_of: dict[str, int] = {}
+        self.objects = Objects()
+        self.pods = PodTable(len(_FIRST_RESOURCES))
+        self.images = ImageTable()
+        self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
+        self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
+        self.requested = Column(np.int64, lanes=len(_FIRST_RESOURCES))
+        self.scoring_requested = Column(np.int64, lanes=2)
+        self.allowed_pods = Column(np.int64)
+        self.pod_count = Column(np.int64)
+        self.unschedulable = Column(bool)
+        self.taints: CodeColumn[tuple[Taint, ...]] = CodeColumn()
+        self.ports: CodeColumn[frozenset[HostPort]] = CodeColumn()
+        self.claims: CodeColumn[frozenset[str]] = CodeColumn()
+        self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
+        self.features: CodeColumn[frozenset[str]] = CodeColumn()
+        self.generation = Column(np.int64)
+        self._labels: dict[str, CodeColumn[str]] = {}
+        self._pods_of: list[Mapping[str, PodInfo]] = []
+        self._writes = 0
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # Reading
+
+    def lane(self, column: Column, resource: str) -> NDArray[np.int64]:
+        """A resource's lane of `allocatable` or `requested`; zeros for a resource nobody has."""
+        lane = self.resource_lanes.get(resource)
+        if lane is None:
+            return np.zeros(len(self), np.int64)
+        values: NDArray[np.int64] = column.values[lane]
+        return values
+
+    def label(self, key: str) -> CodeColumn[str]:
+        """The column of a node label; made on first use, kept up to date from then on."""
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = CodeColumn()
+            for row, node in enumerate(self.nodes):
+                column.append()
+                column[row] = node.labels.get(key)
+        return column
+
+    def pods_of(self, row: int) -> Mapping[str, PodInfo]:
+        """The pods on a node, by uid."""
+        return self._pods_of[row]
+
+    # Writing: only the cache does.
+
+    def write(self, entry: NodeEntry) -> None:
+        """Bring one node's row up to date, adding it if it is new."""
+        assert entry.node is not None
+        row = self.row_of.get(entry.name)
+        if row is None:
+            row = self._append(entry.name, entry.node)
+            self._write_node(row, None, entry.node)
+        elif self.nodes[row] is not entry.node:
+            self._write_node(row, self.nodes[row], entry.node)
+        self._write_pods(row, entry)
+        self._writes += 1
+        self.generation[row] = self._writes
+
+    def remove(self, name: str) -> None:
+        """Take a node's row out; the last row moves into its place."""
+        row = self.row_of.pop(name, None)
+        if row is None:
+            return
+        for uid in self._pods_of[row]:
+            self.pods.remove(uid)
+        last = len(self.names) - 1
+        self.images.change(row, self.nodes[row].status.images, ())
+        if row != last:
+            self.images.move(last, row, self.nodes[last].status.images)
+            for uid in self._pods_of[last]:
+                self.pods.move(uid, row)
+            self.names[row], self.nodes[row] = self.names[last], self.nodes[last]
+            self._pods_of[row] = self._pods_of[last]
+            self.row_of[self.names[row]] = row
+        del self.names[last], self.nodes[last], self._pods_of[last]
+        for column in self._columns():
+            column.drop(row)
+        if row != last:
+            self._writes += 1
+            self.generation[row] = self._writes
+
+    def _columns(self) -> list[Column | CodeColumn[Any]]:
+        return [
+            self.allocatable,
+            self.requested,
+            self.scoring_requested,
+            self.allowed_pods,
+            self.pod_count,
+            self.unschedulable,
+            self.taints,
+            self.ports,
+            self.claims,
+            self.disks,
+            self.features,
+            self.generation,
+            *self._labels.values(),
+        ]
+
+    def _append(self, name: str, node: Node) -> int:
+        row = self.row_of[name] = len(self.names)
+        self.names.append(name)
+        self.nodes.append(node)
+        self._pods_of.append({})
+        for column in self._columns():
+            column.append()
+        return row
+
+    def _write_node(self, row: int, old: Node | None, node: Node) -> None:
+        self.nodes[row] = node
+        allocatable = node.status.allocatable
+        self._write_amounts(self.allocatable, row, resource_amounts(allocatable))
+        self.allowed_pods[row] = allocatable[PODS].value if PODS in allocatable else 0
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taints[row] = node.spec.taints
+        self.features[row] = frozenset(node.status.declared_features)
+        for key, column in self._labels.items():
+            column[row] = node.labels.get(key)
+        self.images.change(row, () if old is None else old.status.images, node.status.images)
+
+    def _write_pods(self, row: int, entry: NodeEntry) -> None:
+        before = self._pods_of[row]
+        for uid, info in before.items():
+            if entry.pods.get(uid) is not info:
+                self.pods.remove(uid)
+        for uid, info in entry.pods.items():
+            if before.get(uid) is not info:
+                self.pods.add(uid, row, info, self._by_lane(info.load.amounts))
+        self._pods_of[row] = dict(entry.pods)
+        self._write_amounts(self.requested, row, entry.requested)
+        self.scoring_requested[row] = (
+            min(entry.scoring_cpu_milli, COLUMN_MAX),
+            min(entry.scoring_memory, COLUMN_MAX),
+        )
+        self.pod_count[row] = len(entry.pods)
+        self.ports[row] = frozenset(entry.ports)
+        self.claims[row] = frozenset(entry.claims)
+        self.disks[row] = frozenset(entry.disks)
+
+    def _write_amounts(self, column: Column, row: int, amounts: Mapping[str, int]) -> None:
+        column[row] = self._by_lane(amounts)
+
+    def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
+        """Amounts by resource lane; a resource seen for the first time gets a lane."""
+        for name in amounts:
+            if name not in self.resource_lanes:
+                self.resource_lanes[name] = len(self.resource_lanes)
+                for column in (self.allocatable, self.requested, self.pods.load):
+                    column.add_lane()
+        lanes = [0] * len(self.resource_lanes)
+        for name, amount in amounts.items():
+            lanes[self.resource_lanes[name]] = min(amount, COLUMN_MAX)
+        return lanes
+
+    # Checking
+
+    def contents(self) -> dict[str, dict[str, Any]]:
+        """All that the columns say, by node and in plain values: for comparing and for debugging."""
+        return {name: self._row_contents(row) for name, row in self.row_of.items()}
+
+    def _row_contents(self, row: int) -> dict[str, Any]:
+        lanes = self.resource_lanes.items()
+        classes = self.pods.classes
+        terms = self.pods.terms
+        return {
+            "node": self.nodes[row],
+            "allocatable": {
+                name: v for name, lane in lanes if (v := int(self.allocatable.values[lane, row]))
+            },
+            "requested": {name: v for name, lane in lanes if (v := int(self.requested.values[lane, row]))},
+            "scoring_requested": self.scoring_requested.values[:, row].tolist(),
+            "allowed_pods": int(self.allowed_pods.values[row]),
+            "pod_count": int(self.pod_count.values[row]),
+            "unschedulable": bool(self.unschedulable.values[row]),
+            "taints": self.taints[row],
+            "ports": self.ports[row],
+            "claims": self.claims[row],
+            "disks": self.disks[row],
+            "features": self.features[row],
+            "labels": {key: column[row] for key, column in self._labels.items()},
+            "images": self.images.on(row),
+            "pods": set(self._pods_of[row]),
+            "classes": _tally(classes.vocabulary.values, classes.codes[classes.node_rows == row]),
+            "terms": _tally(terms.vocabulary.values, terms.codes[terms.node_rows == row]),
+        }
+
+
+def _tally(values: list[Any], codes: NDArray[np.int32]) -> dict[Any, int]:
+    counts: dict[Any, int] = {}
+    for code in codes.tolist():
+        counts[values[code]] = counts.get(values[code], 0) + 1
+    return counts
