@@ -1,0 +1,131 @@
+"""`moorage config`: check a configuration, show what is in force, bring an old one up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moorage.api.decode import InputError
+from moorage.config.convert import convert_config
+from moorage.config.load import (
+    ConfigError,
+    default_config,
+    dump_yaml,
+    load_config,
+    read_document,
+    to_manifest,
+)
+from moorage.config.types import WIRE_NAMES, PluginRef, Profile, SchedulerConfiguration
+
+app = typer.Typer(
+    name="config",
+    help="Check, show and convert scheduler configurations.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+check_plugins: Callable[[SchedulerConfiguration], list[str]] | None = None
+"""Finds problems with a configuration's plugins, such as unknown names. The main program, which has the
+registry of plugins, sets it; without it, any name is accepted."""
+
+WRONG, UNREADABLE = 1, 2
+"""Exit statuses: the input was read and is wrong; the input could not be read."""
+
+
+@app.command()
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(help="Configuration files (YAML or JSON).", show_default=False)
+    ],
+) -> None:
+    """Check configuration files: say ok and list profiles with their plugins, or name every problem."""
+    status = 0
+    for file in files:
+        try:
+            config = load_config(file)
+            if problems := check_plugins(config) if check_plugins else []:
+                raise ConfigError(problems, str(file))
+        except InputError as error:
+            typer.echo(str(error), err=True)
+            status = max(status, _status(error))
+        else:
+            typer.echo(f"{file}: ok")
+            for line in _summary(config):
+                typer.echo(f"  {line}")
+    raise typer.Exit(status)
+
+
+@app.command()
+def defaults(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration to complete; without it, an empty one.")
+    ] = None,
+) -> None:
+    """Print the configuration in force: every field, every plugin and every argument, as YAML."""
+    try:
+        effective = default_config() if config is None else load_config(config)
+    except InputError as error:
+        raise _fail(error) from None
+    typer.echo(dump_yaml(to_manifest(effective)), nl=False)
+
+
+@app.command()
+def convert(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of an older version, or a Policy.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write; without it, to standard output.")
+    ] = None,
+) -> None:
+    """Convert an old configuration to kubescheduler.config.k8s.io/v1; notes say what has changed."""
+    try:
+        converted, notes = convert_config(read_document(old), str(old))
+    except InputError as error:
+        raise _fail(error) from None
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    text = dump_yaml(converted)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _fail(InputError(str(output), error.strerror or str(error))) from None
+
+
+def _status(error: InputError) -> int:
+    return WRONG if isinstance(error, ConfigError) else UNREADABLE
+
+
+def _fail(error: InputError) -> typer.Exit:
+    typer.echo(str(error), err=True)
+    return typer.Exit(_status(error))
+
+
+def _summary(config: SchedulerConfiguration) -> Iterator[str]:
+    """A few lines for each profile: its plugins, and what it says about single extension points."""
+    for profile in config.profiles:
+        yield f"profile {profile.scheduler_name}: {_names(profile.plugins.multi_point.enabled)}"
+        yield from _points(profile)
+    for extender in config.extenders:
+        yield f"extender {extender.url_prefix}"
+
+
+def _points(profile: Profile) -> Iterator[str]:
+    for point, plugins in profile.plugins.items():
+        parts = []
+        if plugins.enabled and point != "multi_point":
+            parts.append(_names(plugins.enabled))
+        if plugins.disabled:
+            parts.append(f"without {_names(plugins.disabled)}")
+        if parts:
+            yield f"  {WIRE_NAMES[point]}: {'; '.join(parts)}"
+
+
+def _names(refs: tuple[PluginRef, ...]) -> str:
+    return (
+        ", ".join(ref.name if ref.weight is None else f"{ref.name} ({ref.weight})" for ref in refs) or "none"
+    )

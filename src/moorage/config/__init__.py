@@ -1,0 +1,1 @@
+"""The scheduler's configuration: its types, defaults, loading, validation, and conversion of old versions."""

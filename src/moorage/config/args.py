@@ -1,0 +1,165 @@
+"""The arguments of the default plugins, with the defaults of v1.36."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import msgspec
+
+from moorage.api.base import Struct
+from moorage.api.pod import NodeAffinity, TopologySpreadConstraint
+from moorage.config.duration import Duration
+from moorage.config.features import DEFAULT_FEATURES, Features
+from moorage.config.types import Int32, Int64
+
+LEAST_ALLOCATED = "LeastAllocated"
+MOST_ALLOCATED = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
+
+SYSTEM_DEFAULTING = "System"
+LIST_DEFAULTING = "List"
+
+
+class PluginArgs(Struct):
+    """What the arguments of all default plugins share."""
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """These arguments with the defaults that an absent field alone does not give."""
+        return self
+
+
+class ResourceSpec(Struct):
+    """A resource and how much it counts."""
+
+    name: str = ""
+    weight: Int64 = 1
+
+
+DEFAULT_RESOURCES = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
+
+
+def _defaulted_resources(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+    """No resources mean cpu and memory, and a weight of zero means one."""
+    return tuple(
+        msgspec.structs.replace(each, weight=each.weight or 1) for each in resources or DEFAULT_RESOURCES
+    )
+
+
+class UtilizationShapePoint(Struct):
+    """One point of a scoring function: utilization from 0 to 100, score from 0 to 10."""
+
+    utilization: Int32 = 0
+    score: Int32 = 0
+
+
+class RequestedToCapacityRatioParam(Struct):
+    """The scoring function of the strategy RequestedToCapacityRatio."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+class ScoringStrategy(Struct):
+    """How NodeResourcesFit scores, and by which resources."""
+
+    type: str = ""
+    resources: tuple[ResourceSpec, ...] = ()
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+
+class DefaultPreemptionArgs(PluginArgs):
+    """How many candidate nodes preemption looks for before it decides."""
+
+    min_candidate_nodes_percentage: Int32 = 10
+    min_candidate_nodes_absolute: Int32 = 100
+
+
+class DynamicResourcesArgs(PluginArgs):
+    """How long devices may take; None where the gate is off."""
+
+    filter_timeout: Duration | None = None
+    """For one node; zero means no limit."""
+    binding_timeout: Duration | None = None
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """Ten seconds to filter a node and ten minutes to bind, where the gates allow them."""
+        filtering, binding = self.filter_timeout, self.binding_timeout
+        if filtering is None and features.dra_scheduler_filter_timeout:
+            filtering = Duration(10)
+        if binding is None and features.device_binding:
+            binding = Duration(600)
+        return msgspec.structs.replace(self, filter_timeout=filtering, binding_timeout=binding)
+
+
+class InterPodAffinityArgs(PluginArgs):
+    """How much the required affinity of running pods counts when scoring."""
+
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class NodeAffinityArgs(PluginArgs):
+    """Node affinity that every pod of the profile has in addition to its own."""
+
+    added_affinity: NodeAffinity | None = None
+
+
+class NodeResourcesBalancedAllocationArgs(PluginArgs):
+    """The resources whose use should be balanced."""
+
+    resources: tuple[ResourceSpec, ...] = ()
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """Without resources: cpu and memory."""
+        return msgspec.structs.replace(self, resources=_defaulted_resources(self.resources))
+
+
+class NodeResourcesFitArgs(PluginArgs):
+    """Resources that filtering ignores, and the strategy of scoring."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy(type=LEAST_ALLOCATED)
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """Without resources in the strategy: cpu and memory. A strategy that is given must say its type."""
+        strategy = self.scoring_strategy
+        strategy = msgspec.structs.replace(strategy, resources=_defaulted_resources(strategy.resources))
+        return msgspec.structs.replace(self, scoring_strategy=strategy)
+
+
+class PodTopologySpreadArgs(PluginArgs):
+    """How pods that ask for no spreading are spread."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: str = SYSTEM_DEFAULTING
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """An empty type means the system's constraints."""
+        return msgspec.structs.replace(self, defaulting_type=self.defaulting_type or SYSTEM_DEFAULTING)
+
+
+class VolumeBindingArgs(PluginArgs):
+    """How long binding volumes may take, and how free storage scores where the gate allows it."""
+
+    bind_timeout_seconds: Int64 = 600
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+        """With StorageCapacityScoring, the emptier storage is the better one."""
+        if self.shape or not features.storage_capacity_scoring:
+            return self
+        points = (UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100))
+        return msgspec.structs.replace(self, shape=points)
+
+
+ARGS_BY_PLUGIN: dict[str, type[PluginArgs]] = {
+    "DefaultPreemption": DefaultPreemptionArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "VolumeBinding": VolumeBindingArgs,
+}
+"""The default plugins that take arguments, and the type of those."""

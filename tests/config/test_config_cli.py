@@ -1,0 +1,173 @@
+"""`moorage config` as users run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from moorage.cli import config as cli
+from moorage.config.load import default_config, load_config, parse_config
+from moorage.config.types import SchedulerConfiguration
+
+DATA = Path(__file__).parent / "data"
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.yaml"
+    path.write_text(
+        HEAD
+        + "profiles:\n"
+        + "- schedulerName: mine\n"
+        + "  plugins:\n"
+        + "    score: {enabled: [{name: ImageLocality, weight: 9}], disabled: [{name: TaintToleration}]}\n"
+        + "    multiPoint: {disabled: [{name: NodePorts}]}\n"
+        + "extenders:\n"
+        + "- urlPrefix: http://127.0.0.1:8888\n"
+    )
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.yaml"
+    path.write_text(f"{HEAD}parallelism: 0\npodInitialBackoffSeconds: 0\n")
+    return path
+
+
+def test_check_says_ok_and_what_runs(good: Path) -> None:
+    result = runner.invoke(cli.app, ["check", str(good)])
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{good}: ok"
+    assert lines[1].startswith("  profile mine: SchedulingGates, PrioritySort, NodeUnschedulable, NodeName, ")
+    assert "TaintToleration (3)" in lines[1]
+    assert "NodePorts" not in lines[1]
+    assert lines[2:] == [
+        "    score: ImageLocality (9); without TaintToleration",
+        "    multiPoint: without NodePorts",
+        "  extender http://127.0.0.1:8888",
+    ]
+
+
+def test_check_names_every_problem_of_every_file(good: Path, bad: Path) -> None:
+    result = runner.invoke(cli.app, ["check", str(bad), str(good)])
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        f"{bad}: parallelism: Invalid value: 0: should be an integer value greater than zero",
+        f"{bad}: podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
+    ]
+    assert f"{good}: ok" in result.stdout
+
+
+def test_check_of_a_file_that_is_not_there(bad: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    result = runner.invoke(cli.app, ["check", str(missing), str(bad)])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[0] == f"{missing}: No such file or directory"
+
+
+def test_check_of_an_old_file_says_how_to_convert() -> None:
+    result = runner.invoke(cli.app, ["check", str(DATA / "v1beta3.yaml")])
+    assert result.exit_code == 1
+    assert "run `moorage config convert FILE`" in result.stderr
+
+
+def test_check_asks_the_registry(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def unknown(config: SchedulerConfiguration) -> list[str]:
+        seen.append(config)
+        return ["profiles[0]: plugin Ghost is unknown", "and another"]
+
+    monkeypatch.setattr(cli, "check_plugins", unknown)
+    result = runner.invoke(cli.app, ["check", str(good)])
+    assert result.exit_code == 1
+    assert seen == [load_config(good)]
+    assert result.stderr.splitlines() == [
+        f"{good}: profiles[0]: plugin Ghost is unknown",
+        f"{good}: and another",
+    ]
+    assert result.stdout == ""
+
+
+def test_check_is_content_where_the_registry_is(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "check_plugins", lambda config: [])
+    assert runner.invoke(cli.app, ["check", str(good)]).exit_code == 0
+
+
+def test_defaults_of_nothing() -> None:
+    result = runner.invoke(cli.app, ["defaults"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert parse_config(yaml.safe_load(result.stdout)) == default_config()
+    assert "bindingTimeout: 10m0s" in result.stdout
+
+
+def test_defaults_of_a_file(good: Path) -> None:
+    result = runner.invoke(cli.app, ["defaults", "--config", str(good)])
+    assert result.exit_code == 0
+    assert parse_config(yaml.safe_load(result.stdout)) == load_config(good)
+
+
+def test_defaults_of_a_bad_file(bad: Path) -> None:
+    result = runner.invoke(cli.app, ["defaults", "--config", str(bad)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 2
+
+
+def test_convert_prints_the_file_and_the_notes() -> None:
+    result = runner.invoke(cli.app, ["convert", str(DATA / "sample-v1alpha1.yaml")])
+    assert result.exit_code == 0
+    assert parse_config(yaml.safe_load(result.stdout)).profiles[0].scheduler_name == "sample-scheduler"
+    notes = result.stderr.splitlines()
+    assert notes[0] == "note: leaderElection.lockObjectName: now written resourceName"
+    assert all(note.startswith("note: ") for note in notes)
+
+
+def test_convert_writes_a_file(tmp_path: Path) -> None:
+    output = tmp_path / "new.yaml"
+    result = runner.invoke(cli.app, ["convert", str(DATA / "policy.json"), "-o", str(output)])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert load_config(output).extenders[0].bind_verb == "bind"
+    assert runner.invoke(cli.app, ["check", str(output)]).exit_code == 0
+
+
+def test_convert_to_a_place_that_is_not_there(tmp_path: Path) -> None:
+    output = tmp_path / "missing" / "new.yaml"
+    result = runner.invoke(cli.app, ["convert", str(DATA / "policy.json"), "-o", str(output)])
+    assert result.exit_code == 2
+    assert f"{output}: No such file or directory" in result.stderr
+
+
+HOSTILE = {
+    "empty": "",
+    "binary": "\x00\x01",
+    "list": "- 1\n",
+    "broken": "a: [",
+    "only a kind": "kind: Policy\npredicates: 7\n",
+    "numbers for keys": f"{HEAD}1: 2\n",
+}
+
+
+@pytest.mark.parametrize("command", ["check", "convert", "defaults --config"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_never_a_traceback(command: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    result = runner.invoke(cli.app, [*command.split(), str(path)])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"{path}: ")
+
+
+def test_help_lists_the_commands() -> None:
+    result = runner.invoke(cli.app, ["--help"])
+    for command in ("check", "convert", "defaults"):
+        assert command in result.stdout
