@@ -19,6 +19,7 @@ from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.entry import NodeEntry
+from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import PodInfo
 from moorage.cluster.snapshot import Snapshot
@@ -33,11 +34,13 @@ class Cache:
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
         self.objects = Objects()
+        self.nominations = Nominations()
         self._entries: dict[str, NodeEntry] = {}
         self._node_of: dict[str, str] = {}
         self._assumed: set[str] = set()
         self._changed: dict[str, None] = {}
         self._snapshot = Snapshot()
+        self._nominations_seen = 0
         for item in objects:
             self.put(item)
 
@@ -93,6 +96,7 @@ class Cache:
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod is gone, wherever it was."""
+        self.nominations.remove(pod.uid)
         self._take_out(pod.uid)
 
     def assume_pod(self, pod: Pod, node_name: str) -> Pod:
@@ -119,6 +123,7 @@ class Cache:
         return None if name is None else self._entries[name].pods[uid].pod
 
     def _put_in(self, pod: Pod) -> None:
+        self.nominations.remove(pod.uid)
         self._entry(pod.spec.node_name).add(PodInfo(pod))
         self._node_of[pod.uid] = pod.spec.node_name
 
@@ -154,6 +159,9 @@ class Cache:
                 self._snapshot.write(entry)
         self._changed.clear()
         self._snapshot.objects.follow(self.objects)
+        if self._nominations_seen != self.nominations.version:
+            self._nominations_seen = self.nominations.version
+            self._snapshot.nominated = self.nominations.frozen()
         return self._snapshot
 
     def validate(self) -> None:

@@ -1,16 +1,16 @@
 """Pods on nodes, as columns.
 
 A pod selector only looks at namespace and labels, so pods are grouped by class: a selector is judged once
-per class, and one pass over the pods' class codes gives the count on every node. Pods with affinity terms
-of their own are kept a second time, grouped by their terms: most pods have none, and a new pod is compared
-with each distinct set of terms once.
+per class, and one pass over the pods' class codes gives the count on every node. In the same way pods are
+grouped by their own affinity terms: a new pod is compared with each distinct set of terms once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from datetime import datetime
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,14 @@ from moorage.api.pod import Pod
 from moorage.api.requests import PodLoad, pod_load
 from moorage.api.selectors import SelectorError
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
-from moorage.cluster.columns import CodeColumn, Column, Vocabulary
-
-V = TypeVar("V", bound=Hashable)
+from moorage.cluster.columns import CodeColumn, Column
 
 HostPort = tuple[str, str, int]
 """Host IP, protocol, port: what a pod takes on its node."""
 
 ANY_IP = "0.0.0.0"
+
+_NOT_YET = (1 << 63) - 1
 
 Disk = GCEPersistentDisk | AWSElasticBlockStore | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
@@ -90,110 +90,80 @@ class PodInfo:
             return NO_TERMS
 
 
-class PodGroups(Generic[V]):
-    """Pods in rows, each with its node's row and an interned group."""
+def _microseconds(moment: datetime | None) -> int:
+    return _NOT_YET if moment is None else round(moment.timestamp() * 1_000_000)
 
-    def __init__(self) -> None:
-        self._groups: CodeColumn[V] = CodeColumn()
-        self._nodes = Column(np.int32)
-        self.row_of: dict[str, int] = {}
-        self._uids: list[str] = []
 
-    def add(self, uid: str, node_row: int, group: V) -> int:
-        """A pod that was not here before; returns its row."""
-        row = self.row_of[uid] = len(self._uids)
-        self._uids.append(uid)
-        self._groups.append()
-        self._nodes.append()
-        self._groups[row] = group
-        self._nodes[row] = node_row
-        return row
+class PodTable:
+    """All pods on nodes, in rows.
 
-    def remove(self, uid: str) -> int | None:
-        """Forget a pod; returns the row that the last pod moved into, or None if the pod is not here."""
-        row = self.row_of.pop(uid, None)
-        if row is None:
-            return None
-        last = self._uids.pop()
-        if last != uid:
-            self._uids[row] = last
-            self.row_of[last] = row
-        self._groups.drop(row)
-        self._nodes.drop(row)
-        return row
+    node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
+    priority, started, load, scoring_load: how important a pod is, and what it frees when it goes.
+    holds: whether it holds anything beyond resources: host ports, volume claims, disks.
+    """
 
-    def move(self, uid: str, node_row: int) -> None:
-        """A pod's node has another row now."""
-        row = self.row_of.get(uid)
-        if row is not None:
-            self._nodes[row] = node_row
-
-    @property
-    def vocabulary(self) -> Vocabulary[V]:
-        """The groups there are."""
-        return self._groups.vocabulary
-
-    @property
-    def codes(self) -> NDArray[np.int32]:
-        """Each pod's group, by code. Shape (pods,)."""
-        return self._groups.codes
+    def __init__(self, resource_lanes: int) -> None:
+        self.infos: list[PodInfo] = []
+        self._row_of: dict[str, int] = {}
+        self.classes: CodeColumn[PodClass] = CodeColumn()
+        self.terms: CodeColumn[PodTerms] = CodeColumn()
+        self._node_rows = Column(np.int32)
+        self.priority = Column(np.int64)
+        self.started = Column(np.int64)
+        """In microseconds; pods that have not started count as started after all others."""
+        self.load = Column(np.int64, lanes=resource_lanes)
+        self.scoring_load = Column(np.int64, lanes=2)
+        self.holds = Column(bool)
 
     @property
     def node_rows(self) -> NDArray[np.int32]:
         """Each pod's node, by row. Shape (pods,)."""
-        return self._nodes.values
+        return self._node_rows.values
 
-    def __len__(self) -> int:
-        return len(self._uids)
-
-    def nodes_of(self, wanted: Callable[[V], bool]) -> NDArray[np.int32]:
-        """The node row of every pod whose group is wanted; a node appears once per pod."""
-        chosen: NDArray[np.bool_] = self.vocabulary.judge(wanted)
-        if not chosen.any():
-            return self.node_rows[:0]
-        return self.node_rows[chosen[self.codes]]
-
-
-class PodTable:
-    """All pods on nodes.
-
-    Columns by pod, in the rows of `classes`: what a pod frees when it goes, and how important it is.
-    """
-
-    def __init__(self, resource_lanes: int) -> None:
-        self.classes: PodGroups[PodClass] = PodGroups()
-        self.terms: PodGroups[PodTerms] = PodGroups()
-        self.infos: list[PodInfo] = []
-        self.priority = Column(np.int64)
-        self.load = Column(np.int64, lanes=resource_lanes)
-        self.scoring_load = Column(np.int64, lanes=2)
-        self.holds = Column(bool)
-        """Whether a pod holds anything beyond resources: host ports, volume claims, disks."""
+    def _columns(self) -> tuple[Column | CodeColumn[Any], ...]:
+        return (
+            self.classes,
+            self.terms,
+            self._node_rows,
+            self.priority,
+            self.started,
+            self.load,
+            self.scoring_load,
+            self.holds,
+        )
 
     def add(self, uid: str, node_row: int, info: PodInfo, amounts: list[int]) -> None:
         """A pod that was not here before; `amounts` are its requests by resource lane."""
-        row = self.classes.add(uid, node_row, info.pod_class)
-        if info.terms:
-            self.terms.add(uid, node_row, info.terms)
+        row = self._row_of[uid] = len(self.infos)
         self.infos.append(info)
-        for column in (self.priority, self.load, self.scoring_load, self.holds):
+        for column in self._columns():
             column.append()
+        self.classes[row] = info.pod_class
+        self.terms[row] = info.terms or None
+        self._node_rows[row] = node_row
         self.priority[row] = info.pod.priority
+        self.started[row] = _microseconds(info.pod.status.start_time)
         self.load[row] = amounts
         self.scoring_load[row] = (info.load.scoring_cpu_milli, info.load.scoring_memory)
         self.holds[row] = bool(info.host_ports or info.claims or info.disks)
 
     def remove(self, uid: str) -> None:
-        """Forget a pod."""
-        self.terms.remove(uid)
-        row = self.classes.remove(uid)
-        if row is not None:
-            self.infos[row] = self.infos[-1]
-            self.infos.pop()
-            for column in (self.priority, self.load, self.scoring_load, self.holds):
-                column.drop(row)
+        """Forget a pod; the last one moves into its row."""
+        row = self._row_of.pop(uid)
+        last = self.infos.pop()
+        if row < len(self.infos):
+            self.infos[row] = last
+            self._row_of[last.pod.uid] = row
+        for column in self._columns():
+            column.drop(row)
 
     def move(self, uid: str, node_row: int) -> None:
         """A pod's node has another row now."""
-        self.classes.move(uid, node_row)
-        self.terms.move(uid, node_row)
+        self._node_rows[self._row_of[uid]] = node_row
+
+    def nodes_of(self, wanted: Callable[[PodClass], bool]) -> NDArray[np.int32]:
+        """The node row of every pod whose class is wanted; a node appears once per pod."""
+        chosen: NDArray[np.bool_] = self.classes.vocabulary.judge(wanted)
+        if not chosen.any():
+            return self.node_rows[:0]
+        return self.node_rows[chosen[self.classes.codes]]

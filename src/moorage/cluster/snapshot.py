@@ -9,6 +9,7 @@ whenever anything in it does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,6 +52,8 @@ class Snapshot:
         self.objects = Objects()
         self.pods = PodTable(len(_FIRST_RESOURCES))
         self.images = ImageTable()
+        self.nominated: Mapping[str, tuple[PodInfo, ...]] = {}
+        """Pods that wait for room on a node, by the node's name."""
         self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
         self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
         self.requested = Column(np.int64, lanes=len(_FIRST_RESOURCES))
@@ -213,8 +216,8 @@ class Snapshot:
 
     def _row_contents(self, row: int) -> dict[str, Any]:
         lanes = self.resource_lanes.items()
-        classes = self.pods.classes
-        terms = self.pods.terms
+        pods = self.pods
+        here = pods.node_rows == row
         return {
             "node": self.nodes[row],
             "allocatable": {
@@ -233,13 +236,11 @@ class Snapshot:
             "labels": {key: column[row] for key, column in self._labels.items()},
             "images": self.images.on(row),
             "pods": set(self._pods_of[row]),
-            "classes": _tally(classes.vocabulary.values, classes.codes[classes.node_rows == row]),
-            "terms": _tally(terms.vocabulary.values, terms.codes[terms.node_rows == row]),
+            "classes": _tally(pods.classes, here),
+            "terms": _tally(pods.terms, here),
+            "loads": sorted(pods.load.values[:, here].sum(axis=0).tolist()),
         }
 
 
-def _tally(values: list[Any], codes: NDArray[np.int32]) -> dict[Any, int]:
-    counts: dict[Any, int] = {}
-    for code in codes.tolist():
-        counts[values[code]] = counts.get(values[code], 0) + 1
-    return counts
+def _tally(column: CodeColumn[Any], rows: NDArray[np.bool_]) -> Counter[Any]:
+    return Counter(column[row] for row in np.flatnonzero(rows).tolist())
