@@ -1,0 +1,1 @@
+"""The scheduling framework: extension points, what plugins see and answer, and the runtime over them."""

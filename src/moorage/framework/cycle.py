@@ -1,0 +1,68 @@
+"""What plugins remember from one extension point to the next, for one pod in one cycle."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+
+T = TypeVar("T")
+
+
+class StateKey(Generic[T]):
+    """The name of a piece of state, and its type."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"StateKey({self.name!r})"
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that pods added to or removed from a node change; a dry run works on a clone of it."""
+
+    def clone(self) -> Any:
+        """A copy that can be changed on its own."""
+
+
+class CycleState:
+    """State by key. Keys are compared by identity: nobody reads another plugin's state by accident."""
+
+    __slots__ = ("_values", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[StateKey[Any], Any] = {}
+        self.skip_filter: set[str] = set()
+        self.skip_score: set[str] = set()
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Remember a value."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T | None:
+        """What was remembered, or None."""
+        return cast("T | None", self._values.get(key))
+
+    def read_or(self, key: StateKey[T], make: Callable[[], T]) -> T:
+        """What was remembered, or what `make` makes of it now: for when a plugin's first half is off."""
+        if key not in self._values:
+            self._values[key] = make()
+        return cast("T", self._values[key])
+
+    def delete(self, key: StateKey[Any]) -> None:
+        """Forget a value."""
+        self._values.pop(key, None)
+
+    def clone(self) -> CycleState:
+        """A copy for a dry run: state that changes with pods is copied, all else shared."""
+        twin = copy.copy(self)
+        twin._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value
+            for key, value in self._values.items()
+        }
+        twin.skip_filter, twin.skip_score = set(self.skip_filter), set(self.skip_score)
+        return twin

@@ -1,0 +1,118 @@
+"""Everything a scheduler writes to the cluster, as values: plugins say what is to be done, others do it.
+
+The engine stays free of I/O. A live scheduler turns each effect into requests to the API server; a replay or
+a simulation applies it to its own state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from moorage.api.base import Object
+from moorage.api.devices import ResourceClaim, ResourceClaimStatus
+from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+
+
+@dataclass(frozen=True, slots=True)
+class BindPod:
+    """Run a pod on a node."""
+
+    pod: Pod
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NominateNode:
+    """Write the node that is being freed for a pod into its status; an empty name clears it."""
+
+    pod: Pod
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvictPods:
+    """Delete pods to make room for another, each after saying so in its DisruptionTarget condition.
+
+    The last one goes after all others are gone: its deletion is what wakes the preemptor.
+    """
+
+    victims: tuple[Pod, ...]
+    preemptor: Pod
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindVolume:
+    """Give a volume to a claim: write the claim's reference into the volume."""
+
+    volume: PersistentVolume
+    claim: PersistentVolumeClaim
+
+
+@dataclass(frozen=True, slots=True)
+class SelectNode:
+    """Ask for a volume to be provisioned for a claim where a node can reach it."""
+
+    claim: PersistentVolumeClaim
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteClaimStatus:
+    """Replace the status of a device claim: its allocation and who has reserved it."""
+
+    claim: ResourceClaim
+    status: ResourceClaimStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """Create a device claim, for extended resources that devices back; the answer is the stored claim."""
+
+    claim: ResourceClaim
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """Delete a device claim that the scheduler created."""
+
+    claim: ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class WriteExtendedResourceStatus:
+    """Write into a pod's status which claim backs its extended resources."""
+
+    pod: Pod
+    status: PodExtendedResourceClaimStatus
+
+
+Effect = (
+    BindPod
+    | NominateNode
+    | EvictPods
+    | BindVolume
+    | SelectNode
+    | WriteClaimStatus
+    | CreateClaim
+    | DeleteClaim
+    | WriteExtendedResourceStatus
+)
+
+
+class Effects(Protocol):
+    """The only way to write."""
+
+    async def perform(self, effect: Effect) -> Object | None:
+        """Do it; returns the object as stored where there is one, raises if the cluster refuses."""
+
+
+class NoEffects:
+    """For engines that only decide: writing is a mistake there."""
+
+    async def perform(self, effect: Effect) -> Object | None:
+        """Refuse."""
+        raise RuntimeError(f"this engine decides only; it has nowhere to write {type(effect).__name__} to")

@@ -1,0 +1,66 @@
+"""Plugins that look at one node at a time, made to answer for all nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import (
+    FilterNodePlugin,
+    FilterPlugin,
+    Plugin,
+    ScoreNodePlugin,
+    ScorePlugin,
+    Scores,
+)
+from moorage.framework.status import Code, Status
+from moorage.framework.verdict import ALL, Reason, Verdict
+
+
+def filter_method(plugin: Plugin) -> Callable[..., Verdict]:
+    """A plugin's `filter`, or a loop over its `filter_node`."""
+    if isinstance(plugin, FilterPlugin):
+        return plugin.filter
+    assert isinstance(plugin, FilterNodePlugin)
+    judge = plugin.filter_node
+
+    def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        codes = np.zeros(len(nodes), np.int32)
+        reasons: dict[Reason, int] = {}
+        for index, node in enumerate(nodes):
+            reason = _reason(judge(cycle, pod, node))
+            if reason is not None:
+                codes[index] = reasons.setdefault(reason, len(reasons) + 1)
+        return Verdict(codes, tuple(reasons)) if reasons else ALL
+
+    return loop
+
+
+def _reason(answer: Status | str | Any) -> Reason | None:
+    if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
+        return None
+    if isinstance(answer, str):
+        return Reason((answer,))
+    if isinstance(answer, Status) and answer.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):
+        return Reason(answer.reasons or (answer.code.value,), answer.code)
+    raise TypeError(
+        f"filter_node returned {answer!r}; return None, a reason, unschedulable() or unresolvable()"
+    )
+
+
+def score_method(plugin: Plugin) -> Callable[..., Scores]:
+    """A plugin's `score`, or a loop over its `score_node`."""
+    if isinstance(plugin, ScorePlugin):
+        return plugin.score
+    assert isinstance(plugin, ScoreNodePlugin)
+    judge = plugin.score_node
+
+    def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        return np.array([judge(cycle, pod, node) for node in nodes])
+
+    return loop

@@ -1,0 +1,50 @@
+"""Several schedulers in one process: a framework for each profile of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from moorage.api.pod import Pod
+from moorage.config.types import SchedulerConfiguration
+from moorage.framework.handle import Handle
+from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.runtime import Framework
+
+
+class Profiles(Mapping[str, Framework]):
+    """Frameworks by scheduler name. All profiles share one queue, so they must sort it alike."""
+
+    def __init__(
+        self, config: SchedulerConfiguration, registry: Registry, handle: Handle | None = None
+    ) -> None:
+        shared = handle or Handle()
+        self._frameworks: dict[str, Framework] = {}
+        first: Framework | None = None
+        for profile in config.profiles:
+            framework = Framework(profile, registry, shared)
+            first = first or framework
+            ours, theirs = framework.at("queue_sort")[0].plugin, first.at("queue_sort")[0].plugin
+            if ours != theirs:
+                raise RegistryError(
+                    f'different queue sort plugins for profile "{profile.scheduler_name}": "{ours}", '
+                    f'first: "{theirs}"'
+                )
+            self._frameworks[profile.scheduler_name] = framework
+
+    def __getitem__(self, scheduler_name: str) -> Framework:
+        return self._frameworks[scheduler_name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frameworks)
+
+    def __len__(self) -> int:
+        return len(self._frameworks)
+
+    def of(self, pod: Pod) -> Framework | None:
+        """The framework that is responsible for a pod, or None: another scheduler's pod."""
+        return self._frameworks.get(pod.spec.scheduler_name)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Plugins of the configuration that this version does not have."""
+        return frozenset().union(*(framework.left_out for framework in self.values()))

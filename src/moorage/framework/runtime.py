@@ -1,0 +1,441 @@
+"""A profile at work: runs every extension point over its plugins, in order, by the framework's rules.
+
+The scheduling-cycle half is synchronous and pure (pod + snapshot in, answers out); the binding half may
+wait. A plugin that raises, or answers what it may not, becomes a PluginError that names it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pods import PodInfo
+from moorage.config.expansion import expand
+from moorage.config.types import Plugins, PluginSet, Profile
+from moorage.framework.changes import Changes
+from moorage.framework.cycle import CycleState
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.effects import Effect
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.pernode import filter_method, score_method
+from moorage.framework.points import (
+    MAX_SCORE,
+    MIN_SCORE,
+    Plugin,
+    PodChangePlugin,
+    PostFilterResult,
+    QueuedPod,
+    Scores,
+    implements,
+)
+from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.verdict import ALL, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One plugin at one extension point."""
+
+    plugin: str
+    point: str
+    method: Callable[..., Any]
+    weight: int = 1
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the plugin; whatever it raises becomes a PluginError."""
+        try:
+            return self.method(*arguments)
+        except PluginError:
+            raise
+        except Exception as error:
+            raise self.failed(f"{type(error).__name__}: {error}") from error
+
+    def failed(self, reason: str) -> PluginError:
+        """This step did what it may not do."""
+        return PluginError(self.plugin, self.point, reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """What each plugin made of each node: normalised and weighted. Arrays have shape (nodes,)."""
+
+    by_plugin: dict[str, Scores]
+    totals: Scores
+
+
+class Framework:
+    """The plugins of one profile, ready to run."""
+
+    def __init__(self, profile: Profile, registry: Registry, handle: Handle | None = None) -> None:
+        self.profile = profile
+        self.handle = (handle or Handle()).for_profile(self.filter)
+        self.plugins: dict[str, Plugin] = {}
+        self.left_out = registry.unavailable & set(profile.plugins.names())
+        """Plugins of the configuration that this version does not have."""
+        wanted = _without(profile.plugins, self.left_out)
+        for name in wanted.names():
+            if name not in registry:
+                raise RegistryError(
+                    f"profile {profile.scheduler_name}: there is no plugin {name}; "
+                    f"known are {', '.join(sorted(registry))}"
+                )
+            self.plugins[name] = registry.make(name, profile.args(name), self.handle)
+        self._steps = self._arrange(wanted)
+
+    def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
+        chosen = expand(
+            wanted, lambda name, point: implements(self.plugins[name], point), self.profile.scheduler_name
+        )
+        return {
+            point: tuple(
+                Step(ref.name, point, _method(self.plugins[ref.name], point), ref.weight or 1) for ref in refs
+            )
+            for point, refs in chosen.items()
+        }
+
+    @property
+    def name(self) -> str:
+        """The scheduler name whose pods this profile takes."""
+        return self.profile.scheduler_name
+
+    def at(self, point: str) -> tuple[Step, ...]:
+        """The plugins at an extension point, in order."""
+        return self._steps.get(point, ())
+
+    # Before the queue
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """The first refusal to let a pod into the queue, or None."""
+        for step in self.at("pre_enqueue"):
+            status = step(pod)
+            if status is not None and status.code is not Code.SUCCESS:
+                return _signed(status, step)
+        return None
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """A pod's place in the active queue: smaller keys first."""
+        return self.at("queue_sort")[0](queued)
+
+    # The scheduling cycle
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
+        """The nodes left to filter, or None if a pre-filter refused them all."""
+        wanted: AbstractSet[str] | None = None
+        narrowed_by: list[str] = []
+        refusal: Status | None = None
+        for step in self.at("pre_filter"):
+            answer = step(cycle, pod, nodes)
+            if answer is None:
+                continue
+            if isinstance(answer, Status):
+                if answer.code is Code.SKIP:
+                    cycle.skip_filter.add(step.plugin)
+                elif answer.code is Code.UNRESOLVABLE:
+                    diagnosis.refuse_all(_signed(answer, step))
+                    return None
+                elif answer.code is Code.UNSCHEDULABLE:
+                    refusal = _signed(answer, step)
+                elif answer.code is not Code.SUCCESS:
+                    raise step.failed(answer.message or answer.code.value)
+            elif isinstance(answer, AbstractSet):
+                narrowed_by.append(step.plugin)
+                wanted = frozenset(answer) if wanted is None else wanted & answer
+                if not wanted:
+                    diagnosis.plugins.update(narrowed_by)
+                    diagnosis.refuse_all(unresolvable(_nothing_left(narrowed_by)))
+                    return None
+            else:
+                raise step.failed(f"returned {answer!r}; return None, a status or a set of node names")
+        diagnosis.plugins.update(narrowed_by)
+        if refusal is not None:
+            diagnosis.refuse_all(refusal)
+            return None
+        if wanted is None:
+            return nodes
+        diagnosis.left_out = unresolvable(f"node(s) didn't satisfy plugin(s) {_go_list(narrowed_by)}")
+        return nodes.named(wanted)
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
+        """The nodes that every filter lets pass, as they are and with the pods nominated to them.
+
+        Pods of equal or higher priority that wait for room on a node are taken to be there already. They
+        may as well never come, so such a node is asked twice and must pass both times.
+        """
+        nominated = _nominated(pod, nodes)
+        if not nominated:
+            return self._filter(cycle, pod, nodes, diagnosis)
+        changes = nodes.changes or Changes(nodes.snapshot, len(nodes))
+        crowded = Nodes(nodes.snapshot, nodes.row_numbers(), changes.adding(nominated))
+        passed = self._filter(cycle, pod, crowded, diagnosis)
+        again = {int(nodes.row_numbers()[index]) for index, _ in nominated}
+        numbers = nodes.row_numbers()
+        place = np.flatnonzero(np.isin(numbers, passed.row_numbers()))
+        twice = np.isin(numbers[place], list(again))
+        alone = self._filter(cycle, pod, nodes.at(place[twice]), diagnosis)
+        kept = ~twice | np.isin(numbers[place], alone.row_numbers())
+        return nodes.at(place[kept])
+
+    def _filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
+        """The nodes that every filter lets pass; each sees only what those before it left."""
+        for step in self.at("filter"):
+            if not len(nodes):
+                break
+            if step.plugin in cycle.skip_filter:
+                continue
+            verdict = self._verdict(step, cycle, pod, nodes)
+            if not isinstance(verdict, Verdict):
+                raise step.failed(
+                    f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)"
+                )
+            if verdict.codes is None:
+                continue
+            if len(verdict.codes) != len(nodes):
+                raise step.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
+            if verdict.codes.any():
+                diagnosis.refuse(step.plugin, nodes, verdict)
+                nodes = nodes.where(verdict.codes == 0)
+        return nodes
+
+    def _verdict(self, step: Step, cycle: CycleState, pod: Pod, nodes: Nodes) -> Any:
+        """A filter's verdict; one that follows pods coming and going is asked about each such node alone."""
+        plugin = self.plugins[step.plugin]
+        if nodes.changes is None or not isinstance(plugin, PodChangePlugin):
+            return step(cycle, pod, nodes)
+        codes = np.zeros(len(nodes), np.int32)
+        reasons: dict[Reason, int] = {}
+        changed = nodes.changes.indices()
+        unchanged = np.setdiff1d(np.arange(len(nodes)), changed)
+        for indices, state in [(unchanged, cycle), *self._one_by_one(step, plugin, cycle, pod, nodes)]:
+            verdict = step(state, pod, nodes.at(indices)) if len(indices) else ALL
+            if isinstance(verdict, Verdict) and verdict.codes is not None:
+                table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in verdict.reasons)]
+                codes[indices] = np.array(table)[verdict.codes]
+        return Verdict(codes, tuple(reasons)) if reasons else ALL
+
+    def _one_by_one(
+        self, step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
+    ) -> Iterator[tuple[NDArray[np.intp], CycleState]]:
+        assert nodes.changes is not None
+        for index in nodes.changes.indices():
+            state = cycle.clone()
+            node = NodeView(nodes.snapshot, int(nodes.row_numbers()[index]))
+            for info in nodes.changes.removed_on(index):
+                Step(step.plugin, "remove_pod", plugin.remove_pod)(state, pod, info, node)
+            for info in nodes.changes.added_on(index):
+                Step(step.plugin, "add_pod", plugin.add_pod)(state, pod, info, node)
+            yield np.array([index]), state
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """The first success at making room, or what all plugins had to say; with all effects on the way."""
+        said: list[str] = []
+        effects: list[Effect] = []
+        nominated: str | None = None
+        first = ""
+        for step in self.at("post_filter"):
+            answer = step(cycle, pod, nodes, diagnosis)
+            if isinstance(answer, Status):
+                answer = PostFilterResult(answer)
+            if not isinstance(answer, PostFilterResult):
+                raise step.failed(f"returned {answer!r}; return a PostFilterResult or a status")
+            effects += answer.effects
+            if answer.nominated_node is not None:
+                nominated = answer.nominated_node
+            if answer.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
+                status = _signed(answer.status, step)
+                return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
+            if not answer.status.refused:
+                raise step.failed(answer.status.message or answer.status.code.value)
+            said += answer.status.reasons
+            first = first or step.plugin
+        return PostFilterResult(unschedulable(*said).by(first), nominated, tuple(effects))
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+        """Every plugin's score of every node; without score plugins every node scores 1."""
+        if not self.at("score"):
+            return ScoreTable({}, np.ones(len(nodes), np.int64))
+        for step in self.at("pre_score"):
+            status = step(cycle, pod, nodes)
+            if status is not None and status.code is Code.SKIP:
+                cycle.skip_score.add(step.plugin)
+            elif status is not None and status.code is not Code.SUCCESS:
+                raise step.failed(status.message or status.code.value)
+        totals = np.zeros(len(nodes), np.int64)
+        by_plugin: dict[str, Scores] = {}
+        for step in self.at("score"):
+            if step.plugin in cycle.skip_score:
+                continue
+            scores = _integers(step, step(cycle, pod, nodes), len(nodes))
+            normalize = getattr(self.plugins[step.plugin], "normalize_score", None)
+            if normalize is not None:
+                normalizing = Step(step.plugin, "normalize_score", normalize)
+                scores = _integers(normalizing, normalizing(cycle, pod, nodes, scores), len(nodes))
+            _check_bounds(step, scores)
+            weighted = by_plugin[step.plugin] = scores * step.weight if step.weight != 1 else scores
+            totals += weighted
+        return ScoreTable(by_plugin, totals)
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
+        for step in self.at("reserve"):
+            reserve = getattr(self.plugins[step.plugin], "reserve", None)
+            if reserve is None:
+                continue
+            status = Step(step.plugin, "reserve", reserve)(cycle, pod, node_name)
+            if status is not None and status.code is not Code.SUCCESS:
+                return _signed(status, step)
+        return SUCCESS
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
+        failures = []
+        for step in reversed(self.at("reserve")):
+            unreserve = getattr(self.plugins[step.plugin], "unreserve", None)
+            if unreserve is None:
+                continue
+            try:
+                Step(step.plugin, "unreserve", unreserve)(cycle, pod, node_name)
+            except PluginError as error:
+                failures.append(error)
+        return failures
+
+    def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
+        timeouts: dict[str, float] = {}
+        for step in self.at("permit"):
+            status = step(cycle, pod, node_name)
+            if status is None or status.code is Code.SUCCESS:
+                continue
+            if status.refused:
+                return _signed(status, step)
+            if status.code is not Code.WAIT:
+                raise step.failed(status.message or status.code.value)
+            timeouts[step.plugin] = status.timeout_seconds or 0.0
+        if not timeouts:
+            return SUCCESS
+        assert self.handle.waiting is not None
+        self.handle.waiting.hold(pod, node_name, timeouts)
+        reason = "one or more plugins asked to wait and no plugin rejected pod"
+        return Status(Code.WAIT, (reason,), timeout_seconds=min(timeouts.values()))
+
+    # The binding cycle
+
+    async def wait_on_permit(self, pod: Pod) -> Status:
+        """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
+        assert self.handle.waiting is not None
+        return await self.handle.waiting.wait_on(pod)
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Run every pre-bind plugin, up to the first that does not succeed."""
+        for step in self.at("pre_bind"):
+            status = await _awaited(step, step(cycle, pod, node_name))
+            if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
+                return _signed(status, step)
+        return SUCCESS
+
+    async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
+        for step in self.at("bind"):
+            status = await _awaited(step, step(cycle, pod, node_name))
+            if status is None or status.code is not Code.SKIP:
+                return SUCCESS if status is None else _signed(status, step)
+        return SKIP
+
+    async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Tell every post-bind plugin."""
+        for step in self.at("post_bind"):
+            await _awaited(step, step(cycle, pod, node_name))
+
+
+def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:
+    """Pods nominated to nodes of a view that count before this one: (index, pod)."""
+    nominated = nodes.snapshot.nominated
+    if not nominated:
+        return []
+    rows = {
+        nodes.snapshot.row_of[name]: infos
+        for name, infos in nominated.items()
+        if name in nodes.snapshot.row_of
+    }
+    places = np.flatnonzero(np.isin(nodes.row_numbers(), list(rows)))
+    return [
+        (index, info)
+        for index in places.tolist()
+        for info in rows[int(nodes.row_numbers()[index])]
+        if info.pod.priority >= pod.priority and info.pod.uid != pod.uid
+    ]
+
+
+def _without(plugins: Plugins, names: AbstractSet[str]) -> Plugins:
+    return Plugins(
+        **{
+            point: PluginSet(
+                enabled=tuple(ref for ref in chosen.enabled if ref.name not in names),
+                disabled=chosen.disabled,
+            )
+            for point, chosen in plugins.items()
+        }
+    )
+
+
+def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
+    if point == "filter":
+        return filter_method(plugin)
+    if point == "score":
+        return score_method(plugin)
+    method: Callable[..., Any] = getattr(plugin, point, None) or plugin.unreserve  # type: ignore[attr-defined]
+    return method
+
+
+def _signed(status: Status, step: Step) -> Status:
+    return status if status.plugin else status.by(step.plugin)
+
+
+def _go_list(names: list[str]) -> str:
+    return f"[{' '.join(sorted(set(names)))}]"
+
+
+def _nothing_left(plugins: list[str]) -> str:
+    if len(set(plugins)) == 1:
+        return f"node(s) didn't satisfy plugin {plugins[0]}"
+    return f"node(s) didn't satisfy plugin(s) {_go_list(plugins)} simultaneously"
+
+
+def _integers(step: Step, scores: Any, count: int) -> Scores:
+    array: NDArray[Any] = np.asarray(scores)
+    if array.shape != (count,):
+        raise step.failed(f"returned scores of shape {array.shape} for {count} nodes")
+    if array.dtype.kind not in "iub":
+        raise step.failed(f"returned scores of type {array.dtype}; scores are integers")
+    return array.astype(np.int64, copy=False)
+
+
+def _check_bounds(step: Step, scores: Scores) -> None:
+    low, high = int(scores.min()), int(scores.max())
+    if low < MIN_SCORE or high > MAX_SCORE:
+        wrong = low if low < MIN_SCORE else high
+        raise step.failed(
+            f"invalid score {wrong}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+        )
+
+
+async def _awaited(step: Step, answer: Any) -> Any:
+    if not inspect.isawaitable(answer):
+        return answer
+    waiting: Awaitable[Any] = answer
+    try:
+        return await waiting
+    except PluginError:
+        raise
+    except Exception as error:
+        raise step.failed(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,55 @@
+"""What a filter answers: a code per node, not an object per node.
+
+Code 0 lets the pod in; any other code is an index into the reasons. Text is made when somebody reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.framework.status import Code
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node was refused: one text or several; `code` says whether preemption could help."""
+
+    texts: tuple[str, ...]
+    code: Code = Code.UNSCHEDULABLE
+
+    def __post_init__(self) -> None:
+        assert self.texts, "a refusal needs a reason"
+        assert self.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE), self.code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """A filter's answer for all nodes it was asked about.
+
+    codes: shape (nodes,); 0 passes, i is refused for `reasons[i - 1]`. None: all nodes pass.
+    """
+
+    codes: NDArray[Any] | None
+    reasons: tuple[Reason, ...] = ()
+
+
+ALL = Verdict(None)
+"""Every node passes."""
+
+
+class Mask(np.ndarray[Any, np.dtype[np.bool_]]):
+    """Yes or no per node; combine with `&`, `|` and `~`, then say what a no means with `otherwise`."""
+
+    def otherwise(self, reason: str, *, resolvable: bool = True) -> Verdict:
+        """Refuse the nodes where this is False; `resolvable`: preemption on such a node could help."""
+        return refuse_where(~self, reason, resolvable=resolvable)
+
+
+def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = True) -> Verdict:
+    """Refuse the nodes where `refused` is True, for one reason."""
+    code = Code.UNSCHEDULABLE if resolvable else Code.UNRESOLVABLE
+    return Verdict(refused.view(np.int8), (Reason((reason,), code),))

@@ -1,0 +1,104 @@
+"""Pods that have a node and wait for a permit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from moorage.api.pod import Pod
+from moorage.framework.clock import Clock, Timer
+from moorage.framework.status import SUCCESS, Status, unschedulable
+
+MAX_WAIT_SECONDS = 15 * 60.0
+
+
+class WaitingPod:
+    """A pod some permit plugins asked to hold, each with its own time-out; the first to end decides."""
+
+    def __init__(self, pod: Pod, node_name: str, timeouts: Mapping[str, float], clock: Clock) -> None:
+        assert timeouts, "nobody asked to wait"
+        self.pod = pod
+        self.node_name = node_name
+        self.outcome: Status | None = None
+        self._timers: dict[str, Timer] = {}
+        self._done = asyncio.Event()
+        for plugin, seconds in timeouts.items():
+            capped = min(seconds, MAX_WAIT_SECONDS)
+            self._timers[plugin] = clock.call_later(capped, lambda p=plugin, s=capped: self._expire(p, s))  # type: ignore[misc]
+
+    @property
+    def pending_plugins(self) -> frozenset[str]:
+        """The plugins that have not allowed the pod yet."""
+        return frozenset(self._timers)
+
+    def allow(self, plugin: str) -> None:
+        """One plugin needs to wait no longer; the pod goes on when the last one says so."""
+        timer = self._timers.pop(plugin, None)
+        if timer is not None:
+            timer.cancel()
+        if not self._timers:
+            self._settle(SUCCESS)
+
+    def reject(self, plugin: str, reason: str) -> None:
+        """Stop the pod."""
+        self._settle(unschedulable(reason).by(plugin))
+
+    def _expire(self, plugin: str, seconds: float) -> None:
+        self.reject(
+            plugin, f"rejected due to timeout after waiting {_go_seconds(seconds)} at plugin {plugin}"
+        )
+
+    def _settle(self, outcome: Status) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            for timer in self._timers.values():
+                timer.cancel()
+            self._done.set()
+
+    async def wait(self) -> Status:
+        """How it ended."""
+        await self._done.wait()
+        assert self.outcome is not None
+        return self.outcome
+
+
+def _go_seconds(seconds: float) -> str:
+    """A duration as kube-scheduler prints it: 1m30s, 500ms."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:g}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{rest:g}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{hours}h{text}" if hours else text
+
+
+class WaitingPods:
+    """All pods that wait for a permit, by uid."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pods: dict[str, WaitingPod] = {}
+
+    def hold(self, pod: Pod, node_name: str, timeouts: Mapping[str, float]) -> WaitingPod:
+        """Let a pod wait."""
+        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock)
+        return waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """A waiting pod, or None."""
+        return self._pods.get(uid)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    async def wait_on(self, pod: Pod) -> Status:
+        """How the wait of a pod ends; at once if it does not wait."""
+        waiting = self._pods.get(pod.uid)
+        if waiting is None:
+            return SUCCESS
+        try:
+            return await waiting.wait()
+        finally:
+            self._pods.pop(pod.uid, None)
