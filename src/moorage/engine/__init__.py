@@ -1,0 +1,1 @@
+"""One scheduling cycle: a pod and a snapshot in, a decision with all its reasons out."""

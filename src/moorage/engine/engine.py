@@ -1,0 +1,112 @@
+"""One scheduling cycle for one pod.
+
+    pre_filter -> filter -> no node: post_filter, diagnosis
+                         -> one node: that one, unscored
+                         -> several:  pre_score -> score -> normalise -> weight -> pick
+
+The cycle reads a snapshot and changes nothing in it: production, simulation and what-if call the same code.
+Every node is scored, unless the configuration asks for a share of them with percentageOfNodesToScore.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
+from moorage.engine.decision import Decision
+from moorage.framework.cycle import CycleState
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import PostFilterResult
+from moorage.framework.runtime import Framework
+from moorage.framework.status import Code, PluginError
+
+MIN_FEASIBLE_NODES = 100
+"""A share of the nodes never means fewer than this many."""
+
+
+class Engine:
+    """Decides for one pod after another; remembers only where the last search for a share of nodes ended."""
+
+    def __init__(self, percentage_of_nodes_to_score: int = 0, seed: int | None = None) -> None:
+        self._percentage = percentage_of_nodes_to_score
+        self._random = random.Random(seed)
+        self._next_start = 0
+
+    def decide(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
+    ) -> Decision:
+        """Choose a node for a pod, or find out why there is none."""
+        cycle = cycle or CycleState()
+        everywhere = Nodes(snapshot)
+        diagnosis = Diagnosis(len(snapshot))
+        nowhere = Nodes(snapshot, np.zeros(0, np.intp))
+        if not len(snapshot):
+            return Decision(pod, None, nowhere, None, diagnosis, 0)
+        try:
+            feasible = nowhere
+            evaluated = 0
+            candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
+            if candidates is not None and pod.status.nominated_node_name:
+                nominated = _nominated_node(framework, cycle, pod, everywhere)
+                if len(nominated):
+                    return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
+            if candidates is not None:
+                feasible = framework.filter(cycle, pod, candidates, diagnosis)
+                feasible = self._share(framework, candidates, feasible, diagnosis)
+                evaluated = len(feasible) + diagnosis.refused_count
+            if not len(feasible):
+                arranged = _make_room(framework, cycle, pod, everywhere, diagnosis)
+                return Decision(pod, None, nowhere, None, diagnosis, evaluated, arranged)
+            if len(feasible) == 1:
+                return Decision(pod, feasible.names[0], feasible, None, diagnosis, evaluated)
+            scores = framework.score(cycle, pod, feasible)
+            best = np.flatnonzero(scores.totals == scores.totals.max())
+            row = feasible.row_numbers()[best[self._random.randrange(len(best))]]
+            return Decision(pod, snapshot.names[row], feasible, scores, diagnosis, evaluated)
+        except PluginError as error:
+            return Decision(pod, None, nowhere, None, diagnosis, 0, error=error)
+
+    def _share(self, framework: Framework, candidates: Nodes, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
+        """The first feasible nodes from a start that moves on with every pod, if only a share is wanted."""
+        wanted = self._wanted(framework, len(candidates))
+        if wanted >= len(candidates):
+            return feasible
+        rows = candidates.row_numbers()
+        rotated = np.roll(rows, -(self._next_start % len(rows)))
+        hits = np.flatnonzero(np.isin(rotated, feasible.row_numbers()))
+        looked_at = len(rotated) if len(hits) < wanted else int(hits[wanted - 1]) + 1
+        diagnosis.keep_only(rotated[:looked_at])
+        self._next_start = (self._next_start + looked_at) % len(candidates.snapshot)
+        return Nodes(candidates.snapshot, rotated[hits[:wanted]])
+
+    def _wanted(self, framework: Framework, nodes: int) -> int:
+        """How many feasible nodes are enough."""
+        if not framework.at("score"):
+            return 1
+        own = framework.profile.percentage_of_nodes_to_score
+        percentage = self._percentage if own is None else own
+        if not percentage:
+            return nodes
+        return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+def _nominated_node(framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes) -> Nodes:
+    """The node that was freed for the pod, if it fits there now: then no other node is looked at."""
+    freed = everywhere.named([pod.status.nominated_node_name])
+    return framework.filter(cycle, pod, freed, Diagnosis(len(everywhere)))
+
+
+def _make_room(
+    framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+) -> PostFilterResult | None:
+    """Ask the post-filters, and take down what they say."""
+    if not framework.at("post_filter"):
+        return None
+    arranged = framework.post_filter(cycle, pod, nodes, diagnosis)
+    if arranged.status.code is not Code.SUCCESS:
+        diagnosis.post_filter_message = arranged.status.message
+    return arranged
