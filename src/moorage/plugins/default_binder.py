@@ -1,0 +1,21 @@
+"""DefaultBinder: binds a pod by telling the API server."""
+
+from __future__ import annotations
+
+from moorage.api.pod import Pod
+from moorage.framework.cycle import CycleState
+from moorage.framework.effects import BindPod
+from moorage.framework.handle import Handle
+
+
+class DefaultBinder:
+    """Writes the binding of a pod to its node."""
+
+    name = "DefaultBinder"
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Bind; a refusal by the cluster is an error of this attempt."""
+        await self._handle.effects.perform(BindPod(pod, node_name))

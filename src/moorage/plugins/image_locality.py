@@ -1,0 +1,46 @@
+"""ImageLocality: prefer nodes that have the pod's images, the more so the larger and more common they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import MAX_SCORE, Scores
+
+_MEGABYTE = 1024 * 1024
+MIN_BYTES = 23 * _MEGABYTE
+"""Less than this on a node is not worth a preference."""
+MAX_BYTES_PER_CONTAINER = 1000 * _MEGABYTE
+
+
+def full_image_name(name: str) -> str:
+    """An image's name with its tag."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+class ImageLocality:
+    """Scores the bytes that need not be pulled, scaled by how many nodes have them.
+
+    The scaling keeps pods from piling up on the one node that happens to have an image.
+    """
+
+    name = "ImageLocality"
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""
+        spec = pod.spec
+        containers = len(spec.init_containers) + len(spec.containers)
+        wanted = [c.image for c in (*spec.init_containers, *spec.containers)]
+        wanted += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+        total_nodes = len(nodes.snapshot)
+        present = np.zeros(len(nodes), np.int64)
+        for name in wanted:
+            image = nodes.snapshot.images.get(full_image_name(name))
+            if image is not None:
+                spread = len(image.rows) / total_nodes
+                present += int(image.size_bytes * spread) * nodes.pick(image.mask(total_nodes))
+        most = MAX_BYTES_PER_CONTAINER * containers
+        clipped = np.minimum(np.maximum(present, MIN_BYTES), max(most, MIN_BYTES))
+        return MAX_SCORE * (clipped - MIN_BYTES) // max(most - MIN_BYTES, 1)

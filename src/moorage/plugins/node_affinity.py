@@ -1,0 +1,124 @@
+"""NodeAffinity: nodeSelector, node affinity, and affinity that the scheduler's configuration adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from moorage.api.base import NodeSelectorTerm
+from moorage.api.pod import NodeAffinity as Affinity
+from moorage.api.pod import Pod, PreferredSchedulingTerm
+from moorage.api.selectors import (
+    NODE_NAME_FIELD,
+    NodeTerm,
+    Operator,
+    RequiredNodes,
+    node_term,
+    node_terms,
+    required_nodes,
+)
+from moorage.config.args import NodeAffinityArgs
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.numbers import proportional
+from moorage.framework.points import Scores
+from moorage.framework.status import SKIP, Code, Status, unresolvable
+from moorage.framework.verdict import ALL, Reason, Verdict
+
+NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
+NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+CONFLICT = "pod affinity terms conflict"
+
+_REASONS = (Reason((NOT_ENFORCED,), Code.UNRESOLVABLE), Reason((NO_MATCH,), Code.UNRESOLVABLE))
+_WANTED: StateKey[RequiredNodes] = StateKey("NodeAffinity/filter")
+
+WeightedTerms = tuple[tuple[int, NodeTerm], ...]
+
+
+class NodeAffinity:
+    """Matches nodes by their labels and names."""
+
+    name = "NodeAffinity"
+
+    def __init__(self, args: NodeAffinityArgs) -> None:
+        added = args.added_affinity or Affinity()
+        required = added.required_during_scheduling_ignored_during_execution
+        self._enforced = None if required is None else RequiredNodes((), node_terms(required))
+        self._added = _weighted(added.preferred_during_scheduling_ignored_during_execution)
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
+        """Narrow the search where every term names its nodes, as the pods of DaemonSets do."""
+        wanted = required_nodes(pod)
+        if wanted.anything and self._enforced is None:
+            return SKIP
+        cycle.write(_WANTED, wanted)
+        names = _named_nodes(_required_terms(pod))
+        if names is None:
+            return None
+        return names or unresolvable(CONFLICT)
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse what the configuration does not allow first, then what the pod does not want."""
+        wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
+        if wanted.anything and self._enforced is None:
+            return ALL
+        codes = np.where(nodes.required_by(wanted), 0, 2)
+        if self._enforced is not None:
+            codes[~nodes.required_by(self._enforced)] = 1
+        return Verdict(codes, _REASONS)
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Nothing to score without preferences."""
+        return None if self._added or _preferences(pod) else SKIP
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """The sum of the weights of the preferences a node meets."""
+        scores = np.zeros(len(nodes), np.int64)
+        for weight, term in (*self._added, *_weighted(_preferences(pod))):
+            scores += weight * nodes.matching_term(term)
+        return scores
+
+    def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """The best node gets 100."""
+        return proportional(scores)
+
+
+def _node_affinity(pod: Pod) -> Affinity:
+    affinity = pod.spec.affinity
+    return Affinity() if affinity is None or affinity.node_affinity is None else affinity.node_affinity
+
+
+def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    required = _node_affinity(pod).required_during_scheduling_ignored_during_execution
+    return () if required is None else required.node_selector_terms
+
+
+def _preferences(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
+    return _node_affinity(pod).preferred_during_scheduling_ignored_during_execution
+
+
+def _weighted(preferences: Sequence[PreferredSchedulingTerm]) -> WeightedTerms:
+    return tuple(
+        (each.weight, node_term(each.preference))
+        for each in preferences
+        if each.weight and (each.preference.match_expressions or each.preference.match_fields)
+    )
+
+
+def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
+    """The node names the terms allow together, or None if some term does not go by name."""
+    if not terms:
+        return None
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        by_name = [
+            frozenset(field.values)
+            for field in term.match_fields
+            if field.key == NODE_NAME_FIELD and field.operator == Operator.IN
+        ]
+        if not by_name:
+            return None
+        names |= frozenset.intersection(*by_name)
+    return names

@@ -1,0 +1,44 @@
+"""NodeDeclaredFeatures: some pods need a kubelet that declares what they use."""
+
+from __future__ import annotations
+
+from moorage.api.pod import Pod
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import SKIP, Status
+from moorage.framework.verdict import ALL, Verdict, refuse_where
+
+MISSING_FEATURES = "node(s) didn't match Pod's required features"
+
+RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The node features a pod cannot do without."""
+    needed = set()
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    if any(rule.action == "RestartAllContainers" for c in containers for rule in c.restart_policy_rules):
+        needed.add(RESTART_ALL_CONTAINERS)
+    if pod.spec.host_network and pod.spec.host_users is False:
+        needed.add(USER_NAMESPACES_HOST_NETWORK)
+    return frozenset(needed)
+
+
+class NodeDeclaredFeatures:
+    """Refuses nodes that do not declare what the pod needs."""
+
+    name = "NodeDeclaredFeatures"
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Most pods need nothing special."""
+        return None if required_features(pod) else SKIP
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Every needed feature must be declared."""
+        needed = required_features(pod)
+        if not needed:
+            return ALL
+        return refuse_where(
+            nodes.features.judge(lambda declared: not needed <= declared), MISSING_FEATURES, resolvable=False
+        )

@@ -1,0 +1,24 @@
+"""NodeName: a pod that names its node goes there or nowhere."""
+
+from __future__ import annotations
+
+from moorage.api.pod import Pod
+from moorage.cluster.columns import ABSENT
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.verdict import ALL, Verdict, refuse_where
+
+OTHER_NODE = "node(s) didn't match the requested node name"
+
+
+class NodeName:
+    """Refuses every node but the one in spec.nodeName."""
+
+    name = "NodeName"
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Without spec.nodeName all nodes will do."""
+        if not pod.spec.node_name:
+            return ALL
+        row = nodes.snapshot.row_of.get(pod.spec.node_name, ABSENT)
+        return refuse_where(nodes.row_numbers() != row, OTHER_NODE, resolvable=False)

@@ -1,0 +1,46 @@
+"""NodePorts: a host port can be taken once per node and address."""
+
+from __future__ import annotations
+
+from moorage.api.pod import Pod
+from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import SKIP, Status
+from moorage.framework.verdict import ALL, Verdict, refuse_where
+
+PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+
+_WANTED: StateKey[frozenset[HostPort]] = StateKey("NodePorts/filter")
+
+
+def conflict(wanted: frozenset[HostPort], used: frozenset[HostPort]) -> bool:
+    """Whether ports collide: same protocol and number on the same address; 0.0.0.0 is every address."""
+    if not used:
+        return False
+    return any(
+        protocol == used_protocol and port == used_port and (ip == used_ip or ANY_IP in (ip, used_ip))
+        for ip, protocol, port in wanted
+        for used_ip, used_protocol, used_port in used
+    )
+
+
+class NodePorts:
+    """Judges each distinct set of ports in use once."""
+
+    name = "NodePorts"
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Most pods want no host port."""
+        wanted = PodInfo(pod).host_ports
+        if not wanted:
+            return SKIP
+        cycle.write(_WANTED, wanted)
+        return None
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes where a wanted port is taken."""
+        wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
+        if not wanted:
+            return ALL
+        return refuse_where(nodes.ports.judge(lambda used: conflict(wanted, used)), PORT_TAKEN)

@@ -1,0 +1,81 @@
+"""NodeResourcesBalancedAllocation: prefer nodes whose resources the pod brings closer to even use."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.api.requests import pod_requests
+from moorage.config.args import NodeResourcesBalancedAllocationArgs
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.status import SKIP, Status
+from moorage.plugins.resources import Usage, requested_units, usages
+
+_HALF = MAX_SCORE // 2
+
+
+class NodeResourcesBalancedAllocation:
+    """Scores the change of balance, not the balance: 75 is neutral, more is better."""
+
+    name = "NodeResourcesBalancedAllocation"
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
+        self._scored = [(each.name, each.weight) for each in args.resources]
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """A pod that requests nothing changes no balance; scoring it would send all such pods to one node."""
+        return None if any(request for _, _, request in self._wanted(pod)) else SKIP
+
+    def _wanted(self, pod: Pod) -> list[tuple[str, int, int]]:
+        return requested_units(self._scored, pod_requests(pod, use_status=True))
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """From 50 (worse balanced than before) to 100 (better)."""
+        wanted = self._wanted(pod)
+        if not any(request for _, _, request in wanted):
+            return np.zeros(len(nodes), np.int64)
+        resources = usages(nodes, wanted, scoring_defaults=False)
+        after = _balance(resources, [usage.requested for usage in resources], len(nodes))
+        before = _balance(resources, [usage.allocated for usage in resources], len(nodes))
+        return _HALF + (_HALF + after - before) // 2
+
+
+def _balance(resources: list[Usage], used: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    """100 for equal fractions of every resource in use, less the more they deviate. Shape (nodes,)."""
+    fractions = [
+        np.minimum(amount / usage.divisor, 1.0) for usage, amount in zip(resources, used, strict=True)
+    ]
+    if len(resources) < 2:
+        return np.full(count, MAX_SCORE, np.int64)
+    if all(usage.present is None for usage in resources):
+        deviation = _deviation(fractions)
+    else:
+        deviation = _deviation_where_present(resources, fractions, count)
+    return ((1.0 - deviation) * MAX_SCORE).astype(np.int64)
+
+
+def _deviation(fractions: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The standard deviation; of two values it is half their distance."""
+    if len(fractions) == 2:
+        return np.abs((fractions[0] - fractions[1]) / 2)
+    mean = sum(fractions[1:], fractions[0]) / len(fractions)
+    squares = sum(((each - mean) * (each - mean) for each in fractions), np.zeros(len(mean)))
+    return np.sqrt(squares / len(fractions))
+
+
+def _deviation_where_present(
+    resources: list[Usage], fractions: list[NDArray[np.float64]], count: int
+) -> NDArray[np.float64]:
+    """The deviation over the resources each node has: nodes are grouped by which ones those are."""
+    deviation = np.zeros(count)
+    having = np.stack([np.ones(count, bool) if u.present is None else u.present for u in resources])
+    patterns, group = np.unique(having, axis=1, return_inverse=True)
+    for number, pattern in enumerate(patterns.T):
+        kept = np.flatnonzero(pattern)
+        if len(kept) >= 2:
+            rows = np.flatnonzero(group == number)
+            deviation[rows] = _deviation([fractions[index][rows] for index in kept.tolist()])
+    return deviation

@@ -1,0 +1,178 @@
+"""NodeResourcesFit: a node must have room for what the pod requests; how full it gets is its score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.names import is_extended_resource
+from moorage.api.pod import Pod
+from moorage.api.requests import SCORING_DEFAULTS, pod_requests, resource_amounts
+from moorage.config.args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    NodeResourcesFitArgs,
+    UtilizationShapePoint,
+)
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.numbers import divide_truncating, round_half_away
+from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.status import Code, Status
+from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.resources import Usage, requested_units, usages
+
+TOO_MANY_PODS = "Too many pods"
+INSUFFICIENT = "Insufficient {}"
+
+MAX_SHAPE_SCORE = 10
+_FULL = 100
+
+_REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
+
+Strategy = Callable[[list[Usage], int], Scores]
+
+
+class NodeResourcesFit:
+    """Compares requests with what is left, one resource at a time, on all nodes at once."""
+
+    name = "NodeResourcesFit"
+
+    def __init__(self, args: NodeResourcesFitArgs) -> None:
+        strategy = args.scoring_strategy
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._scored = [(each.name, each.weight) for each in strategy.resources]
+        ratio = strategy.requested_to_capacity_ratio
+        self._strategy = _strategy(strategy.type, ratio.shape if ratio is not None else ())
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Work out what the pod needs."""
+        cycle.write(_REQUESTS, self._needs(pod))
+        return None
+
+    def _needs(self, pod: Pod) -> dict[str, int]:
+        amounts = resource_amounts(pod_requests(pod))
+        return {name: amount for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name)}
+
+    def _is_ignored(self, name: str) -> bool:
+        if not (self._ignored or self._ignored_groups) or not is_extended_resource(name):
+            return False
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes without room, naming every resource that is short.
+
+        A request above the whole node is unresolvable: no preemption makes the node larger.
+        """
+        shortages = _Shortages(len(nodes))
+        shortages.add(nodes.pod_count >= nodes.allowed_pods, TOO_MANY_PODS)
+        too_small: NDArray[np.bool_] | None = None
+        for name, amount in cycle.read_or(_REQUESTS, lambda: self._needs(pod)).items():
+            allocatable = nodes.allocatable(name)
+            short = allocatable - nodes.requested(name) < amount
+            if short.any():
+                shortages.add(short, INSUFFICIENT.format(name))
+                never = allocatable < amount
+                too_small = never if too_small is None else too_small | never
+        return shortages.verdict(too_small)
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """The strategy's opinion of how full the node would be."""
+        requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
+        wanted = requested_units(self._scored, requests)
+        return self._strategy(usages(nodes, wanted, scoring_defaults=True), len(nodes))
+
+
+class _Shortages:
+    """Which combination of reasons each node has; only combinations that occur get a code."""
+
+    def __init__(self, count: int) -> None:
+        self._codes = np.zeros(count, np.int64)
+        self._combinations: list[tuple[str, ...]] = [()]
+
+    def add(self, short: NDArray[np.bool_], reason: str) -> None:
+        """One more reason, for the nodes where `short` is True."""
+        if short.any():
+            self._combinations = [
+                (*combination, reason) if added else combination for combination, added in self._split(short)
+            ]
+
+    def _split(self, mask: NDArray[np.bool_]) -> list[tuple[tuple[str, ...], bool]]:
+        """Give nodes of one code two codes where `mask` tells them apart; code 0 keeps its meaning.
+
+        Returns what each new code means: the old combination, and which side of the mask.
+        """
+        paired = self._codes * 2 + mask
+        used = np.bincount(paired, minlength=2 * len(self._combinations)) > 0
+        used[0] = True
+        self._codes = (np.cumsum(used) - 1)[paired]
+        return [(self._combinations[code // 2], bool(code % 2)) for code in np.flatnonzero(used).tolist()]
+
+    def verdict(self, too_small: NDArray[np.bool_] | None) -> Verdict:
+        """The answer; refusals of nodes that are too small can not be resolved."""
+        if len(self._combinations) == 1:
+            return ALL
+        if too_small is None or not too_small.any():
+            return Verdict(self._codes, tuple(Reason(texts) for texts in self._combinations[1:]))
+        codes = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)
+        meanings = self._split(too_small)
+        return Verdict(self._codes, tuple(Reason(texts, codes[never]) for texts, never in meanings[1:]))
+
+
+def _strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:
+    if kind == LEAST_ALLOCATED:
+        return lambda resources, count: _weighted_mean(resources, count, _least_allocated)
+    if kind == MOST_ALLOCATED:
+        return lambda resources, count: _weighted_mean(resources, count, _most_allocated)
+    table = np.array([_on_shape(shape, percent) for percent in range(_FULL + 1)], np.int64)
+    return lambda resources, count: _requested_to_capacity(resources, count, table)
+
+
+def _least_allocated(usage: Usage) -> NDArray[np.int64]:
+    free = usage.allocatable - usage.requested
+    return np.where(free < 0, 0, free * MAX_SCORE // usage.divisor)
+
+
+def _most_allocated(usage: Usage) -> NDArray[np.int64]:
+    return np.minimum(usage.requested, usage.allocatable) * MAX_SCORE // usage.divisor
+
+
+def _weighted_mean(resources: list[Usage], count: int, score: Callable[[Usage], NDArray[np.int64]]) -> Scores:
+    """The mean over the resources a node has."""
+    total = np.zeros(count, np.int64)
+    weights: NDArray[np.int64] | int = 0
+    for usage in resources:
+        scored = score(usage) * usage.weight
+        total += scored if usage.present is None else scored * usage.present
+        weights = weights + (usage.weight if usage.present is None else usage.weight * usage.present)
+    return total // np.maximum(weights, 1)
+
+
+def _requested_to_capacity(resources: list[Usage], count: int, table: NDArray[np.int64]) -> Scores:
+    """The rounded mean of the shape's scores; resources that score nothing have no say."""
+    total = np.zeros(count, np.int64)
+    weights = np.zeros(count, np.int64)
+    for usage in resources:
+        percent = np.minimum(usage.requested, usage.allocatable) * _FULL // usage.divisor
+        scored = table[percent]
+        says = scored > 0
+        if usage.present is not None:
+            says &= usage.present
+        total += scored * usage.weight * says
+        weights += usage.weight * says
+    return round_half_away(total / np.maximum(weights, 1))
+
+
+def _on_shape(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
+    """The broken line through the shape's points, in steps of the integer arithmetic upstream has."""
+    scale = MAX_SCORE // MAX_SHAPE_SCORE
+    for left, right in zip((None, *shape), shape, strict=False):
+        if percent <= right.utilization:
+            if left is None:
+                return right.score * scale
+            rise = (right.score - left.score) * scale * (percent - left.utilization)
+            return left.score * scale + divide_truncating(rise, right.utilization - left.utilization)
+    return shape[-1].score * scale

@@ -1,0 +1,15 @@
+"""PrioritySort: important pods first, among equals whoever came first."""
+
+from __future__ import annotations
+
+from moorage.framework.points import QueuedPod
+
+
+class PrioritySort:
+    """Orders the queue by priority, then by time."""
+
+    name = "PrioritySort"
+
+    def queue_sort(self, queued: QueuedPod) -> tuple[int, float]:
+        """Higher priority and earlier time make a smaller key."""
+        return (-queued.pod.priority, queued.timestamp)

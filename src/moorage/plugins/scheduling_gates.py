@@ -1,0 +1,19 @@
+"""SchedulingGates: a pod with gates is not tried until the last one is lifted."""
+
+from __future__ import annotations
+
+from moorage.api.pod import Pod
+from moorage.framework.status import Status, unresolvable
+
+
+class SchedulingGates:
+    """Keeps pods with scheduling gates out of the queue."""
+
+    name = "SchedulingGates"
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Refuse while there is any gate."""
+        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        if not gates:
+            return None
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
