@@ -1,0 +1,57 @@
+"""`moorage`: all commands, and what they share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from moorage import __version__
+from moorage.api.decode import InputError
+from moorage.cli import config, decide, replay
+from moorage.config.types import SchedulerConfiguration
+from moorage.framework.profiles import Profiles
+from moorage.framework.registry import RegistryError
+from moorage.plugins import default_registry
+
+app = typer.Typer(
+    name="moorage",
+    help="A Kubernetes scheduler in Python: kube-scheduler's decisions, explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(config.app)
+app.command()(decide.decide)
+app.command()(replay.replay)
+
+
+def _plugin_problems(configuration: SchedulerConfiguration) -> list[str]:
+    try:
+        Profiles(configuration, default_registry())
+    except (InputError, RegistryError) as error:
+        return [str(error)]
+    return []
+
+
+config.check_plugins = _plugin_problems
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"moorage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A Kubernetes scheduler in Python."""
+
+
+def run() -> None:
+    """The `moorage` command."""
+    app()

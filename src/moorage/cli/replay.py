@@ -1,0 +1,78 @@
+"""`moorage replay`: compare our decisions with recorded ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from moorage.api.decode import InputError
+from moorage.plugins import default_registry
+from moorage.sim.recording import load_recording
+from moorage.sim.replay import Difference, ReplayResult
+
+DIFFERENT, UNREADABLE = 1, 2
+"""Exit statuses: something was decided otherwise; a file could not be read."""
+
+
+def replay(
+    files: Annotated[list[Path], typer.Argument(help="Recordings (JSON).", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    show: Annotated[int, typer.Option(help="How many differences to show for each family.")] = 3,
+) -> None:
+    """Make the decisions of recordings again and compare feasible nodes, every score and every message."""
+    result = ReplayResult()
+    registry = default_registry()
+    try:
+        for file in files:
+            result.add(load_recording(file), registry)
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(UNREADABLE) from None
+    if as_json:
+        typer.echo(json.dumps(_as_json(result), indent=2))
+    else:
+        _print(result, show)
+    raise typer.Exit(DIFFERENT if result.differences else 0)
+
+
+def _as_json(result: ReplayResult) -> dict[str, Any]:
+    return {
+        "pods": result.pods,
+        "equal": result.equal,
+        "families": {name: {"pods": f.pods, "equal": f.equal} for name, f in result.families.items()},
+        "differences": [_difference_as_json(each) for each in result.differences],
+    }
+
+
+def _difference_as_json(difference: Difference) -> dict[str, Any]:
+    facts = {
+        "recording": difference.recording,
+        "pod": difference.pod,
+        "what": difference.what,
+        "node": difference.node or None,
+        "plugin": difference.plugin or None,
+        "recorded": difference.recorded,
+        "ours": difference.ours,
+    }
+    return {key: value for key, value in facts.items() if value is not None or key in ("recorded", "ours")}
+
+
+def _print(result: ReplayResult, show: int) -> None:
+    console = Console()
+    table = Table("family", "pods", "equal", "first differences")
+    for name, family in result.families.items():
+        theirs = [each for each in result.differences if each.family == name]
+        shown = [str(each) for each in theirs[:show]]
+        if len(theirs) > show:
+            shown.append(f"... and {len(theirs) - show} more")
+        style = "green" if family.equal == family.pods else "red"
+        table.add_row(name, str(family.pods), f"[{style}]{family.equal}[/]", "\n".join(shown))
+    console.print(table)
+    console.print(f"{result.equal} of {result.pods} pods equal")
+    if result.left_out:
+        console.print(f"not in this version: {', '.join(sorted(result.left_out))}")

@@ -1,0 +1,1 @@
+"""Decisions made readable."""

@@ -1,0 +1,100 @@
+"""A decision as rows: every node, what refused it or what it scored, in an order people read in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.engine.decision import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What came of one node."""
+
+    node: str
+    chosen: bool
+    refused_by: str = ""
+    reasons: tuple[str, ...] = ()
+    scores: dict[str, int] | None = None
+    total: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, without what does not apply."""
+        facts = {
+            "node": self.node,
+            "chosen": self.chosen,
+            "refusedBy": self.refused_by,
+            "reasons": list(self.reasons),
+            "scores": self.scores,
+            "total": self.total,
+        }
+        return {key: value for key, value in facts.items() if value not in ("", [], None)}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A decision for reading: the best nodes first, then those that were refused."""
+
+    pod: str
+    node: str | None
+    message: str
+    nodes: tuple[NodeReport, ...]
+    tied: int
+    """How many nodes share the best total."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "pod": self.pod,
+            "node": self.node,
+            "message": self.message,
+            "nodes": [node.as_dict() for node in self.nodes],
+        }
+
+
+def report(decision: Decision) -> Report:
+    """All that led to a decision."""
+    feasible = _feasible(decision)
+    return Report(
+        decision.pod.key,
+        decision.node,
+        decision.message,
+        (*sorted(feasible, key=_best_first), *_refused(decision)),
+        len(decision.best()),
+    )
+
+
+def _best_first(node: NodeReport) -> tuple[bool, int, str]:
+    return (not node.chosen, -(node.total or 0), node.node)
+
+
+def _feasible(decision: Decision) -> list[NodeReport]:
+    scores = decision.scores
+    if scores is None:
+        return [NodeReport(name, name == decision.node) for name in decision.feasible.names]
+    return [
+        NodeReport(
+            name,
+            name == decision.node,
+            scores={plugin: int(values[index]) for plugin, values in scores.by_plugin.items()},
+            total=int(scores.totals[index]),
+        )
+        for index, name in enumerate(decision.feasible.names)
+    ]
+
+
+def _refused(decision: Decision) -> list[NodeReport]:
+    diagnosis = decision.diagnosis
+    rows = []
+    passed = set(decision.feasible.names)
+    for row, name in enumerate(decision.feasible.snapshot.names):
+        if name in passed:
+            continue
+        refusal = diagnosis.of(row)
+        status = diagnosis.pre_filter or diagnosis.left_out
+        if refusal is not None:
+            rows.append(NodeReport(name, False, refusal.plugin, refusal.reason.texts))
+        elif status is not None:
+            rows.append(NodeReport(name, False, status.plugin, status.reasons))
+    return sorted(rows, key=lambda node: (node.refused_by, node.reasons, node.node))

@@ -1,0 +1,1 @@
+"""What people run without a cluster: replays of recorded decisions."""

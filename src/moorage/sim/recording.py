@@ -1,0 +1,132 @@
+"""Recordings of a scheduler's decisions: a cluster, and what was decided pod by pod.
+
+The format is JSON: `objects` (the cluster before the first step), `steps` (a `pod` with what to `expect`, or
+lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles in force).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moorage.api.base import Object, Struct
+from moorage.api.decode import InputError, convert, decode_object, load_json
+from moorage.api.pod import Pod
+from moorage.config.load import default_config, parse_profiles
+from moorage.config.types import SchedulerConfiguration
+
+
+class Expectation(Struct):
+    """What was decided for a pod."""
+
+    node: str | None = None
+    scores: dict[str, dict[str, int]] | None = None
+    message: str | None = None
+    victims: tuple[str, ...] | None = None
+    nominated: str | None = None
+
+    @property
+    def seen_waiting(self) -> bool:
+        """Whether the first attempt of a pod that preempted others was seen.
+
+        If its victims go at once, the pod may be bound before anybody looks: then neither the message nor
+        the nomination of the first attempt is recorded, only what came of it.
+        """
+        return not self.victims or self.nominated is not None
+
+    @property
+    def nomination(self) -> str | None:
+        """The node that was freed for the pod."""
+        return self.nominated if self.seen_waiting else self.node
+
+
+@dataclass(frozen=True, slots=True)
+class PodStep:
+    """A pod that was scheduled."""
+
+    pod: Pod
+    expect: Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStep:
+    """A change of the cluster."""
+
+    put: tuple[Object, ...] = ()
+    delete: tuple[Object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A cluster and the decisions made in it, in order."""
+
+    name: str
+    family: str
+    config: SchedulerConfiguration
+    preempts: bool
+    """Whether victims and nominations are recorded."""
+    objects: tuple[Object, ...]
+    steps: tuple[PodStep | ChangeStep, ...] = field(repr=False)
+
+    def pods(self) -> Iterator[PodStep]:
+        """The decisions."""
+        return (step for step in self.steps if isinstance(step, PodStep))
+
+
+def load_recording(path: Path) -> Recording:
+    """A recording from a file, or InputError."""
+    return parse_recording(load_json(path), str(path))
+
+
+def parse_recording(document: Any, where: str) -> Recording:
+    """A recording from plain data, or InputError."""
+    if not isinstance(document, Mapping) or "steps" not in document:
+        raise InputError(where, "not a recording: there are no steps")
+    name = str(document.get("name") or Path(where).stem)
+    config = document.get("config")
+    profiles = (
+        _list(config.get("profiles"), f"{where}: config.profiles") if isinstance(config, Mapping) else None
+    )
+    return Recording(
+        name,
+        str(document.get("family") or name),
+        default_config() if profiles is None else parse_profiles(profiles),
+        bool(document.get("preempts")),
+        _objects(document.get("objects"), f"{where}: objects"),
+        tuple(
+            _step(s, f"{where}: steps[{i}]")
+            for i, s in enumerate(_list(document["steps"], f"{where}: steps"))
+        ),
+    )
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InputError(where, "expected a list")
+    return value
+
+
+def _objects(value: Any, where: str) -> tuple[Object, ...]:
+    decoded = (decode_object(item, f"{where}[{i}]") for i, item in enumerate(_list(value, where)))
+    return tuple(item for item in decoded if item is not None)
+
+
+def _step(step: Any, where: str) -> PodStep | ChangeStep:
+    if not isinstance(step, Mapping):
+        raise InputError(where, "expected an object")
+    if "pod" not in step:
+        return ChangeStep(
+            _objects(step.get("create"), f"{where}.create")
+            + _objects(step.get("replace"), f"{where}.replace"),
+            _objects(step.get("delete"), f"{where}.delete"),
+        )
+    pod = decode_object(step["pod"], f"{where}.pod")
+    if not isinstance(pod, Pod):
+        raise InputError(f"{where}.pod", "not a Pod")
+    if "expect" not in step:
+        raise InputError(where, "a pod without what to expect")
+    return PodStep(pod, convert(step["expect"], Expectation, f"{where}.expect"))

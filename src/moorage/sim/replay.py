@@ -1,0 +1,215 @@
+"""Replays: make every decision of a recording again, and compare all that it holds.
+
+After each pod the recording's decision is applied, not ours, so that one difference does not cause others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from msgspec.structs import replace
+
+from moorage.api.base import ObjectMeta
+from moorage.api.decode import InputError
+from moorage.api.node import Namespace
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine
+from moorage.framework.profiles import Profiles
+from moorage.framework.registry import Registry
+from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
+
+GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+"""What the API server, not the scheduler, writes for a pod with gates."""
+
+_NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that was decided otherwise."""
+
+    family: str
+    recording: str
+    pod: str
+    what: str
+    recorded: object
+    ours: object
+    node: str = ""
+    plugin: str = ""
+
+    def __str__(self) -> str:
+        place = " ".join(filter(None, (self.node, self.plugin)))
+        subject = f"{self.what} {place}" if place else self.what
+        return f"{self.recording} {self.pod}: {subject}: recorded {self.recorded!r}, ours {self.ours!r}"
+
+
+Differ = Callable[..., Difference]
+"""Makes a difference of the pod that is being compared."""
+
+
+@dataclass(slots=True)
+class FamilyResult:
+    """How many pods of a family were decided, and how many equally."""
+
+    pods: int = 0
+    equal: int = 0
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """The outcome of some recordings."""
+
+    families: dict[str, FamilyResult] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
+    """Plugins of the recorded configurations that this version does not have."""
+
+    @property
+    def pods(self) -> int:
+        """All pods."""
+        return sum(family.pods for family in self.families.values())
+
+    @property
+    def equal(self) -> int:
+        """All pods that were decided equally."""
+        return sum(family.equal for family in self.families.values())
+
+    def add(self, recording: Recording, registry: Registry) -> None:
+        """Replay one more recording."""
+        family = self.families.setdefault(recording.family, FamilyResult())
+        replay = Replay(recording, registry)
+        self.left_out |= replay.profiles.left_out
+        for differences in replay.run():
+            family.pods += 1
+            family.equal += not differences
+            self.differences.extend(differences)
+
+
+class Replay:
+    """One recording, replayed."""
+
+    def __init__(self, recording: Recording, registry: Registry) -> None:
+        self.recording = recording
+        self.cache = Cache([Namespace(metadata=ObjectMeta(name="default")), *recording.objects])
+        for namespace in list(self.cache.objects.of(Namespace)):
+            self.cache.put(_as_the_server_stores_it(namespace))
+        self.profiles = Profiles(recording.config, registry)
+        self.engine = Engine(recording.config.percentage_of_nodes_to_score, seed=0)
+
+    def run(self) -> Iterator[list[Difference]]:
+        """The differences of each pod, in order."""
+        for step in self.recording.steps:
+            if isinstance(step, ChangeStep):
+                self._apply(step)
+            else:
+                yield list(self._compare(step))
+                if step.expect.node is not None:
+                    self.cache.assume_pod(step.pod, step.expect.node)
+
+    def _apply(self, step: ChangeStep) -> None:
+        for item in step.put:
+            self.cache.put(_as_the_server_stores_it(item) if isinstance(item, Namespace) else item)
+        for item in step.delete:
+            self.cache.remove(item)
+
+    def decide(self, pod: Pod) -> Decision | None:
+        """Our decision; None if the pod is not tried because of its gates."""
+        framework = self.profiles.of(pod)
+        if framework is None:
+            raise InputError(self.recording.name, f"pod {pod.name}: no profile {pod.spec.scheduler_name}")
+        if framework.pre_enqueue(pod) is not None:
+            return None
+        return self.engine.decide(framework, pod, self.cache.snapshot())
+
+    def _compare(self, step: PodStep) -> Iterator[Difference]:
+        decision = self.decide(step.pod)
+        expect = step.expect
+        differ = partial(Difference, self.recording.family, self.recording.name, step.pod.name)
+        if decision is None:
+            if expect.node is not None:
+                yield differ("node", expect.node, None)
+            if expect.message != GATED_MESSAGE:
+                yield differ("message", expect.message, GATED_MESSAGE)
+            return
+        ours = decision.message or None
+        if expect.seen_waiting and not self._same_message(expect.message, ours):
+            yield differ("message", expect.message, ours)
+        feasible = set(decision.feasible.names)
+        for node in sorted(_recorded_feasible(expect) ^ feasible):
+            yield differ("feasible", node not in feasible, _why_not(decision, node), node)
+        if expect.scores is not None and expect.scores.keys() == feasible:
+            yield from _compare_scores(expect.scores, decision, differ)
+        if self.recording.preempts:
+            yield from self._compare_preemption(step, decision, differ)
+
+    def _compare_preemption(self, step: PodStep, decision: Decision, differ: Differ) -> Iterator[Difference]:
+        """Victims and nomination; then the recorded ones are applied and the pod is tried again."""
+        expect = step.expect
+        tied = decision.post_filter.tied() if decision.post_filter is not None else {}
+        victims = {node: sorted(victim.key for victim in gone) for node, gone in tied.items()}
+        recorded = sorted(expect.victims or ())
+        nominated = expect.nomination
+        if nominated is None:
+            if victims:
+                yield differ("nominated", None, min(victims))
+            return
+        if nominated not in victims:
+            yield differ("nominated", nominated, min(victims, default=None))
+        elif victims[nominated] != recorded:
+            yield differ("victims", recorded, victims[nominated], nominated)
+        if decision.post_filter is not None:
+            decision.post_filter.done()
+        for key in recorded:
+            namespace, _, name = key.partition("/")
+            self.cache.remove(Pod(metadata=ObjectMeta(namespace=namespace, name=name)))
+        status = replace(step.pod.status, nominated_node_name=nominated)
+        again = self.decide(replace(step.pod, status=status))
+        if again is None or again.node != expect.node:
+            yield differ("node", expect.node, None if again is None else again.node)
+
+    def _same_message(self, recorded: str | None, ours: str | None) -> bool:
+        """Equal, but for what post-filter plugins say that this version does not have."""
+        if recorded == ours or recorded is None or ours is None:
+            return recorded == ours
+        return recorded.startswith(f"{ours} ") and bool(self.profiles.left_out)
+
+
+def _compare_scores(
+    recorded: Mapping[str, Mapping[str, int]], decision: Decision, differ: Differ
+) -> Iterator[Difference]:
+    for node, theirs in recorded.items():
+        ours = decision.scores_of(node)
+        for plugin in sorted(theirs.keys() | ours.keys()):
+            if theirs.get(plugin) != ours.get(plugin):
+                yield differ("score", theirs.get(plugin), ours.get(plugin), node, plugin)
+
+
+def _as_the_server_stores_it(namespace: Namespace) -> Namespace:
+    labels = {**namespace.labels, _NAMESPACE_LABEL: namespace.name}
+    return replace(namespace, metadata=replace(namespace.metadata, labels=labels))
+
+
+def _recorded_feasible(expect: Expectation) -> set[str]:
+    """The nodes that passed in the first attempt, which is the one that is recorded."""
+    if expect.nomination:
+        return set()
+    if expect.scores is not None:
+        return set(expect.scores)
+    return set() if expect.node is None else {expect.node}
+
+
+def _why_not(decision: Decision, node: str) -> object:
+    """Our opinion of a node, for a reader: True, or the plugin and its reasons."""
+    row = decision.feasible.snapshot.row_of.get(node)
+    if row is None:
+        return "no such node"
+    refusal = decision.diagnosis.of(row)
+    if refusal is not None:
+        return f"{refusal.plugin}: {', '.join(refusal.reason.texts)}"
+    if node in decision.feasible.names:
+        return True
+    return decision.message or "left out"
