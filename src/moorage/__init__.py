@@ -1,3 +1,55 @@
-"""moorage: a Kubernetes scheduler in Python."""
+"""moorage: a Kubernetes scheduler in Python.
 
-__version__ = "0.1.0"
+What a plugin author needs is importable from here: the answers (`ALL`, `SKIP`, `unschedulable`, ...), what
+plugins see (`Nodes`, `CycleState`, ...), and what makes a decision without a cluster (`Cache`, `Engine`).
+The contract of every extension point is in `moorage.framework.points`.
+"""
+
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.config.load import default_config, load_config, parse_config
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.points import PostFilterResult, Scores
+from moorage.framework.profiles import Profiles
+from moorage.framework.registry import Registry
+from moorage.framework.status import SKIP, Status, pending, unresolvable, unschedulable, wait
+from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.plugins import default_registry
+from moorage.version import __version__
+
+__all__ = [
+    "ALL",
+    "SKIP",
+    "Cache",
+    "CycleState",
+    "Decision",
+    "Diagnosis",
+    "Engine",
+    "Handle",
+    "NodeView",
+    "Nodes",
+    "Pod",
+    "PostFilterResult",
+    "Profiles",
+    "Reason",
+    "Registry",
+    "Scores",
+    "StateKey",
+    "Status",
+    "Verdict",
+    "__version__",
+    "default_config",
+    "default_registry",
+    "load_config",
+    "parse_config",
+    "pending",
+    "refuse_where",
+    "unresolvable",
+    "unschedulable",
+    "wait",
+]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +48,11 @@ KINDS: dict[str, type[Object]] = {
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `(?:key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 
 
+_GZIP = b"\x1f\x8b"
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_TYPE_NAMES = {int: "int", str: "str", float: "float", bool: "bool", list: "array", dict: "object"}
+
+
 class InputError(Exception):
     """Input that cannot be used; the message is one line: where, and why."""
 
@@ -68,18 +75,42 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 def convert(value: Any, kind: type[T], where: str = "") -> T:
     """A plain value as `kind`; nulls count as absent, as they do in Kubernetes."""
+    plain = _without_nulls(value)
     try:
-        return msgspec.convert(_without_nulls(value), kind, dec_hook=decode_hook)
+        return msgspec.convert(plain, kind, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
-        raise _input_error(error, where) from None
+        raise _input_error(error, plain, where) from None
 
 
-def _input_error(error: msgspec.ValidationError, where: str) -> InputError:
+def _input_error(error: msgspec.ValidationError, value: Any, where: str) -> InputError:
     match = _AT.match(str(error))
     assert match is not None
-    path = (match["path"] or "").lstrip(".").replace("[...]", "[*]")
     reason = match["reason"]
+    steps = [name or index for name, index in _STEP.findall(match["path"] or "")]
+    path = "".join(_named(steps, value, reason) or match["path"] or "").lstrip(".")
     return InputError(": ".join(filter(None, (where, path))), reason[:1].lower() + reason[1:])
+
+
+def _named(steps: list[str], value: Any, reason: str) -> list[str] | None:
+    """A path to the value a reason speaks of, with map keys, which msgspec writes as [...], named."""
+    if not steps:
+        wrong = repr(value) in reason or f"got `{_TYPE_NAMES.get(type(value))}`" in reason
+        return [] if wrong or "missing required field" in reason else None
+    step, rest = steps[0], steps[1:]
+    if isinstance(value, list):
+        if not step.isdigit() or int(step) >= len(value):
+            return None
+        items: list[tuple[str, Any]] = [(f"[{step}]", value[int(step)])]
+    elif isinstance(value, dict):
+        keys = list(value) if step == "..." else [step]
+        items = [(f".{key}", value.get(key)) for key in keys]
+    else:
+        return None
+    for name, item in items:
+        found = _named(rest, item, reason)
+        if found is not None:
+            return [name, *found]
+    return None
 
 
 def _without_nulls(value: Any) -> Any:
@@ -128,13 +159,18 @@ _YamlLoader.yaml_implicit_resolvers = {
 
 
 def read_text(path: Path) -> str:
-    """A file's text, or InputError."""
+    """A file's text, unpacked if it is compressed with gzip; or InputError."""
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(str(path), error.strerror or str(error)) from None
+        contents = path.read_bytes()
+        if contents.startswith(_GZIP):
+            contents = gzip.decompress(contents)
+        return contents.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(str(path), "not UTF-8 text") from None
+    except (EOFError, zlib.error):
+        raise InputError(str(path), "a broken gzip file") from None
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error)) from None
 
 
 def load_documents(text: str, where: str) -> list[Any]:

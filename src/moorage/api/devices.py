@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import field
 
@@ -22,10 +23,24 @@ class DeviceSelector(Struct):
     cel: CELSelector | None = None
 
 
+class OpaqueDeviceConfiguration(Struct):
+    """Settings that only a driver understands."""
+
+    driver: str = ""
+    parameters: Any = None
+
+
+class DeviceClassConfiguration(Struct):
+    """Settings that come with a class."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
 class DeviceClassSpec(Struct):
     """Which devices a class means."""
 
     selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[DeviceClassConfiguration, ...] = ()
     extended_resource_name: str | None = None
 
 
@@ -196,11 +211,19 @@ class DeviceConstraint(Struct):
     distinct_attribute: str | None = None
 
 
+class DeviceClaimConfiguration(Struct):
+    """Settings that come with a claim, for some of its requests or (none named) for all of them."""
+
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
 class DeviceClaim(Struct):
-    """Requests and constraints of a claim."""
+    """Requests, constraints and settings of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
 class ResourceClaimSpec(Struct):
@@ -224,10 +247,19 @@ class DeviceRequestAllocationResult(Struct):
     consumed_capacity: ResourceList = {}
 
 
+class DeviceAllocationConfiguration(Struct):
+    """Settings that a driver applies to allocated devices; `source` says whether class or claim has them."""
+
+    source: str = ""
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
 class DeviceAllocationResult(Struct):
-    """All devices given to a claim."""
+    """All devices given to a claim, and the settings that go with them."""
 
     results: tuple[DeviceRequestAllocationResult, ...] = ()
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
 
 
 class AllocationResult(Struct):

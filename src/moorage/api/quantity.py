@@ -18,7 +18,7 @@ _BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_MAX = ((1 << 63) - 1) * NANO  # Kubernetes caps binary quantities here, decimal ones nowhere
 _MAX_EXPONENT = 1000  # beyond this a quantity is a mistake, not an amount
 
-_PATTERN = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
+_PATTERN = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 
 
 class Quantity(int):

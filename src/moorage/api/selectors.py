@@ -18,7 +18,7 @@ from moorage.api.pod import Pod
 
 NODE_NAME_FIELD = "metadata.name"
 
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _INT64_LIMIT = 1 << 63
 
 

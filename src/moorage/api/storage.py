@@ -34,11 +34,19 @@ class AzureDisk(Struct):
 
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
     read_only: bool = False
 
 
 class Cinder(Struct):
     """An OpenStack Cinder volume."""
+
+    volume_id: str = field(default="", name="volumeID")
+    read_only: bool = False
+
+
+class PortworxVolume(Struct):
+    """A Portworx volume."""
 
     volume_id: str = field(default="", name="volumeID")
     read_only: bool = False
@@ -77,6 +85,7 @@ class PersistentVolumeSource(Struct):
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
     cinder: Cinder | None = None
+    portworx_volume: PortworxVolume | None = None
     rbd: RBD | None = None
     iscsi: ISCSI | None = None
     csi: CSIVolume | None = None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from moorage import __version__
+from moorage.version import __version__
 from moorage.api.decode import InputError
 from moorage.cli import config, decide, replay
 from moorage.config.types import SchedulerConfiguration

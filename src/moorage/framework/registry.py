@@ -81,7 +81,10 @@ class Registry(Mapping[str, Factory]):
 
 
 def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
-    wanted = inspect.signature(factory, eval_str=True).parameters
+    try:
+        wanted = inspect.signature(factory, eval_str=True).parameters
+    except NameError as error:
+        raise RegistryError(f"plugin {name}: the type of its args cannot be found: {error}") from None
     given: dict[str, Any] = {}
     if "handle" in wanted:
         given["handle"] = handle

@@ -35,12 +35,13 @@ class ImageLocality:
         wanted = [c.image for c in (*spec.init_containers, *spec.containers)]
         wanted += [volume.image.reference for volume in spec.volumes if volume.image is not None]
         total_nodes = len(nodes.snapshot)
+        known = [image for name in wanted if (image := nodes.snapshot.images.get(full_image_name(name)))]
         present = np.zeros(len(nodes), np.int64)
-        for name in wanted:
-            image = nodes.snapshot.images.get(full_image_name(name))
-            if image is not None:
-                spread = len(image.rows) / total_nodes
-                present += int(image.size_bytes * spread) * nodes.pick(image.mask(total_nodes))
+        if not known:
+            return present
+        for image in known:
+            spread = len(image.rows) / total_nodes
+            present += int(image.size_bytes * spread) * nodes.pick(image.mask(total_nodes))
         most = MAX_BYTES_PER_CONTAINER * containers
         clipped = np.minimum(np.maximum(present, MIN_BYTES), max(most, MIN_BYTES))
         return MAX_SCORE * (clipped - MIN_BYTES) // max(most - MIN_BYTES, 1)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.api.decode import KINDS, InputError, decode_object, load_json, load_objects
+from moorage.api.pod import Pod
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "line"),
+    [
+        (pod(priority="high"), "f.yaml: Pod web: spec.priority: expected `int | null`, got `str`"),
+        (
+            pod(containers=[{"name": "c", "resources": {"requests": {"memory": "1Gi", "cpu": "lots"}}}]),
+            "f.yaml: Pod web: spec.containers[0].resources.requests.cpu: "
+            "'lots' is not a quantity (like 100m, 1.5Gi or 2e3)",
+        ),
+        (
+            pod(nodeSelector={"disk": "ssd", "gen": 5}),
+            "f.yaml: Pod web: spec.nodeSelector.gen: expected `str`, got `int`",
+        ),
+        (pod(containers={"name": "c"}), "f.yaml: Pod web: spec.containers: expected `array`, got `object`"),
+        ([], "f.yaml: expected an object with a kind, got a list"),
+        ("text", "f.yaml: expected an object with a kind, got text"),
+        ({"metadata": {}}, "f.yaml: kind: missing"),
+    ],
+)
+def test_bad_manifests_give_one_line_with_file_field_and_reason(manifest: Any, line: str) -> None:
+    with pytest.raises(InputError) as error:
+        decode_object(manifest, "f.yaml")
+    assert str(error.value) == line
+
+
+def test_unknown_fields_and_kinds_are_passed_over() -> None:
+    assert decode_object({"kind": "ConfigMap", "data": {}}) is None
+    decoded = decode_object(pod(nonsense={"deep": [1]}, dnsPolicy="None"))
+    assert isinstance(decoded, Pod)
+
+
+def test_null_is_absent() -> None:
+    decoded = decode_object(pod(containers=None, nodeSelector=None, affinity=None))
+    assert decoded == decode_object(pod())
+
+
+@pytest.mark.parametrize("amount", [2, 0.5, "2", "500m"])
+def test_quantities_may_be_numbers(amount: object) -> None:
+    decoded = decode_object(pod(containers=[{"name": "c", "resources": {"requests": {"cpu": amount}}}]))
+    assert isinstance(decoded, Pod)
+    assert decoded.spec.containers[0].resources.requests["cpu"].milli_value in (2000, 500)
+
+
+def test_every_kind_decodes_from_its_name_alone() -> None:
+    for kind in KINDS:
+        assert decode_object({"kind": kind, "metadata": {"name": "x"}}) is not None
+
+
+def test_lists_and_several_documents_are_unfolded(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        "kind: List\nitems:\n- {kind: Node, metadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}}\n"
+        "---\n---\nkind: Pod\nmetadata: {name: p}\n---\nkind: Secret\n"
+    )
+    assert [item.name for item in load_objects(file)] == ["a", "p"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a: [1", "line 2: not YAML"), ("kind: Pod\nspec: {x: {", "not YAML"), ("\x00", "not YAML")],
+)
+def test_text_that_is_no_yaml_says_where(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=line) as error:
+        load_objects(file)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        load_objects(tmp_path / "none.yaml")
+    with pytest.raises(InputError, match="Is a directory"):
+        load_objects(tmp_path)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        load_json(binary)
+    broken = tmp_path / "broken.json"
+    broken.write_text("{\n  nope\n}")
+    with pytest.raises(InputError, match="line 2: not JSON"):
+        load_json(broken)

@@ -1,0 +1,158 @@
+"""The cache's rules, one at a time; sequences of events are in test_snapshot_properties."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.api.node import Namespace
+from moorage.cluster.cache import Cache, CacheError
+from moorage.cluster.columns import COLUMN_MAX
+from moorage.cluster.objects import Objects
+from tests.builders import make_namespace, make_node, make_pod, port
+
+
+def requested(cache: Cache, node: str, resource: str = "cpu") -> int:
+    snapshot = cache.snapshot()
+    return int(snapshot.lane(snapshot.requested, resource)[snapshot.row_of[node]])
+
+
+def test_a_pod_on_a_node_not_seen_yet_is_kept_and_lands_when_the_node_comes() -> None:
+    cache = Cache([make_pod("early", on="a", requests={"cpu": "1"})])
+    assert len(cache.snapshot()) == 0
+    cache.put_node(make_node("a"))
+    assert requested(cache, "a") == 1000
+    cache.remove_node("a")
+    assert len(cache.snapshot()) == 0
+    cache.put_node(make_node("a"))
+    assert requested(cache, "a") == 1000
+    cache.validate()
+
+
+def test_assume_confirm_and_forget() -> None:
+    cache = Cache([make_node("a"), make_node("b")])
+    pod = make_pod("p", uid="p", requests={"cpu": "1"})
+    bound = cache.assume_pod(pod, "a")
+    assert (bound.spec.node_name, cache.is_assumed(pod), requested(cache, "a")) == ("a", True, 1000)
+    with pytest.raises(CacheError, match="is on node a already"):
+        cache.assume_pod(pod, "b")
+    cache.put_pod(bound)
+    assert not cache.is_assumed(pod)
+    cache.forget_pod(pod)
+    assert requested(cache, "a") == 1000, "a confirmed pod stays"
+    cache.remove_pod(pod)
+    assert requested(cache, "a") == 0
+    cache.assume_pod(pod, "b")
+    cache.forget_pod(pod)
+    cache.forget_pod(pod)
+    assert requested(cache, "b") == 0
+    cache.validate()
+
+
+def test_a_pod_confirmed_elsewhere_than_assumed_moves() -> None:
+    cache = Cache([make_node("a"), make_node("b")])
+    pod = make_pod("p", uid="p", requests={"cpu": "1"})
+    cache.assume_pod(pod, "a")
+    cache.put_pod(make_pod("p", uid="p", requests={"cpu": "1"}, on="b"))
+    assert (requested(cache, "a"), requested(cache, "b")) == (0, 1000)
+    assert cache.pod("p") is not None
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_finished_pods_take_nothing(phase: str) -> None:
+    cache = Cache([make_node("a"), make_pod("p", uid="p", on="a", requests={"cpu": "1"})])
+    cache.put_pod(make_pod("p", uid="p", on="a", requests={"cpu": "1"}, status={"phase": phase}))
+    assert requested(cache, "a") == 0
+    assert cache.pod("p") is None
+
+
+def test_a_pod_on_no_node_is_a_mistake() -> None:
+    with pytest.raises(CacheError, match="default/p is on no node"):
+        Cache().put_pod(make_pod("p"))
+
+
+def test_a_port_is_free_when_the_last_pod_that_uses_it_goes() -> None:
+    def pod(name: str) -> object:
+        return make_pod(name, uid=name, on="a", containers=[{"name": "c", "ports": [port(80)]}])
+
+    cache = Cache([make_node("a"), pod("x"), pod("y")])  # type: ignore[list-item]
+    cache.remove_pod(make_pod("x", uid="x"))
+    assert cache.snapshot().ports[0] == frozenset({("0.0.0.0", "TCP", 80)})
+    cache.remove_pod(make_pod("y", uid="y"))
+    assert cache.snapshot().ports[0] == frozenset()
+
+
+def test_amounts_too_large_for_a_column_count_as_the_largest() -> None:
+    cache = Cache([make_node("a", allocatable={"memory": "12E", "cpu": "1"})])
+    snapshot = cache.snapshot()
+    assert snapshot.lane(snapshot.allocatable, "memory").tolist() == [COLUMN_MAX]
+
+
+def test_a_nomination_ends_when_the_pod_is_on_a_node_or_gone() -> None:
+    cache = Cache([make_node("a")])
+    pod, other = make_pod("p", uid="p"), make_pod("q", uid="q")
+    cache.nominations.put(pod, "a")
+    cache.nominations.put(other, "a")
+    assert [info.pod.name for info in cache.snapshot().nominated["a"]] == ["p", "q"]
+    cache.assume_pod(pod, "a")
+    cache.remove_pod(other)
+    assert cache.snapshot().nominated == {}
+    cache.nominations.put(other, "a")
+    cache.nominations.put(other, "")
+    assert cache.nominations.node_of("q") is None
+
+
+def test_an_assumed_object_shows_until_the_server_speaks_again() -> None:
+    objects = Objects()
+    table = objects.of(Namespace)
+    replica = Objects()
+    table.put(make_namespace("n", team="a"))
+    table.assume(make_namespace("n", team="b"))
+    replica.follow(objects)
+    assert replica.of(Namespace).get("", "n") == make_namespace("n", team="b")
+    assert table.stored("", "n") == make_namespace("n", team="a")
+    table.forget("", "n")
+    table.forget("", "n")
+    replica.follow(objects)
+    assert replica.of(Namespace).get("", "n") == make_namespace("n", team="a")
+    table.assume(make_namespace("n", team="b"))
+    table.put(make_namespace("n", team="c"))
+    table.forget("", "n")
+    assert table.get("", "n") == make_namespace("n", team="c")
+    assert replica.of(Namespace).version < table.version
+
+
+def test_a_snapshot_does_not_move_until_the_next_one() -> None:
+    cache = Cache([make_node("a"), make_namespace("n")])
+    snapshot = cache.snapshot()
+    cache.put_node(make_node("b"))
+    cache.put(make_namespace("m"))
+    cache.put_pod(make_pod("p", on="a"))
+    assert (snapshot.names, len(snapshot.objects.of(Namespace)), snapshot.pod_count.values.tolist()) == (
+        ["a"],
+        1,
+        [0],
+    )
+    cache.snapshot()
+    assert (snapshot.names, len(snapshot.objects.of(Namespace)), snapshot.pod_count.values.tolist()) == (
+        ["a", "b"],
+        2,
+        [1, 0],
+    )
+
+
+def test_columns_cannot_be_changed_by_readers() -> None:
+    snapshot = Cache([make_node("a")]).snapshot()
+    with pytest.raises(ValueError, match="read-only"):
+        snapshot.allocatable.values[0, 0] = 5
+
+
+def test_generations_move_with_rows() -> None:
+    cache = Cache([make_node("a"), make_node("b"), make_node("c")])
+    before = cache.snapshot().generation.values.tolist()
+    cache.put_pod(make_pod("p", on="b"))
+    after = cache.snapshot().generation.values.tolist()
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    cache.remove_node("a")
+    snapshot = cache.snapshot()
+    assert snapshot.names == ["c", "b"]
+    assert snapshot.generation.values[0] > max(after)
