@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,22 @@ def test_text_that_is_no_yaml_says_where(tmp_path: Path, text: str, line: str) -
     with pytest.raises(InputError, match=line) as error:
         load_objects(file)
     assert "\n" not in str(error.value)
+
+
+def test_a_manifest_that_contains_itself(tmp_path: Path) -> None:
+    file = tmp_path / "loop.yaml"
+    file.write_text("kind: Pod\nspec: &a {containers: [*a]}\n")
+    with pytest.raises(InputError, match="contains itself"):
+        load_objects(file)
+
+
+def test_compressed_files_are_unpacked_and_broken_ones_named(tmp_path: Path) -> None:
+    file = tmp_path / "all.json.gz"
+    file.write_bytes(gzip.compress(b'{"kind": "Pod"}'))
+    assert load_json(file) == {"kind": "Pod"}
+    file.write_bytes(gzip.compress(b'{"kind": "Pod"}')[:-9])
+    with pytest.raises(InputError, match="a broken gzip file"):
+        load_json(file)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

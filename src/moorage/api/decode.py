@@ -75,7 +75,10 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 def convert(value: Any, kind: type[T], where: str = "") -> T:
     """A plain value as `kind`; nulls count as absent, as they do in Kubernetes."""
-    plain = _without_nulls(value)
+    try:
+        plain = _without_nulls(value)
+    except RecursionError:
+        raise InputError(where, "contains itself, or is nested too deeply") from None
     try:
         return msgspec.convert(plain, kind, dec_hook=decode_hook)
     except msgspec.ValidationError as error:

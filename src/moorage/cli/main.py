@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from moorage.version import __version__
 from moorage.api.decode import InputError
 from moorage.cli import config, decide, replay
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
 from moorage.plugins import default_registry
+from moorage.version import __version__
 
 app = typer.Typer(
     name="moorage",

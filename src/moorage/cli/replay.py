@@ -74,5 +74,3 @@ def _print(result: ReplayResult, show: int) -> None:
         table.add_row(name, str(family.pods), f"[{style}]{family.equal}[/]", "\n".join(shown))
     console.print(table)
     console.print(f"{result.equal} of {result.pods} pods equal")
-    if result.left_out:
-        console.print(f"not in this version: {', '.join(sorted(result.left_out))}")

@@ -43,8 +43,3 @@ class Profiles(Mapping[str, Framework]):
     def of(self, pod: Pod) -> Framework | None:
         """The framework that is responsible for a pod, or None: another scheduler's pod."""
         return self._frameworks.get(pod.spec.scheduler_name)
-
-    @property
-    def left_out(self) -> frozenset[str]:
-        """Plugins of the configuration that this version does not have."""
-        return frozenset().union(*(framework.left_out for framework in self.values()))

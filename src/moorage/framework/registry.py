@@ -7,7 +7,7 @@ plugin's arguments from the configuration) and `handle`, each only if it takes a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -46,17 +46,10 @@ class RegistryError(Exception):
 
 
 class Registry(Mapping[str, Factory]):
-    """Factories by plugin name; a name can be taken only once.
+    """Factories by plugin name; a name can be taken only once."""
 
-    `unavailable` are names that configurations may use although there is no such plugin (yet); a profile
-    runs without them and says so.
-    """
-
-    def __init__(
-        self, factories: Mapping[str, Factory] | None = None, unavailable: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, factories: Mapping[str, Factory] | None = None) -> None:
         self._factories: dict[str, Factory] = dict(factories or {})
-        self.unavailable = frozenset(unavailable)
 
     def register(self, name: str, factory: Factory) -> None:
         """Add a plugin."""

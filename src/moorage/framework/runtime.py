@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.pods import PodInfo
 from moorage.config.expansion import expand
-from moorage.config.types import Plugins, PluginSet, Profile
+from moorage.config.types import Plugins, Profile
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
@@ -79,17 +79,14 @@ class Framework:
         self.profile = profile
         self.handle = (handle or Handle()).for_profile(self.filter)
         self.plugins: dict[str, Plugin] = {}
-        self.left_out = registry.unavailable & set(profile.plugins.names())
-        """Plugins of the configuration that this version does not have."""
-        wanted = _without(profile.plugins, self.left_out)
-        for name in wanted.names():
+        for name in profile.plugins.names():
             if name not in registry:
                 raise RegistryError(
                     f"profile {profile.scheduler_name}: there is no plugin {name}; "
                     f"known are {', '.join(sorted(registry))}"
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
-        self._steps = self._arrange(wanted)
+        self._steps = self._arrange(profile.plugins)
 
     def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
         chosen = expand(
@@ -374,18 +371,6 @@ def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:
         for info in rows[int(nodes.row_numbers()[index])]
         if info.pod.priority >= pod.priority and info.pod.uid != pod.uid
     ]
-
-
-def _without(plugins: Plugins, names: AbstractSet[str]) -> Plugins:
-    return Plugins(
-        **{
-            point: PluginSet(
-                enabled=tuple(ref for ref in chosen.enabled if ref.name not in names),
-                disabled=chosen.disabled,
-            )
-            for point, chosen in plugins.items()
-        }
-    )
 
 
 def _method(plugin: Plugin, point: str) -> Callable[..., Any]:

@@ -5,9 +5,11 @@ After each pod the recording's decision is applied, not ours, so that one differ
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from random import Random
 
 from msgspec.structs import replace
 
@@ -18,8 +20,14 @@ from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.framework.clock import VirtualClock
+from moorage.framework.cycle import CycleState
+from moorage.framework.handle import Handle
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
+from moorage.framework.runtime import Framework
+from moorage.framework.status import Code, Status
+from moorage.sim.effects import CacheEffects
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
@@ -65,8 +73,6 @@ class ReplayResult:
 
     families: dict[str, FamilyResult] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
-    left_out: set[str] = field(default_factory=set)
-    """Plugins of the recorded configurations that this version does not have."""
 
     @property
     def pods(self) -> int:
@@ -82,7 +88,6 @@ class ReplayResult:
         """Replay one more recording."""
         family = self.families.setdefault(recording.family, FamilyResult())
         replay = Replay(recording, registry)
-        self.left_out |= replay.profiles.left_out
         for differences in replay.run():
             family.pods += 1
             family.equal += not differences
@@ -97,7 +102,8 @@ class Replay:
         self.cache = Cache([Namespace(metadata=ObjectMeta(name="default")), *recording.objects])
         for namespace in list(self.cache.objects.of(Namespace)):
             self.cache.put(_as_the_server_stores_it(namespace))
-        self.profiles = Profiles(recording.config, registry)
+        handle = Handle(self.cache.objects, CacheEffects(self.cache), VirtualClock(), Random(0))
+        self.profiles = Profiles(recording.config, registry, handle)
         self.engine = Engine(recording.config.percentage_of_nodes_to_score, seed=0)
 
     def run(self) -> Iterator[list[Difference]]:
@@ -107,8 +113,6 @@ class Replay:
                 self._apply(step)
             else:
                 yield list(self._compare(step))
-                if step.expect.node is not None:
-                    self.cache.assume_pod(step.pod, step.expect.node)
 
     def _apply(self, step: ChangeStep) -> None:
         for item in step.put:
@@ -116,17 +120,31 @@ class Replay:
         for item in step.delete:
             self.cache.remove(item)
 
-    def decide(self, pod: Pod) -> Decision | None:
-        """Our decision; None if the pod is not tried because of its gates."""
+    def _framework(self, pod: Pod) -> Framework:
         framework = self.profiles.of(pod)
         if framework is None:
             raise InputError(self.recording.name, f"pod {pod.name}: no profile {pod.spec.scheduler_name}")
+        return framework
+
+    def _decide(self, pod: Pod, cycle: CycleState) -> Decision | None:
+        """Our decision; None if the pod is not tried because of its gates."""
+        framework = self._framework(pod)
         if framework.pre_enqueue(pod) is not None:
             return None
-        return self.engine.decide(framework, pod, self.cache.snapshot())
+        return self.engine.decide(framework, pod, self.cache.snapshot(), cycle)
+
+    def _bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
+        """Bind a pod where the recording did, with all that goes with it: volumes, devices."""
+        framework = self._framework(pod)
+        self.cache.assume_pod(pod, node)
+        status = framework.reserve(cycle, pod, node)
+        if status.code is Code.SUCCESS:
+            status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
+        return status
 
     def _compare(self, step: PodStep) -> Iterator[Difference]:
-        decision = self.decide(step.pod)
+        cycle = CycleState()
+        decision = self._decide(step.pod, cycle)
         expect = step.expect
         differ = partial(Difference, self.recording.family, self.recording.name, step.pod.name)
         if decision is None:
@@ -136,17 +154,24 @@ class Replay:
                 yield differ("message", expect.message, GATED_MESSAGE)
             return
         ours = decision.message or None
-        if expect.seen_waiting and not self._same_message(expect.message, ours):
+        if expect.seen_waiting and expect.message != ours:
             yield differ("message", expect.message, ours)
         feasible = set(decision.feasible.names)
         for node in sorted(_recorded_feasible(expect) ^ feasible):
             yield differ("feasible", node not in feasible, _why_not(decision, node), node)
         if expect.scores is not None and expect.scores.keys() == feasible:
             yield from _compare_scores(expect.scores, decision, differ)
-        if self.recording.preempts:
-            yield from self._compare_preemption(step, decision, differ)
+        if self.recording.preempts and not decision.feasible:
+            cycle = CycleState()
+            yield from self._compare_preemption(step, decision, cycle, differ)
+        if expect.node is not None:
+            status = self._bind(step.pod, expect.node, cycle)
+            if status.code is not Code.SUCCESS:
+                yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
 
-    def _compare_preemption(self, step: PodStep, decision: Decision, differ: Differ) -> Iterator[Difference]:
+    def _compare_preemption(
+        self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
+    ) -> Iterator[Difference]:
         """Victims and nomination; then the recorded ones are applied and the pod is tried again."""
         expect = step.expect
         tied = decision.post_filter.tied() if decision.post_filter is not None else {}
@@ -167,15 +192,14 @@ class Replay:
             namespace, _, name = key.partition("/")
             self.cache.remove(Pod(metadata=ObjectMeta(namespace=namespace, name=name)))
         status = replace(step.pod.status, nominated_node_name=nominated)
-        again = self.decide(replace(step.pod, status=status))
+        again = self._decide(replace(step.pod, status=status), cycle)
         if again is None or again.node != expect.node:
             yield differ("node", expect.node, None if again is None else again.node)
 
-    def _same_message(self, recorded: str | None, ours: str | None) -> bool:
-        """Equal, but for what post-filter plugins say that this version does not have."""
-        if recorded == ours or recorded is None or ours is None:
-            return recorded == ours
-        return recorded.startswith(f"{ours} ") and bool(self.profiles.left_out)
+
+async def _binding_cycle(framework: Framework, pod: Pod, node: str, cycle: CycleState) -> Status:
+    status = await framework.pre_bind(cycle, pod, node)
+    return status if status.code is not Code.SUCCESS else await framework.bind(cycle, pod, node)
 
 
 def _compare_scores(

@@ -1,0 +1,63 @@
+"""Effects applied to a cache: what a cluster would do, done at once."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.devices import ResourceClaim
+from moorage.cluster.cache import Cache
+from moorage.framework.effects import (
+    BindPod,
+    BindVolume,
+    CreateClaim,
+    DeleteClaim,
+    Effect,
+    EvictPods,
+    NominateNode,
+    SelectNode,
+    WriteClaimStatus,
+    WriteExtendedResourceStatus,
+)
+from moorage.sim.volume_controller import VolumeController
+
+
+class CacheEffects:
+    """Writes to a cache instead of an API server."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._volumes = VolumeController(cache)
+
+    async def perform(self, effect: Effect) -> Object | None:
+        """Do it, and return the object as it is stored from then on."""
+        match effect:
+            case BindPod(pod, node_name):
+                self._cache.put_pod(replace(pod, spec=replace(pod.spec, node_name=node_name)))
+            case NominateNode(pod, node_name):
+                self._cache.nominations.put(pod, node_name)
+            case EvictPods(victims):
+                for victim in victims:
+                    self._cache.remove_pod(victim)
+            case BindVolume() | SelectNode():
+                return self._volumes.apply(effect)
+            case WriteClaimStatus(claim, status):
+                return self._store(replace(claim, status=status))
+            case CreateClaim(claim):
+                return self._store(_named(claim))
+            case DeleteClaim(claim):
+                self._cache.objects.remove(claim)
+            case WriteExtendedResourceStatus(pod, status):
+                return replace(pod, status=replace(pod.status, extended_resource_claim_status=status))
+        return None
+
+    def _store(self, claim: ResourceClaim) -> ResourceClaim:
+        self._cache.objects.put(claim)
+        return claim
+
+
+def _named(claim: ResourceClaim) -> ResourceClaim:
+    """A claim with the name and uid that the API server would have made."""
+    meta = claim.metadata
+    name = meta.name or f"{meta.generate_name}created"
+    return replace(claim, metadata=replace(meta, name=name, uid=meta.uid or f"uid-of-{name}"))
