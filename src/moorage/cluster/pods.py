@@ -19,7 +19,15 @@ from moorage.api.affinity import NO_TERMS, PodTerms, pod_terms
 from moorage.api.pod import Pod
 from moorage.api.requests import PodLoad, pod_load
 from moorage.api.selectors import SelectorError
-from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
+from moorage.api.storage import (
+    ISCSI,
+    RBD,
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    GCEPersistentDisk,
+    PortworxVolume,
+)
 from moorage.cluster.columns import CodeColumn, Column
 
 HostPort = tuple[str, str, int]
@@ -29,8 +37,18 @@ ANY_IP = "0.0.0.0"
 
 _NOT_YET = (1 << 63) - 1
 
-Disk = GCEPersistentDisk | AWSElasticBlockStore | RBD | ISCSI
+Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
+
+_DISK_SOURCES = (
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "azure_disk",
+    "cinder",
+    "portworx_volume",
+    "rbd",
+    "iscsi",
+)
 
 
 class PodClass(NamedTuple):
@@ -68,11 +86,10 @@ class PodInfo:
     @cached_property
     def disks(self) -> frozenset[Disk]:
         """The disks named in the pod itself, which pods may not be able to share."""
-        sources = ("gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi")
         return frozenset(
             disk
             for v in self.pod.spec.volumes
-            for source in sources
+            for source in _DISK_SOURCES
             if (disk := getattr(v, source)) is not None
         )
 

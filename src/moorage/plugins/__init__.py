@@ -15,10 +15,14 @@ from moorage.plugins.node_ports import NodePorts
 from moorage.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.plugins.node_resources_fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
+from moorage.plugins.node_volume_limits import NodeVolumeLimits
 from moorage.plugins.pod_topology_spread import PodTopologySpread
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
 from moorage.plugins.taint_toleration import TaintToleration
+from moorage.plugins.volume_binding import VolumeBinding
+from moorage.plugins.volume_restrictions import VolumeRestrictions
+from moorage.plugins.volume_zone import VolumeZone
 
 DEFAULT_PLUGINS: tuple[Factory, ...] = (
     SchedulingGates,
@@ -29,6 +33,10 @@ DEFAULT_PLUGINS: tuple[Factory, ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
@@ -39,10 +47,7 @@ DEFAULT_PLUGINS: tuple[Factory, ...] = (
     NodeDeclaredFeatures,
 )
 
-NOT_BUILT_YET = frozenset(("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"))
-"""Plugins of the default profile that this version runs without."""
-
 
 def default_registry() -> Registry:
     """All plugins that come with moorage, by name; a new registry every time."""
-    return Registry({plugin.name: plugin for plugin in DEFAULT_PLUGINS}, unavailable=NOT_BUILT_YET)  # type: ignore[attr-defined]
+    return Registry({plugin.name: plugin for plugin in DEFAULT_PLUGINS})  # type: ignore[attr-defined]

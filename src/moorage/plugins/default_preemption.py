@@ -23,7 +23,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
 from moorage.framework.status import Code, Status, unresolvable, unschedulable
 from moorage.framework.verdict import refuse_where
-from moorage.plugins.victims import Candidate, Victims, best_places, candidate, find_victims
+from moorage.plugins.common.victims import Candidate, Victims, best_places, candidate, find_victims
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."

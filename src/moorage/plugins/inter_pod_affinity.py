@@ -26,7 +26,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import Reason, Verdict
-from moorage.plugins.domains import Counts, DomainCounts, count_by_domain
+from moorage.plugins.common.domains import Counts, DomainCounts, count_by_domain
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NOT_AWAY = "node(s) didn't match pod anti-affinity rules"

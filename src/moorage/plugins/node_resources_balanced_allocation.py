@@ -12,7 +12,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.resources import Usage, requested_units, usages
+from moorage.plugins.common.resources import Usage, requested_units, usages
 
 _HALF = MAX_SCORE // 2
 

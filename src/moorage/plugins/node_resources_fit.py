@@ -18,16 +18,16 @@ from moorage.config.args import (
 )
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import divide_truncating, round_half_away
+from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.resources import Usage, requested_units, usages
+from moorage.plugins.common.resources import Usage, requested_units, usages
+from moorage.plugins.common.shape import on_shape
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
 
-MAX_SHAPE_SCORE = 10
 _FULL = 100
 
 _REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
@@ -127,7 +127,7 @@ def _strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:
         return lambda resources, count: _weighted_mean(resources, count, _least_allocated)
     if kind == MOST_ALLOCATED:
         return lambda resources, count: _weighted_mean(resources, count, _most_allocated)
-    table = np.array([_on_shape(shape, percent) for percent in range(_FULL + 1)], np.int64)
+    table = np.array([on_shape(shape, percent) for percent in range(_FULL + 1)], np.int64)
     return lambda resources, count: _requested_to_capacity(resources, count, table)
 
 
@@ -164,15 +164,3 @@ def _requested_to_capacity(resources: list[Usage], count: int, table: NDArray[np
         total += scored * usage.weight * says
         weights += usage.weight * says
     return round_half_away(total / np.maximum(weights, 1))
-
-
-def _on_shape(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
-    """The broken line through the shape's points, in steps of the integer arithmetic upstream has."""
-    scale = MAX_SCORE // MAX_SHAPE_SCORE
-    for left, right in zip((None, *shape), shape, strict=False):
-        if percent <= right.utilization:
-            if left is None:
-                return right.score * scale
-            rise = (right.score - left.score) * scale * (percent - left.utilization)
-            return left.score * scale + divide_truncating(rise, right.utilization - left.utilization)
-    return shape[-1].score * scale

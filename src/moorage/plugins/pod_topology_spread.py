@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.labels import HOSTNAME
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
@@ -16,10 +17,9 @@ from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.domains import Counts, count_by_domain
-from moorage.plugins.spread_constraints import (
+from moorage.plugins.common.domains import Counts, count_by_domain
+from moorage.plugins.common.spread_constraints import (
     DO_NOT_SCHEDULE,
-    HOSTNAME,
     SCHEDULE_ANYWAY,
     SYSTEM_CONSTRAINTS,
     Constraint,

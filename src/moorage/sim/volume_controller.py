@@ -23,8 +23,8 @@ from moorage.api.storage import (
 )
 from moorage.cluster.cache import Cache
 from moorage.framework.effects import BindVolume, SelectNode
-from moorage.plugins.volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
-from moorage.plugins.volume_reservation import given_to, to_be_provisioned
+from moorage.volumes.claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
+from moorage.volumes.reservation import given_to, to_be_provisioned
 
 BOUND = "Bound"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.labels import HOSTNAME, ZONE
 from moorage.api.pod import Pod, TopologySpreadConstraint
 from moorage.api.selectors import EVERYTHING, Selector, equality_selector, label_selector, required_nodes
 from moorage.api.taints import keeps_away
@@ -18,9 +19,6 @@ from moorage.framework.nodes import Nodes
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
-
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 
 SYSTEM_CONSTRAINTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),

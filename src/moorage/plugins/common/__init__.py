@@ -1,0 +1,1 @@
+"""What several plugins share: resources in use, topology domains, spread constraints, victims."""

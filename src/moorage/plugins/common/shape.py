@@ -1,0 +1,22 @@
+"""Scoring functions that configurations draw as a broken line: utilization to score."""
+
+from __future__ import annotations
+
+from moorage.config.args import UtilizationShapePoint
+from moorage.framework.numbers import divide_truncating
+from moorage.framework.points import MAX_SCORE
+
+MAX_SHAPE_SCORE = 10
+"""Shapes score from 0 to 10, plugins from 0 to 100."""
+
+
+def on_shape(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
+    """The broken line through the shape's points, in steps of the integer arithmetic upstream has."""
+    scale = MAX_SCORE // MAX_SHAPE_SCORE
+    for left, right in zip((None, *shape), shape, strict=False):
+        if percent <= right.utilization:
+            if left is None:
+                return right.score * scale
+            rise = (right.score - left.score) * scale * (percent - left.utilization)
+            return left.score * scale + divide_truncating(rise, right.utilization - left.utilization)
+    return shape[-1].score * scale

@@ -1,0 +1,232 @@
+"""NodeVolumeLimits: a CSI driver can attach only so many volumes to a node.
+
+How many is in the node's CSINode. In use are the volumes of the pods on the node, each counted once however
+many pods share it, and what else VolumeAttachments show there. A node whose limit is far away is let pass by
+counting claims alone; only where that is not enough is it looked up which driver each claim belongs to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.api.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from moorage.cluster.objects import Objects
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import SKIP, Code, Status, unresolvable
+from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.volumes.claims import (
+    CLAIM_WITHOUT_NAME,
+    Derived,
+    claim_class,
+    claim_uses,
+    foreign_claim,
+    not_found,
+    refuse_everywhere,
+)
+from moorage.volumes.migration import (
+    DRIVER_OF,
+    MigratedDisk,
+    TranslationError,
+    migrated_disk,
+    migration_of,
+    persistent_handle,
+    volume_handle,
+)
+
+TOO_MANY_VOLUMES = "node(s) exceed max volume count"
+
+_NO_LIMIT = np.iinfo(np.int64).max
+
+CSIVolumeId = tuple[str, str]
+"""A CSI driver and what it calls a volume."""
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """The CSI volumes a pod brings; `untranslatable` says why one of them cannot be counted."""
+
+    volumes: set[CSIVolumeId] = field(default_factory=set)
+    untranslatable: str = ""
+
+
+_WANTED: StateKey[_Wanted] = StateKey("NodeVolumeLimits/filter")
+
+
+def _limits(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
+    """How many volumes of each driver each node takes, where that is limited."""
+    limits: dict[str, dict[str, int]] = {}
+    for csi_node in csi_nodes:
+        for driver in csi_node.spec.drivers:
+            if driver.allocatable is not None and driver.allocatable.count is not None:
+                limits.setdefault(driver.name, {})[csi_node.name] = driver.allocatable.count
+    return limits
+
+
+def _attachments(attachments: Iterable[VolumeAttachment]) -> dict[str, list[tuple[str, str]]]:
+    """What is attached to each node: attacher and name of the persistent volume."""
+    by_node: dict[str, list[tuple[str, str]]] = {}
+    for attachment in attachments:
+        volume_name = attachment.spec.source.persistent_volume_name
+        if attachment.spec.attacher and volume_name is not None:
+            by_node.setdefault(attachment.spec.node_name, []).append((attachment.spec.attacher, volume_name))
+    return by_node
+
+
+class NodeVolumeLimits:
+    """Counts volumes where a limit could be reached."""
+
+    name = "NodeVolumeLimits"
+
+    def __init__(self) -> None:
+        self._limits: Derived[CSINode, dict[str, dict[str, int]]] = Derived(_limits)
+        self._attachments: Derived[VolumeAttachment, dict[str, list[tuple[str, str]]]] = Derived(_attachments)
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Only claims and migrated disks are attached by CSI drivers."""
+        return None if any(claim_uses(pod)) or _disks(pod) else SKIP
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes where a driver's limit would be passed."""
+        known = cycle.read(_WANTED)
+        wanted = _wanted(pod, nodes.objects) if known is None else known
+        if isinstance(wanted, Status):
+            return refuse_everywhere(self.name, nodes, wanted)
+        cycle.write(_WANTED, wanted)
+        csi_nodes = nodes.objects.of(CSINode)
+        if wanted.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
+            return refuse_everywhere(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
+        limits = self._limits.of(csi_nodes)
+        brought = Counter(driver for driver, _ in wanted.volumes if driver in limits)
+        if not brought:
+            return ALL
+        names = nodes.names
+        attached = self._attachments.of(nodes.objects.of(VolumeAttachment))
+        most = nodes.claims.judge(len, np.int64) + nodes.disks.judge(len, np.int64)
+        if attached:
+            most = most + np.array([len(attached.get(name, ())) for name in names], np.int64)
+        allowed = {driver: _of_nodes(limits[driver], names) for driver in brought}
+        doubtful = np.zeros(len(nodes), bool)
+        for driver, count in brought.items():
+            doubtful |= most + count > allowed[driver]
+        refused = np.zeros(len(nodes), bool)
+        in_use = _InUse(nodes)
+        for index in np.flatnonzero(doubtful).tolist():
+            needed = in_use.with_new(index, wanted.volumes, attached.get(names[index], ()))
+            refused[index] = any(needed[driver] > limit[index] for driver, limit in allowed.items())
+        return refuse_where(refused, TOO_MANY_VOLUMES)
+
+
+def _of_nodes(limit_of: dict[str, int], names: list[str]) -> NDArray[np.int64]:
+    return np.array([limit_of.get(name, _NO_LIMIT) for name in names], np.int64)
+
+
+def _disks(pod: Pod) -> list[MigratedDisk]:
+    """The disks that a pod names itself and that CSI drivers attach now."""
+    return [disk for volume in pod.spec.volumes if (disk := migrated_disk(volume)) is not None]
+
+
+def _wanted(pod: Pod, objects: Objects) -> _Wanted | Status:
+    claims = objects.of(PersistentVolumeClaim)
+    wanted = _Wanted()
+    for use in claim_uses(pod):
+        if not use.name:
+            return Status(Code.ERROR, (CLAIM_WITHOUT_NAME,))
+        claim = claims.get(pod.namespace, use.name)
+        if claim is None:
+            missing = not_found("persistentvolumeclaim", use.name)
+            return unresolvable(f"looking up PVC {pod.namespace}/{use.name}: {missing}")
+        if use.ephemeral and (problem := foreign_claim(pod, claim)):
+            return Status(Code.ERROR, (problem,))
+        if (volume := claimed_volume(claim, objects)) is not None:
+            wanted.volumes.add(volume)
+    for volume_source in pod.spec.volumes:
+        disk = migrated_disk(volume_source)
+        if disk is not None:
+            try:
+                wanted.volumes.add((migration_of(disk).driver, volume_handle(disk)))
+            except TranslationError as error:
+                wanted.untranslatable = f"converting volume({volume_source.name}) from inline to csi: {error}"
+    return wanted
+
+
+def claimed_volume(claim: PersistentVolumeClaim, objects: Objects) -> CSIVolumeId | None:
+    """The CSI volume behind a claim: its volume's, or one still to be made by the class' provisioner."""
+    volume = objects.of(PersistentVolume).get("", claim.spec.volume_name) if claim.spec.volume_name else None
+    if volume is None:
+        storage_class = objects.of(StorageClass).get("", claim_class(claim))
+        if storage_class is None or not storage_class.provisioner:
+            return None
+        provisioner = storage_class.provisioner
+        return DRIVER_OF.get(provisioner, provisioner), f"to be made for {claim.key}"
+    if volume.spec.csi is not None:
+        csi = volume.spec.csi
+        return (csi.driver, csi.volume_handle) if csi.driver and csi.volume_handle else None
+    disk = migrated_disk(volume.spec)
+    if disk is None:
+        return None
+    try:
+        handle = persistent_handle(volume, disk)
+    except TranslationError:
+        return None
+    return (migration_of(disk).driver, handle) if handle else None
+
+
+class _InUse:
+    """The CSI volumes in use on the nodes of a view; every claim is looked up once."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._objects = nodes.objects
+        self._claims, self._disks = nodes.claims, nodes.disks
+        self._known: dict[str, CSIVolumeId | None] = {}
+
+    def with_new(
+        self, index: int, wanted: set[CSIVolumeId], attached: Iterable[tuple[str, str]]
+    ) -> Counter[str]:
+        """How many volumes a node would have of each driver that gets a new one.
+
+        A volume that is attached without a pod on the node using it takes its place beside the new one, even
+        if it is the very volume that is wanted.
+        """
+        used = self._used_by_pods(index)
+        needed = Counter(driver for driver, _ in wanted - used)
+        needed.update(driver for driver, _ in used | self._attached(attached) if driver in needed)
+        return needed
+
+    def _used_by_pods(self, index: int) -> set[CSIVolumeId]:
+        claims = self._claims.vocabulary.values[self._claims.codes[index]] or ()
+        disks = self._disks.vocabulary.values[self._disks.codes[index]] or ()
+        used = {volume for key in claims if (volume := self._behind(key)) is not None}
+        for disk in disks:
+            if isinstance(disk, MigratedDisk):
+                with suppress(TranslationError):
+                    used.add((migration_of(disk).driver, volume_handle(disk)))
+        return used
+
+    def _behind(self, key: str) -> CSIVolumeId | None:
+        if key not in self._known:
+            claim = self._objects.of(PersistentVolumeClaim).get(*key.split("/", 1))
+            self._known[key] = None if claim is None else claimed_volume(claim, self._objects)
+        return self._known[key]
+
+    def _attached(self, attached: Iterable[tuple[str, str]]) -> set[CSIVolumeId]:
+        volumes = self._objects.of(PersistentVolume)
+        found = ((attacher, volumes.get("", name)) for attacher, name in attached)
+        return {
+            (attacher, volume.spec.csi.volume_handle)
+            for attacher, volume in found
+            if volume is not None and volume.spec.csi is not None
+        }

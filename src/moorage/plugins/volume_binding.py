@@ -1,0 +1,210 @@
+"""VolumeBinding: a pod goes where its volumes are, and takes or orders the volumes it has not got yet.
+
+pre_filter   which claims are bound, which wait for the pod, and which should have been bound already
+filter       volume_planning: what each node has to offer
+score        volume_scoring: how full the storage would be, if the configuration asks for that
+reserve      volume_reservation: the choice for the pod's node, assumed
+pre_bind     the same, written, and waited for
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.api.storage import PersistentVolumeClaim
+from moorage.config.args import VolumeBindingArgs
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import Scores
+from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
+from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common.shape import on_shape
+from moorage.volumes.claims import (
+    ClaimUse,
+    VolumeError,
+    claim_uses,
+    foreign_claim,
+    is_bound,
+    not_found,
+    refuse_everywhere,
+    waits_for_consumer,
+)
+from moorage.volumes.planning import Planner
+from moorage.volumes.reservation import Reservation
+from moorage.volumes.scoring import score_storage
+
+OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+TIMED_OUT = "context deadline exceeded"
+
+LOST = "Lost"
+
+_PROBLEMS = (OUT_OF_REACH, NOTHING_TO_BIND, NO_SPACE, VOLUME_MISSING)
+_REASONS = tuple(
+    Reason(tuple(text for bit, text in enumerate(_PROBLEMS) if code >> bit & 1), Code.UNRESOLVABLE)
+    for code in range(1, 1 << len(_PROBLEMS))
+)
+"""Every combination of problems a node can have; a code has a bit for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """A pod's claims: those with a volume, and those that wait for the pod's node to get one."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    waiting: tuple[PersistentVolumeClaim, ...]
+    everywhere: Nodes
+    """All nodes of the cycle, for the one that is chosen in the end."""
+
+
+_CLAIMS: StateKey[PodClaims] = StateKey("VolumeBinding/claims")
+_RESERVED: StateKey[Reservation] = StateKey("VolumeBinding/reserved")
+
+
+class VolumeBinding:
+    """Finds volumes for all nodes at once, then sees to it that the pod gets those of its node."""
+
+    name = "VolumeBinding"
+
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._timeout_seconds = args.bind_timeout_seconds
+        self._by_percent = (
+            np.array([on_shape(args.shape, percent) for percent in range(101)], np.int64)
+            if args.shape
+            else None
+        )
+        self._planner = Planner()
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
+        if not any(claim_uses(pod)):
+            return SKIP
+        claims = _sort_claims(pod, nodes)
+        if isinstance(claims, Status):
+            return claims
+        cycle.write(_CLAIMS, claims)
+        return None
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes that cannot reach a bound volume, or have none to offer to a claim that needs one."""
+        claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
+        if isinstance(claims, Status):
+            return refuse_everywhere(self.name, nodes, claims)
+        cycle.write(_CLAIMS, claims)
+        if not claims.bound and not claims.waiting:
+            return ALL
+        try:
+            check = self._planner.check(claims.bound, nodes)
+            plan = self._planner.plan(claims.waiting, nodes)
+        except VolumeError as error:
+            raise PluginError(self.name, "filter", str(error)) from error
+        codes = np.zeros(len(nodes), np.int8)
+        for bit, problem in enumerate(
+            (check.out_of_reach, plan.unbindable, plan.short_of_space, check.missing)
+        ):
+            codes += problem.view(np.int8) << bit
+        return Verdict(codes, _REASONS)
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Nothing to score unless the configuration says how."""
+        return SKIP if self._by_percent is None else None
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """How well the storage that the pod would use is filled."""
+        claims = cycle.read(_CLAIMS)
+        if self._by_percent is None or claims is None or not claims.waiting:
+            return np.zeros(len(nodes), np.int64)
+        return score_storage(self._planner.plan(claims.waiting, nodes), self._by_percent, len(nodes))
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Assume the volumes and claims of the chosen node."""
+        claims = cycle.read(_CLAIMS)
+        if claims is None or not claims.waiting:
+            return None
+        nodes = claims.everywhere.named((node_name,))
+        choice = self._planner.plan(claims.waiting, nodes).at(0) if len(nodes) else None
+        if choice is None:
+            return _error(f'no pod volume found for node "{node_name}"')
+        reservation = Reservation(next(iter(nodes)).node)
+        cycle.write(_RESERVED, reservation)
+        try:
+            reservation.assume(choice, self._handle.objects)
+        except VolumeError as error:
+            reservation.take_back(self._handle.objects)
+            return _error(str(error))
+        return None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Take back what `reserve` assumed, if it did."""
+        reservation = cycle.read(_RESERVED)
+        if reservation is not None:
+            reservation.take_back(self._handle.objects)
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write what was assumed, then wait until every claim is bound."""
+        reservation = cycle.read(_RESERVED)
+        if reservation is None:
+            return None
+        await reservation.write(self._handle.effects)
+        objects = self._handle.objects
+        try:
+            bound = await self._handle.wait_until(
+                lambda: reservation.complete(objects), self._timeout_seconds
+            )
+        except VolumeError as error:
+            return _error(f"binding volumes: {error}")
+        return None if bound else _error(f"binding volumes: {TIMED_OUT}")
+
+
+def _error(reason: str) -> Status:
+    return Status(Code.ERROR, (reason,))
+
+
+def _sort_claims(pod: Pod, nodes: Nodes) -> PodClaims | Status:
+    """A pod's claims, or what keeps it from being tried at all.
+
+    A claim that names its volume without being bound to it is not the scheduler's business: like one that
+    does not wait for the pod's node, it should have been bound already.
+    """
+    bound: list[PersistentVolumeClaim] = []
+    waiting: list[PersistentVolumeClaim] = []
+    all_ready = True
+    for use in claim_uses(pod):
+        claim = nodes.objects.of(PersistentVolumeClaim).get(pod.namespace, use.name)
+        if claim is None:
+            return unresolvable(_missing(use))
+        if problem := _problem(pod, claim, use):
+            return unresolvable(problem)
+        if is_bound(claim):
+            bound.append(claim)
+        elif not claim.spec.volume_name and waits_for_consumer(claim, nodes.objects):
+            waiting.append(claim)
+        else:
+            all_ready = False
+    return (
+        PodClaims(tuple(bound), tuple(waiting), nodes.all) if all_ready else unresolvable(UNBOUND_IMMEDIATE)
+    )
+
+
+def _missing(use: ClaimUse) -> str:
+    if use.ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
+    return not_found("persistentvolumeclaim", use.name)
+
+
+def _problem(pod: Pod, claim: PersistentVolumeClaim, use: ClaimUse) -> str | None:
+    """What makes a claim unusable."""
+    subject = f'persistentvolumeclaim "{claim.name}"'
+    if claim.status.phase == LOST:
+        return f'{subject} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f"{subject} is being deleted"
+    return foreign_claim(pod, claim) if use.ephemeral else None

@@ -1,0 +1,115 @@
+"""VolumeRestrictions: disks that pods cannot share on a node, and claims that one pod may use at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
+from moorage.cluster.pods import Disk, PodInfo
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import SKIP, Status, unresolvable
+from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.volumes.claims import claim_uses, not_found, refuse_everywhere
+
+NO_DISK = "node(s) had no available disk"
+CLAIM_IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+_REASONS = (Reason((NO_DISK,)), Reason((CLAIM_IN_USE,)))
+_RESTRICTED = (GCEPersistentDisk, AWSElasticBlockStore, RBD, ISCSI)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a pod cannot share: disks it names itself, and claims (namespace/name) for one pod only."""
+
+    disks: frozenset[Disk]
+    claims: tuple[str, ...]
+
+
+_WANTED: StateKey[_Wanted] = StateKey("VolumeRestrictions/filter")
+
+
+def conflict(wanted: Disk, used: Disk) -> bool:
+    """Whether two pods cannot use these disks on one node; most can be shared for reading."""
+    match wanted, used:
+        case AWSElasticBlockStore(), AWSElasticBlockStore():
+            return wanted.volume_id == used.volume_id
+        case GCEPersistentDisk(), GCEPersistentDisk():
+            same = wanted.pd_name == used.pd_name
+        case ISCSI(), ISCSI():
+            same = wanted.iqn == used.iqn
+        case RBD(), RBD():
+            same = (wanted.pool, wanted.image) == (used.pool, used.image)
+            same = same and not set(wanted.monitors).isdisjoint(used.monitors)
+        case _:
+            return False
+    return same and not (wanted.read_only and used.read_only)
+
+
+class VolumeRestrictions:
+    """Judges each distinct set of disks in use once, and looks for the users of a claim everywhere."""
+
+    name = "VolumeRestrictions"
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Find what cannot be shared; claims must exist for that to be known."""
+        wanted = _wanted(pod, nodes)
+        if isinstance(wanted, Status):
+            return wanted
+        if not wanted.disks and not any(_users(nodes, claim).any() for claim in wanted.claims):
+            return SKIP
+        cycle.write(_WANTED, wanted)
+        return None
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes with a disk in use, and all nodes while a claim for one pod has a user.
+
+        A node's own users of the claim are what preemption could remove there; users on other nodes stay.
+        """
+        wanted = cycle.read(_WANTED) or _wanted(pod, nodes)
+        if isinstance(wanted, Status):
+            return refuse_everywhere(self.name, nodes, wanted)
+        if not wanted.disks and not wanted.claims:
+            return ALL
+        codes = np.zeros(len(nodes), np.int8)
+        for claim in wanted.claims:
+            users = _users(nodes.all, claim)
+            elsewhere = np.count_nonzero(users) > nodes.pick(users)
+            codes[elsewhere | _users(nodes, claim)] = 2
+        if wanted.disks:
+            codes[nodes.disks.judge(lambda used: _any_conflict(wanted.disks, used))] = 1
+        return Verdict(codes, _REASONS)
+
+
+def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:
+    claims = nodes.objects.of(PersistentVolumeClaim)
+    exclusive: dict[str, None] = {}
+    for use in claim_uses(pod):
+        if use.ephemeral:
+            continue
+        claim = claims.get(pod.namespace, use.name)
+        if claim is None:
+            return unresolvable(not_found("persistentvolumeclaim", use.name))
+        if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+            exclusive[f"{pod.namespace}/{use.name}"] = None
+    disks = frozenset(disk for disk in PodInfo(pod).disks if isinstance(disk, _RESTRICTED))
+    return _Wanted(disks, tuple(exclusive))
+
+
+def _users(nodes: Nodes, claim: str) -> NDArray[np.bool_]:
+    """On which nodes pods use a claim. Shape (nodes,)."""
+    return nodes.claims.judge(lambda used: claim in used)
+
+
+def _any_conflict(wanted: frozenset[Disk], used: frozenset[Disk]) -> bool:
+    return any(conflict(disk, other) for disk in wanted for other in used)

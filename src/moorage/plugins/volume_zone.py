@@ -1,0 +1,117 @@
+"""VolumeZone: a pod goes where its volumes are, by the zone and region labels of volumes and nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
+from moorage.api.pod import Pod
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.cluster.objects import Objects
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import SKIP, Status, unresolvable
+from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.volumes.claims import (
+    CLAIM_WITHOUT_NAME,
+    claim_class,
+    claim_uses,
+    not_found,
+    refuse_everywhere,
+    waits_for_consumer,
+)
+from moorage.volumes.migration import SEPARATOR
+
+WRONG_ZONE = "node(s) had no available volume zone"
+UNBOUND_WITHOUT_CLASS = "PersistentVolumeClaim had no pv name and storageClass name"
+UNBOUND = "PersistentVolume had no name"
+
+_TODAYS_NAME = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
+
+Places = frozenset[tuple[str, frozenset[str]]]
+"""Labels that nodes must have, each with the values that will do."""
+
+_PLACES: StateKey[Places] = StateKey("VolumeZone/filter")
+
+
+class VolumeZone:
+    """Compares the labels of bound volumes with those of all nodes at once."""
+
+    name = "VolumeZone"
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Find out where the pod's volumes are; claims that wait for the pod's node are nowhere yet."""
+        places = _places(pod, nodes.objects)
+        if isinstance(places, Status):
+            return places
+        if not places:
+            return SKIP
+        cycle.write(_PLACES, places)
+        return None
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes in other places; a node without any zone or region label can be anywhere."""
+        known = cycle.read(_PLACES)
+        places = _places(pod, nodes.objects) if known is None else known
+        if isinstance(places, Status):
+            return refuse_everywhere(self.name, nodes, places)
+        if not places:
+            return ALL
+        somewhere = np.zeros(len(nodes), bool)
+        for key in _TODAYS_NAME:
+            somewhere |= nodes.label(key).exists()
+        elsewhere = np.zeros(len(nodes), bool)
+        for key, values in places:
+            elsewhere |= ~_in_place(nodes, key, values)
+        return refuse_where(somewhere & elsewhere, WRONG_ZONE, resolvable=False)
+
+
+def _in_place(nodes: Nodes, key: str, values: frozenset[str]) -> NDArray[np.bool_]:
+    """Where the label has one of the values; a volume's old label also speaks of a node's new one."""
+    label = nodes.label(key)
+    matches: NDArray[np.bool_] = label.is_in(values)
+    if _TODAYS_NAME[key] != key:
+        matches = matches | (~label.exists() & nodes.label(_TODAYS_NAME[key]).is_in(values))
+    return matches
+
+
+def _places(pod: Pod, objects: Objects) -> Places | Status:
+    places: set[tuple[str, frozenset[str]]] = set()
+    for use in claim_uses(pod):
+        if use.ephemeral:
+            continue
+        if not use.name:
+            return unresolvable(CLAIM_WITHOUT_NAME)
+        claim = objects.of(PersistentVolumeClaim).get(pod.namespace, use.name)
+        if claim is None:
+            return unresolvable(not_found("persistentvolumeclaim", use.name))
+        if not claim.spec.volume_name:
+            if refusal := _unbound(claim, objects):
+                return refusal
+            continue
+        volume = objects.of(PersistentVolume).get("", claim.spec.volume_name)
+        if volume is None:
+            return unresolvable(not_found("persistentvolume", claim.spec.volume_name))
+        places |= _labelled_places(volume)
+    return frozenset(places)
+
+
+def _unbound(claim: PersistentVolumeClaim, objects: Objects) -> Status | None:
+    name = claim_class(claim)
+    if not name:
+        return unresolvable(UNBOUND_WITHOUT_CLASS)
+    if objects.of(StorageClass).get("", name) is None:
+        return unresolvable(not_found("storageclass.storage.k8s.io", name))
+    return None if waits_for_consumer(claim, objects) else unresolvable(UNBOUND)
+
+
+def _labelled_places(volume: PersistentVolume) -> Places:
+    """What a volume's labels say; a label with an empty value in its list says nothing."""
+    places = set()
+    for key in _TODAYS_NAME:
+        if key in volume.labels:
+            values = frozenset(value.strip() for value in volume.labels[key].split(SEPARATOR))
+            if "" not in values:
+                places.add((key, values))
+    return frozenset(places)
