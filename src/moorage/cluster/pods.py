@@ -35,7 +35,8 @@ HostPort = tuple[str, str, int]
 
 ANY_IP = "0.0.0.0"
 
-_NOT_YET = (1 << 63) - 1
+NOT_STARTED = (1 << 63) - 1
+"""When a pod started that has not yet: after all others."""
 
 Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
@@ -108,14 +109,14 @@ class PodInfo:
 
 
 def _microseconds(moment: datetime | None) -> int:
-    return _NOT_YET if moment is None else round(moment.timestamp() * 1_000_000)
+    return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
 
 
 class PodTable:
     """All pods on nodes, in rows.
 
     node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
-    priority, started, load, scoring_load: how important a pod is, and what it frees when it goes.
+    priority, started, arrived: how important a pod is. load, scoring_load: what it frees when it goes.
     holds: whether it holds anything beyond resources: host ports, volume claims, disks.
     """
 
@@ -127,7 +128,10 @@ class PodTable:
         self._node_rows = Column(np.int32)
         self.priority = Column(np.int64)
         self.started = Column(np.int64)
-        """In microseconds; pods that have not started count as started after all others."""
+        """In microseconds; pods that have not started have NOT_STARTED."""
+        self.arrived = Column(np.int64)
+        """The order in which pods came."""
+        self._arrivals = 0
         self.load = Column(np.int64, lanes=resource_lanes)
         self.scoring_load = Column(np.int64, lanes=2)
         self.holds = Column(bool)
@@ -144,6 +148,7 @@ class PodTable:
             self._node_rows,
             self.priority,
             self.started,
+            self.arrived,
             self.load,
             self.scoring_load,
             self.holds,
@@ -160,6 +165,8 @@ class PodTable:
         self._node_rows[row] = node_row
         self.priority[row] = info.pod.priority
         self.started[row] = _microseconds(info.pod.status.start_time)
+        self.arrived[row] = self._arrivals
+        self._arrivals += 1
         self.load[row] = amounts
         self.scoring_load[row] = (info.load.scoring_cpu_milli, info.load.scoring_memory)
         self.holds[row] = bool(info.host_ports or info.claims or info.disks)

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.api.requests import pod_requests
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
+from moorage.devices.totals import DeviceTotals
 from moorage.framework.cycle import CycleState
+from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Status
@@ -22,7 +24,8 @@ class NodeResourcesBalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
 
-    def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        self._devices = DeviceTotals(handle.objects)
         self._scored = [(each.name, each.weight) for each in args.resources]
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
@@ -37,7 +40,7 @@ class NodeResourcesBalancedAllocation:
         wanted = self._wanted(pod)
         if not any(request for _, _, request in wanted):
             return np.zeros(len(nodes), np.int64)
-        resources = usages(nodes, wanted, scoring_defaults=False)
+        resources = usages(nodes, wanted, self._devices, scoring_defaults=False)
         after = _balance(resources, [usage.requested for usage in resources], len(nodes))
         before = _balance(resources, [usage.allocated for usage in resources], len(nodes))
         return _HALF + (_HALF + after - before) // 2

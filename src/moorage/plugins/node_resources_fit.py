@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.devices import DeviceClass
 from moorage.api.names import is_extended_resource
 from moorage.api.pod import Pod
 from moorage.api.requests import SCORING_DEFAULTS, pod_requests, resource_amounts
@@ -16,7 +17,10 @@ from moorage.config.args import (
     NodeResourcesFitArgs,
     UtilizationShapePoint,
 )
+from moorage.devices.extended import backing_class
+from moorage.devices.totals import DeviceTotals
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
@@ -40,8 +44,9 @@ class NodeResourcesFit:
 
     name = "NodeResourcesFit"
 
-    def __init__(self, args: NodeResourcesFitArgs) -> None:
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         strategy = args.scoring_strategy
+        self._devices = DeviceTotals(handle.objects)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._scored = [(each.name, each.weight) for each in strategy.resources]
@@ -65,7 +70,8 @@ class NodeResourcesFit:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Refuse nodes without room, naming every resource that is short.
 
-        A request above the whole node is unresolvable: no preemption makes the node larger.
+        A request above the whole node is unresolvable: no preemption makes the node larger. A resource that
+        devices back is left to DynamicResources on nodes that have none of it themselves.
         """
         shortages = _Shortages(len(nodes))
         shortages.add(nodes.pod_count >= nodes.allowed_pods, TOO_MANY_PODS)
@@ -73,6 +79,8 @@ class NodeResourcesFit:
         for name, amount in cycle.read_or(_REQUESTS, lambda: self._needs(pod)).items():
             allocatable = nodes.allocatable(name)
             short = allocatable - nodes.requested(name) < amount
+            if backing_class(name, nodes.objects.of(DeviceClass)) is not None:
+                short &= allocatable != 0
             if short.any():
                 shortages.add(short, INSUFFICIENT.format(name))
                 never = allocatable < amount
@@ -83,7 +91,7 @@ class NodeResourcesFit:
         """The strategy's opinion of how full the node would be."""
         requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
         wanted = requested_units(self._scored, requests)
-        return self._strategy(usages(nodes, wanted, scoring_defaults=True), len(nodes))
+        return self._strategy(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
 
 
 class _Shortages:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.api.names import is_scalar_resource
 from moorage.api.requests import countable, whole_units
+from moorage.devices.totals import DeviceTotals
 from moorage.framework.nodes import Nodes
 
 
@@ -30,10 +31,13 @@ class Usage:
         return self.allocatable if self.present is None else np.maximum(self.allocatable, 1)
 
 
-def usages(nodes: Nodes, wanted: Sequence[tuple[str, int, int]], *, scoring_defaults: bool) -> list[Usage]:
+def usages(
+    nodes: Nodes, wanted: Sequence[tuple[str, int, int]], devices: DeviceTotals, *, scoring_defaults: bool
+) -> list[Usage]:
     """The resources that count for scoring.
 
     wanted: (resource, weight, the pod's request in whole units).
+    devices: what there is of resources that devices back, on nodes that have none themselves.
     scoring_defaults: count pods that request no cpu or memory with a default.
     An extended resource that the pod does not ask for does not count, nor does one that no node has.
     """
@@ -43,6 +47,13 @@ def usages(nodes: Nodes, wanted: Sequence[tuple[str, int, int]], *, scoring_defa
             continue
         allocatable = nodes.allocatable(name)
         allocated = nodes.scoring_requested(name) if scoring_defaults else nodes.requested(name)
+        backed = devices.of(name, nodes) if is_scalar_resource(name) else None
+        if backed is not None:
+            none = allocatable == 0
+            allocatable, allocated = (
+                np.where(none, backed[0], allocatable),
+                np.where(none, backed[1], allocated),
+            )
         present = allocatable != 0
         if not present.any():
             continue

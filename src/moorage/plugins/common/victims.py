@@ -13,7 +13,7 @@ from moorage.api.pod import Pod
 from moorage.api.selectors import Selector, SelectorError, label_selector
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodClass
+from moorage.cluster.pods import NOT_STARTED, PodClass
 from moorage.framework.changes import Changes
 from moorage.framework.nodes import Nodes
 
@@ -73,11 +73,22 @@ def find_victims(pod: Pod, nodes: Nodes) -> Victims:
     place_of[nodes.row_numbers()] = np.arange(len(nodes))
     places = place_of[table.node_rows]
     pods = np.flatnonzero((places >= 0) & (table.priority.values < pod.priority))
-    order = np.lexsort((table.started.values[pods], -table.priority.values[pods], places[pods]))
-    pods = pods[order]
+    pods = pods[np.lexsort((*_importance(nodes, pods), places[pods]))]
     violates = _breaks_budget(nodes, places[pods], pods)
     mercy = np.lexsort((~violates, places[pods]))
     return Victims(nodes, places[pods][mercy], pods[mercy], violates[mercy])
+
+
+def _importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
+    """Sort keys that put the most important pods first: by priority, then by who started first.
+
+    A pod that has not started counts as started now. Of two such pods kube-scheduler takes the later one
+    for the older, because it asks for the time twice.
+    """
+    table = nodes.snapshot.pods
+    started, arrived = table.started.values[pods], table.arrived.values[pods]
+    tie = np.where(started == NOT_STARTED, -arrived, arrived)
+    return tie, started, -table.priority.values[pods]
 
 
 def _breaks_budget(nodes: Nodes, places: NDArray[np.intp], pods: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -158,7 +169,7 @@ def candidate(victims: Victims, gone: NDArray[np.bool_], place: int) -> Candidat
     """A node with the pods that are gone there."""
     infos = victims.nodes.snapshot.pods.infos
     here = np.flatnonzero(gone & (victims.place == place))
-    order = here[np.lexsort((victims.started[here], -victims.priority[here]))]
+    order = here[np.lexsort(_importance(victims.nodes, victims.pods[here]))]
     return Candidate(
         victims.nodes.at(np.array([place])).names[0],
         tuple(infos[pod].pod for pod in victims.pods[order].tolist()),
