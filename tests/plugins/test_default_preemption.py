@@ -297,6 +297,20 @@ def test_while_victims_go_the_pod_is_not_tried_again() -> None:
     assert made.pre_enqueue(pod) is None
 
 
+def test_of_pods_that_have_not_started_the_last_on_the_node_is_spared_first() -> None:
+    names = ("first", "second", "third")
+    pods = [running(name, "a", "500m", 1) for name in names]
+    result, _ = preempt(boss("1500m"), small("a"), *pods)
+    assert victims(result) == ["second", "first"]
+
+
+def test_a_pod_that_goes_leaves_its_place_to_the_last_one() -> None:
+    cache = Cache([small("a"), *(running(name, "a", "500m", 1) for name in ("x", "y", "z"))])
+    cache.remove_pod(running("x", "a"))
+    cache.put_pod(running("w", "a", "500m", 1))
+    assert list(cache.snapshot().pods_of(0)) == ["z", "y", "w"]
+
+
 def test_removing_a_pod_that_keeps_others_away_helps() -> None:
     hostile = {
         "podAntiAffinity": {

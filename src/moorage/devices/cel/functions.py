@@ -1,0 +1,289 @@
+"""The functions that Kubernetes adds to CEL: quantities, versions, sets and lists; and optionals.
+
+A function is found by name and judges the types of its arguments itself, since attributes have no type
+before they are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moorage.api.quantity import NANO, Quantity, parse_quantity
+from moorage.devices.cel.semver import Semver, parse_semver, parse_semver_leniently
+from moorage.devices.cel.values import (
+    NONE,
+    NUMBERS,
+    CelError,
+    Optional,
+    TypeName,
+    Uint,
+    equal,
+    no_such_overload,
+    type_name,
+)
+
+Function = Callable[..., Any]
+
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+def want(value: Any, *kinds: type) -> Any:
+    """The value, if it is of one of these types; otherwise there is no such overload."""
+    if type(value) not in kinds:
+        raise no_such_overload()
+    return value
+
+
+def compare(left: Any, right: Any) -> int:
+    """-1, 0 or 1 for numbers, texts, bytes, booleans and moments; others have no order."""
+    kind, other = type(left), type(right)
+    if kind is not other and not (kind in NUMBERS and other in NUMBERS):
+        raise no_such_overload()
+    if kind in (list, dict, Optional, Quantity, Semver, TypeName, type(None)):
+        raise no_such_overload()
+    return int(left > right) - int(left < right)
+
+
+# Quantities
+
+
+def _quantity(text: Any) -> Quantity:
+    try:
+        return parse_quantity(want(text, str))
+    except ValueError as error:
+        raise CelError(str(error)) from None
+
+
+def _is_quantity(text: Any) -> bool:
+    try:
+        parse_quantity(want(text, str))
+    except ValueError:
+        return False
+    return True
+
+
+def _amount(value: Any) -> int:
+    return int(value) if type(value) is Quantity else int(want(value, int)) * NANO
+
+
+def _is_integer(value: Any) -> bool:
+    amount = int(want(value, Quantity))
+    return amount % NANO == 0 and INT64_MIN <= amount // NANO <= INT64_MAX
+
+
+def _as_integer(value: Any) -> int:
+    if not _is_integer(value):
+        raise CelError("cannot convert value to integer")
+    return int(value) // NANO
+
+
+def _sign(value: Any) -> int:
+    amount = int(want(value, Quantity))
+    return (amount > 0) - (amount < 0)
+
+
+# Versions
+
+
+def _semver(text: Any, lenient: Any = False) -> Semver:
+    parse = parse_semver_leniently if want(lenient, bool) else parse_semver
+    try:
+        return parse(want(text, str))
+    except ValueError as error:
+        raise CelError(str(error)) from None
+
+
+def _is_semver(text: Any, lenient: Any = False) -> bool:
+    try:
+        _semver(want(text, str), lenient)
+    except CelError:
+        return False
+    return True
+
+
+def _compare_to(left: Any, right: Any) -> int:
+    if type(left) is Quantity:
+        want(right, Quantity)
+        return int(int(left) > int(right)) - int(int(left) < int(right))
+    return int(want(left, Semver).compare(want(right, Semver)))
+
+
+# Lists and sets
+
+
+def _contains(items: list[Any], wanted: Any) -> bool:
+    return any(equal(item, wanted) for item in items)
+
+
+def contained(wanted: Any, container: Any) -> bool:
+    """CEL's `in`."""
+    if isinstance(container, dict):
+        try:
+            return wanted in container
+        except TypeError:
+            raise no_such_overload() from None
+    return _contains(want(container, list), wanted)
+
+
+def _subset(items: Any, others: Any) -> bool:
+    return all(_contains(want(items, list), other) for other in want(others, list))
+
+
+def _intersects(items: Any, others: Any) -> bool:
+    return any(_contains(want(items, list), other) for other in want(others, list))
+
+
+def _is_sorted(items: Any) -> bool:
+    return all(_order(a, b) <= 0 for a, b in zip(want(items, list), items[1:], strict=False))
+
+
+def _order(left: Any, right: Any) -> int:
+    """As `compare`, for list functions, which know how to order Kubernetes' types as well."""
+    return _compare_to(left, right) if type(left) in (Quantity, Semver) else compare(left, right)
+
+
+def _extreme(name: str, sign: int) -> Function:
+    def extreme(items: Any) -> Any:
+        if not want(items, list):
+            raise CelError(f"{name} called on empty list")
+        best = items[0]
+        for item in items[1:]:
+            if _order(item, best) * sign > 0:
+                best = item
+        return best
+
+    return extreme
+
+
+def _sum(items: Any) -> Any:
+    total: Any = 0
+    for index, item in enumerate(want(items, list)):
+        if type(item) not in NUMBERS:
+            raise no_such_overload()
+        total = item if index == 0 else total + item
+    return total
+
+
+def _index_of(items: Any, wanted: Any) -> int:
+    return next((i for i, item in enumerate(want(items, list)) if equal(item, wanted)), -1)
+
+
+def _last_index_of(items: Any, wanted: Any) -> int:
+    return max((i for i, item in enumerate(want(items, list)) if equal(item, wanted)), default=-1)
+
+
+def _slice(items: Any, start: Any, end: Any) -> list[Any]:
+    if not 0 <= want(start, int) <= want(end, int) <= len(want(items, list)):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return list(items[start:end])
+
+
+def _flatten(items: Any, depth: Any = 1) -> list[Any]:
+    if want(depth, int) < 0:
+        raise CelError("level must be non-negative")
+    flat: list[Any] = []
+    for item in want(items, list):
+        if type(item) is not list:
+            flat.append(item)
+        else:
+            flat += item if depth <= 1 else _flatten(item, depth - 1)
+    return flat if depth else list(items)
+
+
+def _distinct(items: Any) -> list[Any]:
+    kept: list[Any] = []
+    for item in want(items, list):
+        if not _contains(kept, item):
+            kept.append(item)
+    return kept
+
+
+def _sort(items: Any) -> list[Any]:
+    ordered: list[Any] = []
+    for item in want(items, list):
+        at = next((i for i, other in enumerate(ordered) if _order(item, other) < 0), len(ordered))
+        ordered.insert(at, item)
+    return ordered
+
+
+def _range(count: Any) -> list[int]:
+    if want(count, int) > 1_000_000:
+        raise CelError("lists.range() is too long")
+    return list(range(count))
+
+
+# Optionals
+
+
+def _first(items: Any) -> Optional:
+    return Optional(items[0]) if want(items, list) else NONE
+
+
+def _last(items: Any) -> Optional:
+    return Optional(items[-1]) if want(items, list) else NONE
+
+
+def _optional_value(value: Any) -> Any:
+    if not want(value, Optional).present:
+        raise CelError("optional.none() dereference")
+    return value.value
+
+
+def _non_zero(value: Any) -> Optional:
+    empty = value is None or value in (False, 0, "", b"") or (isinstance(value, list | dict) and not value)
+    return NONE if empty else Optional(value)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "quantity": _quantity,
+    "isQuantity": _is_quantity,
+    "sign": _sign,
+    "asApproximateFloat": lambda value: int(want(value, Quantity)) / NANO,
+    "asInteger": _as_integer,
+    "isInteger": _is_integer,
+    "add": lambda value, other: Quantity(int(want(value, Quantity)) + _amount(other)),
+    "sub": lambda value, other: Quantity(int(want(value, Quantity)) - _amount(other)),
+    "semver": _semver,
+    "isSemver": _is_semver,
+    "major": lambda version: want(version, Semver).major,
+    "minor": lambda version: want(version, Semver).minor,
+    "patch": lambda version: want(version, Semver).patch,
+    "compareTo": _compare_to,
+    "isGreaterThan": lambda left, right: _compare_to(left, right) > 0,
+    "isLessThan": lambda left, right: _compare_to(left, right) < 0,
+    "sets.contains": _subset,
+    "sets.equivalent": lambda items, others: _subset(items, others) and _subset(others, items),
+    "sets.intersects": _intersects,
+    "isSorted": _is_sorted,
+    "sum": _sum,
+    "min": _extreme("min", -1),
+    "max": _extreme("max", 1),
+    "slice": _slice,
+    "flatten": _flatten,
+    "lists.range": _range,
+    "distinct": _distinct,
+    "sort": _sort,
+    "reverse": lambda items: want(items, list)[::-1],
+    "first": _first,
+    "last": _last,
+    "optional.of": Optional,
+    "optional.none": lambda: NONE,
+    "optional.ofNonZeroValue": _non_zero,
+    "hasValue": lambda value: want(value, Optional).present,
+    "value": _optional_value,
+    "type": lambda value: TypeName(type_name(value)),
+    "dyn": lambda value: value,
+}
+"""Functions by name, whatever the types of their arguments."""
+
+LIST_FUNCTIONS: Mapping[str, Function] = {"indexOf": _index_of, "lastIndexOf": _last_index_of}
+"""Functions that lists have under the same name as texts."""
+
+
+def in_range(value: int, kind: type) -> Any:
+    """An integer result, if CEL's integer has room for it."""
+    low, high = (0, (1 << 64) - 1) if kind is Uint else (INT64_MIN, INT64_MAX)
+    if not low <= value <= high:
+        raise CelError("unsigned integer overflow" if kind is Uint else "integer overflow")
+    return kind(value)

@@ -1,0 +1,111 @@
+"""The forms of CEL that do not simply evaluate all their arguments: logic, conditions, defaults.
+
+Errors are exceptions, with CEL's one exception to that: `&&` and `||`, and the macros built of them, forgive
+an error on one side when the other side decides alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.devices.cel.values import CelError, Optional, no_such_overload
+
+Scope = dict[str, Any]
+"""The variables of an evaluation, by name."""
+
+Closure = Callable[[Scope], Any]
+"""A piece of an expression, ready to evaluate."""
+
+
+def _logic(decisive: bool) -> Callable[[Closure, Closure], Closure]:
+    """`||` (decided by true) and `&&` (decided by false)."""
+
+    def combine(left: Closure, right: Closure) -> Closure:
+        def evaluate(scope: Scope) -> bool:
+            error: CelError | None = None
+            try:
+                first = left(scope)
+                if first is decisive:
+                    return bool(decisive)
+                if type(first) is not bool:
+                    error = no_such_overload()
+            except CelError as caught:
+                error = caught
+            try:
+                second = right(scope)
+            except CelError:
+                if error is None:
+                    raise
+                raise error from None
+            if second is decisive:
+                return bool(decisive)
+            if error is not None:
+                raise error
+            if type(second) is not bool:
+                raise no_such_overload()
+            return not decisive
+
+        return evaluate
+
+    return combine
+
+
+def _not(operand: Closure) -> Closure:
+    def negate(scope: Scope) -> bool:
+        value = operand(scope)
+        if type(value) is not bool:
+            raise no_such_overload()
+        return value is False
+
+    return negate
+
+
+def _if(condition: Closure, positive: Closure, negative: Closure) -> Closure:
+    def choose(scope: Scope) -> Any:
+        value = condition(scope)
+        if type(value) is not bool:
+            raise no_such_overload()
+        return positive(scope) if value else negative(scope)
+
+    return choose
+
+
+def _not_strictly_false(operand: Closure) -> Closure:
+    def evaluate(scope: Scope) -> bool:
+        try:
+            value = operand(scope)
+        except CelError:
+            return True
+        return value is not False
+
+    return evaluate
+
+
+def _or_else(unwrap: bool) -> Callable[[Closure, Closure], Closure]:
+    """`orValue` (which unwraps) and `or` (which does not)."""
+
+    def combine(operand: Closure, other: Closure) -> Closure:
+        def evaluate(scope: Scope) -> Any:
+            value = operand(scope)
+            if type(value) is not Optional:
+                raise no_such_overload()
+            if not value.present:
+                return other(scope)
+            return value.value if unwrap else value
+
+        return evaluate
+
+    return combine
+
+
+SPECIAL: dict[str, Callable[..., Closure]] = {
+    "_||_": _logic(True),
+    "_&&_": _logic(False),
+    "!_": _not,
+    "_?_:_": _if,
+    "@not_strictly_false": _not_strictly_false,
+    "orValue": _or_else(True),
+    "or": _or_else(False),
+}
+"""How to make each form of the closures of its arguments."""

@@ -1,0 +1,234 @@
+"""CEL's checked syntax tree, read from the form that the compiler hands it over in.
+
+That form is the protocol buffer `cel.expr.CheckedExpr` in an `Any`. The messages are few and fixed by CEL's
+specification, so they are read here directly; names the checker resolved become plain variables.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.devices.cel.values import Uint
+
+_VARINT, _FIXED64, _BYTES = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name that is bound when the expression is evaluated, or the name of a type."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`, or with `test_only` whether there is such a field."""
+
+    operand: Node
+    field: str
+    test_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or operator over its arguments; the target of a member call comes first."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    member: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MakeList:
+    """A list literal; elements at `optional` are left out where they have no value."""
+
+    elements: tuple[Node, ...]
+    optional: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeMap:
+    """A map literal of (key, value, whether the value is optional)."""
+
+    entries: tuple[tuple[Node, Node, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """What the macros over lists and maps become: a fold."""
+
+    variable: str
+    over: Node
+    accumulator: str
+    start: Node
+    condition: Node
+    step: Node
+    result: Node
+
+
+Node = Const | Variable | Select | Call | MakeList | MakeMap | Comprehension
+
+
+class TreeError(ValueError):
+    """A tree with something in it that device selectors cannot use."""
+
+
+def read_tree(serialized: bytes) -> Node:
+    """The tree of a compiled expression."""
+    message = _fields(_one(_fields(serialized), 2))
+    names: dict[int, str] = {}
+    for entry in message.get(2, ()):
+        parts = _fields(entry)
+        name = _one(_fields(_one(parts, 2, b"")), 1, b"").decode()
+        if name:
+            names[_one(parts, 1, 0)] = name
+    return _Reader(names).expression(_one(message, 4))
+
+
+class _Reader:
+    def __init__(self, names: dict[int, str]) -> None:
+        self._names = names
+
+    def expression(self, data: bytes) -> Node:
+        parts = _fields(data)
+        identity = _one(parts, 2, 0)
+        select = _fields(_one(parts, 5)) if 5 in parts else None
+        if select is not None:
+            if identity in self._names and not _one(select, 3, 0):
+                return Variable(self._names[identity])
+            field = _one(select, 2, b"").decode()
+            return Select(self.expression(_one(select, 1)), field, bool(_one(select, 3, 0)))
+        if 3 in parts:
+            return Const(_constant(_one(parts, 3)))
+        if 4 in parts:
+            return Variable(self._names.get(identity) or _one(_fields(_one(parts, 4)), 1).decode())
+        if 6 in parts:
+            return self._call(_fields(_one(parts, 6)))
+        if 7 in parts:
+            made = _fields(_one(parts, 7))
+            optional = frozenset(index for packed in made.get(2, ()) for index in _indices(packed))
+            return MakeList(tuple(map(self.expression, made.get(1, ()))), optional)
+        if 8 in parts:
+            return self._map(_fields(_one(parts, 8)))
+        if 9 in parts:
+            return self._comprehension(_fields(_one(parts, 9)))
+        raise TreeError("unknown kind of expression")
+
+    def _call(self, parts: _Fields) -> Node:
+        arguments = tuple(map(self.expression, parts.get(3, ())))
+        if 1 in parts:
+            arguments = (self.expression(_one(parts, 1)), *arguments)
+        return Call(_one(parts, 2).decode(), arguments, 1 in parts)
+
+    def _map(self, parts: _Fields) -> Node:
+        if 1 in parts:
+            raise TreeError("messages cannot be made in device selectors")
+        entries = [_fields(entry) for entry in parts.get(2, ())]
+        return MakeMap(
+            tuple(
+                (self.expression(_one(e, 3)), self.expression(_one(e, 4)), bool(_one(e, 5, 0)))
+                for e in entries
+            )
+        )
+
+    def _comprehension(self, parts: _Fields) -> Node:
+        return Comprehension(
+            _one(parts, 1).decode(),
+            self.expression(_one(parts, 2)),
+            _one(parts, 3).decode(),
+            self.expression(_one(parts, 4)),
+            self.expression(_one(parts, 5)),
+            self.expression(_one(parts, 6)),
+            self.expression(_one(parts, 7)),
+        )
+
+
+def _constant(data: bytes) -> Any:
+    (number, value), *_ = _walk(data)
+    match number:
+        case 1:
+            return None
+        case 2:
+            return bool(value)
+        case 3:
+            return value - (1 << 64) if value >> 63 else value
+        case 4:
+            return Uint(value)
+        case 5:
+            return struct.unpack("<d", value)[0]
+        case 6:
+            return value.decode()
+        case 7:
+            return bytes(value)
+    raise TreeError("unknown kind of literal")
+
+
+# The wire format of protocol buffers
+
+_Fields = dict[int, list[Any]]
+
+
+def _fields(data: bytes) -> _Fields:
+    fields: _Fields = {}
+    for number, value in _walk(data):
+        fields.setdefault(number, []).append(value)
+    return fields
+
+
+def _one(fields: _Fields, number: int, default: Any = None) -> Any:
+    values = fields.get(number)
+    if values is not None:
+        return values[-1]
+    if default is None:
+        raise TreeError(f"field {number} is missing")
+    return default
+
+
+def _walk(data: bytes) -> Iterator[tuple[int, Any]]:
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield number, value
+        elif kind == _BYTES:
+            size, at = _varint(data, at)
+            yield number, data[at : at + size]
+            at += size
+        elif kind == _FIXED64:
+            yield number, data[at : at + 8]
+            at += 8
+        else:
+            raise TreeError(f"unknown wire type {kind}")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _indices(packed: Any) -> list[int]:
+    if isinstance(packed, int):
+        return [packed]
+    indices, at = [], 0
+    while at < len(packed):
+        index, at = _varint(packed, at)
+        indices.append(index)
+    return indices

@@ -1,0 +1,283 @@
+"""DynamicResources: devices that pods claim.
+
+The cycle decides which devices each claim would get on each node. Reserve keeps the decision for the chosen
+node in the books (`devices.flights`), so that no other pod is given the same devices; pre-bind writes it and
+waits for devices that take time to get ready. Where no node fits, claims are deallocated whose devices some
+node could not use, one at a time, so that the next attempt can choose anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus, ResourceSlice
+from moorage.api.pod import Pod
+from moorage.api.selectors import RequiredNodes, node_terms
+from moorage.cluster.objects import Objects, ObjectTable
+from moorage.config.args import DynamicResourcesArgs
+from moorage.devices.allocator import Allocator, allocation
+from moorage.devices.binding import BindingError, ClaimBinder
+from moorage.devices.claims import (
+    BindingFailedError,
+    ClaimError,
+    claim_uid,
+    claims_of,
+    overdue,
+    protected,
+    ready,
+)
+from moorage.devices.clocks import date, deadline
+from moorage.devices.extended import NOT_STORED, existing_claim, new_claim, wants_backed_resources
+from moorage.devices.flights import flights_of
+from moorage.devices.holdings import Holdings
+from moorage.devices.inventory import Inventory
+from moorage.devices.requests import AllocationError
+from moorage.devices.state import Plan, PodDevices
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.effects import DeleteClaim, WriteClaimStatus
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.numbers import proportional
+from moorage.framework.points import PostFilterResult, Scores
+from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+
+CANNOT_ALLOCATE = "cannot allocate all claims"
+NOT_AVAILABLE = "resourceclaim not available on the node"
+INVALID_POOLS = "invalid resource pools were encountered"
+STALE_CLAIM = "cannot schedule extended resource claim"
+CANNOT_FIT = "cannot fit resource"
+
+DEALLOCATED = "deallocation of ResourceClaim completed"
+DELETED = "deletion of ResourceClaim completed"
+NOTHING_TO_DO = "no new claims to deallocate"
+NO_HELP = "still not schedulable"
+NO_STATE = "not found"
+
+_TEXTS = (CANNOT_ALLOCATE, NOT_AVAILABLE, INVALID_POOLS, CANNOT_FIT)
+_REASONS = tuple(Reason((text,), Code.UNRESOLVABLE) for text in _TEXTS)
+_CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
+
+_STATE: StateKey[PodDevices] = StateKey("DynamicResources")
+_DEFAULT_BINDING_SECONDS = 600.0
+
+
+class DynamicResources:
+    """Finds, keeps, writes and takes back the devices of pods."""
+
+    name = "DynamicResources"
+
+    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._filter_seconds = float(args.filter_timeout or 0)
+        binding = args.binding_timeout
+        self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
+        self._flights = flights_of(handle.objects)
+        self._binder = ClaimBinder(handle, self._flights, self._binding_seconds)
+        self._inventory = Inventory()
+        self._holdings = Holdings()
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """A pod whose claims are not there yet need not be tried."""
+        if not pod.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod, self._handle.objects.of(ResourceClaim))
+        except ClaimError as error:
+            return unresolvable(str(error))
+        return None
+
+    # What the pod needs
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Gather the pod's claims, and what is taken already."""
+        cycle.write(_STATE, PodDevices())  # post-filter asks whether this plugin has seen the pod at all
+        try:
+            state = self._gather(pod, nodes.objects)
+        except ClaimError as error:
+            return unresolvable(str(error))
+        if not state.claims:
+            return SKIP
+        cycle.write(_STATE, state)
+        return None
+
+    def _gather(self, pod: Pod, objects: Objects) -> PodDevices:
+        """The pod's claims in this cycle; ClaimError if one of them has to be waited for."""
+        claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
+        state = PodDevices(claims_of(pod, claims))
+        if wants_backed_resources(pod, classes):
+            state.claims.append(existing_claim(pod, claims) or new_claim(pod))
+            state.has_extended = True
+        waiting = False
+        for place, claim in enumerate(state.claims):
+            given = claim.status.allocation
+            if given is None:
+                waiting = True
+                if self._flights.allocation(claim_uid(claim)) is not None:
+                    raise ClaimError(f"resource claim {claim.key} is in the process of being allocated")
+                if claim is not state.extended:
+                    _check_classes(claim, classes)
+            elif given.node_selector is not None:
+                state.homes[place] = RequiredNodes((), node_terms(given.node_selector))
+        if waiting:
+            self._inventory.refresh(objects.of(ResourceSlice))
+            self._holdings.refresh(claims, self._flights.claims())
+            state.allocator = Allocator(
+                self._inventory,
+                self._holdings,
+                lambda: deadline(self._handle.clock, self._filter_seconds),
+            )
+        return state
+
+    # Which nodes have it
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
+        try:
+            state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes.objects))
+            if not state.claims:
+                return ALL
+            if state.extended is not None and state.extended.spec.devices.requests:
+                everywhere = np.ones(len(nodes), bool)
+                return refuse_where(everywhere, STALE_CLAIM, resolvable=False)
+            return self._judge(state, pod, nodes)
+        except ClaimError as error:
+            return refuse_where(np.ones(len(nodes), bool), str(error), resolvable=False)
+        except AllocationError as error:
+            raise PluginError(self.name, "filter", str(error)) from None
+
+    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
+        codes = np.zeros(len(nodes), np.int8)
+        unusable = self._unusable(state, nodes)
+        variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
+        snapshot_nodes = nodes.snapshot.nodes
+        for index, row in enumerate(nodes.row_numbers().tolist()):
+            node = snapshot_nodes[row]
+            variant = variants.of(node)
+            if variant is None:
+                codes[index] = _CODES[CANNOT_FIT]
+                continue
+            wishes, extended = variant
+            if extended is None and not state.user_claims:
+                continue
+            found = None if state.allocator is None else state.allocator.find(node, wishes)
+            if found is not None and found.picks is None:
+                codes[index] = _CODES[INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE]
+                continue
+            missing = [place for place, mask in unusable.items() if mask[index]]
+            if missing:
+                state.unavailable.update(missing)
+                codes[index] = _CODES[NOT_AVAILABLE]
+            elif found is not None:
+                state.plans[node.name] = Plan(wishes, found, extended)
+        return Verdict(codes, _REASONS) if codes.any() else ALL
+
+    def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
+        """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
+        unusable: dict[int, NDArray[np.bool_]] = {}
+        for place, claim in enumerate(state.claims):
+            if claim.status.allocation is None:
+                continue
+            if place in state.homes:
+                unusable[place] = ~nodes.required_by(state.homes[place])
+            if self._failed(claim):
+                unusable[place] = np.ones(len(nodes), bool)
+        return unusable
+
+    def _failed(self, claim: ResourceClaim) -> bool:
+        """Whether an allocated claim's devices will not get ready, or have had their time."""
+        try:
+            return not ready(claim) and overdue(claim, self._binding_seconds, date(self._handle.clock))
+        except BindingFailedError:
+            return True
+
+    # Making room
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult | Status:
+        """Deallocate a claim that only this pod uses and that some node could not use."""
+        state = cycle.read(_STATE)
+        if state is None:
+            return unresolvable(NO_STATE)
+        if not state.claims:
+            return unschedulable(NOTHING_TO_DO)
+        for place in sorted(state.unavailable):
+            claim = state.claims[place]
+            users = claim.status.reserved_for
+            if claim is not state.extended and (not users or [user.uid for user in users] == [pod.uid]):
+                freed = WriteClaimStatus(claim, ResourceClaimStatus())
+                return PostFilterResult(unschedulable(DEALLOCATED), effects=(freed,))
+        extended = state.extended
+        if extended is not None and extended.name != NOT_STORED:
+            return PostFilterResult(unschedulable(DELETED), effects=(DeleteClaim(extended),))
+        return unschedulable(NO_HELP)
+
+    # How good it is
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """The more of the preferred alternatives a node has, the better; pods without claims do not mind."""
+        state = cycle.read(_STATE)
+        if state is None or not state.plans:
+            return np.zeros(len(nodes), np.int64)
+        return np.array(state.scores(nodes.names), np.int64)
+
+    def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """The best node gets 100."""
+        return proportional(scores)
+
+    # Keeping it
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Keep the devices found for the chosen node in the books."""
+        state = cycle.read(_STATE)
+        if state is None or state.allocator is None:
+            return None
+        plan = state.plans.get(node_name)
+        if plan is None:
+            if all(state.claims[place] is state.extended for place in state.unallocated()):
+                return None  # the node has the extended resources itself
+            return Status(Code.ERROR, ("claim allocation not found for node",))
+        for number, place in enumerate(list(state.unallocated())):
+            wished = plan.wishes[number]
+            if state.claims[place] is state.extended and plan.extended is None:
+                continue
+            given = allocation(wished.claim, wished, plan.found, number, node_name)
+            state.allocations[place] = given
+            uid = state.flight_ids[place] = state.flight_id(place, pod)
+            claim = protected(wished.claim)
+            self._flights.start(uid, replace(claim, status=replace(claim.status, allocation=given)))
+        return None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Give everything back."""
+        state = cycle.read(_STATE)
+        if state is not None:
+            self._binder.undo(state, pod)
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write allocations and reservations, and wait for devices that take time."""
+        state = cycle.read(_STATE)
+        if state is None or not state.claims:
+            return None
+        try:
+            await self._binder.bind(state, pod, node_name)
+        except (BindingError, BindingFailedError) as error:
+            return Status(Code.ERROR, (str(error),))
+        return None
+
+
+def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:
+    """Whether all classes that a claim names exist; ClaimError if the pod has to wait for one."""
+    for request in claim.spec.devices.requests:
+        named = [(f"{request.name}/{each.name}", each.device_class_name) for each in request.first_available]
+        if request.exactly is not None:
+            named = [(request.name, request.exactly.device_class_name)]
+        if not named:
+            raise ClaimError(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        for name, device_class in named:
+            if classes.get("", device_class) is None:
+                raise ClaimError(f"request {name}: device class {device_class} does not exist")
