@@ -77,14 +77,16 @@ def pod_term(
     *,
     namespaces: Iterable[str] = (),
     namespace_selector: Manifest | None = None,
+    **fields: Any,
 ) -> Manifest:
-    """A pod affinity term."""
+    """A pod affinity term; other fields as the API has them, in snake case."""
     return _spec(
         {
             "topology_key": topology_key,
             "label_selector": selector,
             "namespaces": list(namespaces),
             "namespace_selector": namespace_selector,
+            **fields,
         }
     )
 

@@ -258,7 +258,7 @@ def test_a_plugin_that_fails_ends_the_attempt_with_its_name() -> None:
     decision = Engine().decide(framework_of(Broken()), POD, Cache(nodes_named("ab")).snapshot())
     assert decision.node is None
     assert decision.error is not None
-    assert decision.message == "running filter plugin \"Broken\": KeyError: 'oops'"
+    assert decision.message == "running \"Broken\" filter plugin: KeyError: 'oops'"
 
 
 def test_a_nominated_node_is_tried_first_and_alone() -> None:
@@ -268,6 +268,18 @@ def test_a_nominated_node_is_tried_first_and_alone() -> None:
     assert Engine().decide(framework, pod, cache.snapshot()).node == "b"
     elsewhere = make_pod("p", status={"nominatedNodeName": "gone"})
     assert Engine().decide(framework, elsewhere, cache.snapshot()).node == "a"
+
+
+def test_a_nominated_node_that_does_not_fit_says_why_even_if_it_is_not_asked_again() -> None:
+    by_name = {"key": "metadata.name", "operator": "In", "values": ["b"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    pod = make_pod("p", requests={"cpu": "9"}, affinity=affinity, status={"nominatedNodeName": "a"})
+    framework = make_framework("NodeResourcesFit", "NodeAffinity")
+    decision = Engine().decide(framework, pod, Cache(nodes_named("abc")).snapshot())
+    assert decision.message == (
+        "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 Insufficient cpu."
+    )
 
 
 def test_pods_nominated_to_a_node_count_there_unless_they_are_less_important() -> None:

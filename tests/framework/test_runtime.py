@@ -144,7 +144,7 @@ def test_pre_score_skip_leaves_the_score_out_and_any_other_refusal_is_an_error()
     framework = framework_of(recorder("Quiet", log, pre_score=SKIP, score=None))
     assert framework.score(CycleState(), POD, nodes("a", "b")).by_plugin == {}
     assert log == ["Quiet.pre_score"]
-    with pytest.raises(PluginError, match='pre_score plugin "Loud": no'):
+    with pytest.raises(PluginError, match='running PreScore plugin "Loud": no'):
         framework_of(recorder("Loud", log, pre_score=unschedulable("no"), score=None)).score(
             CycleState(), POD, nodes("a", "b")
         )

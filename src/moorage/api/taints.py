@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from moorage.api.devices import DeviceTaint, DeviceToleration
 from moorage.api.node import Taint
 from moorage.api.pod import Toleration
 
@@ -14,8 +15,8 @@ NO_EXECUTE = "NoExecute"
 UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration covers a taint; an empty effect or key covers all of them."""
+def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
+    """Whether a toleration covers a node's or a device's taint; an empty effect or key covers all of them."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

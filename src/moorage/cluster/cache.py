@@ -151,12 +151,18 @@ class Cache:
 
     def snapshot(self) -> Snapshot:
         """The cluster now. It is the same object every time, brought up to date by what changed."""
+        changed = []
         for name in self._changed:
             entry = self._entries.get(name)
             if entry is None or entry.node is None:
                 self._snapshot.remove(name)
             else:
-                self._snapshot.write(entry)
+                changed.append(entry)
+        # A pod that moved must be gone from its old node before it comes to the new one.
+        for entry in changed:
+            self._snapshot.release(entry)
+        for entry in changed:
+            self._snapshot.write(entry)
         self._changed.clear()
         self._snapshot.objects.follow(self.objects)
         if self._nominations_seen != self.nominations.version:

@@ -10,7 +10,11 @@ from moorage.cluster.pods import Disk, HostPort, PodInfo
 
 
 class NodeEntry:
-    """A node and its pods. Pods may be here before their node: then `node` is None."""
+    """A node and its pods. Pods may be here before their node: then `node` is None.
+
+    The order of `pods` is kube-scheduler's: a pod that goes leaves its place to the last one. Preemption
+    shows it, where pods are equally important.
+    """
 
     __slots__ = (
         "claims",
@@ -42,7 +46,11 @@ class NodeEntry:
 
     def remove(self, uid: str) -> None:
         """Count a pod out."""
-        info = self.pods.pop(uid)
+        info = self.pods[uid]
+        order = list(self.pods)
+        order[order.index(uid)] = order[-1]
+        order.pop()
+        self.pods = {key: self.pods[key] for key in order}
         self._count(info, -1)
 
     def _count(self, info: PodInfo, sign: int) -> None:

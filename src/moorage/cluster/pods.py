@@ -116,7 +116,7 @@ class PodTable:
     """All pods on nodes, in rows.
 
     node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
-    priority, started, arrived: how important a pod is. load, scoring_load: what it frees when it goes.
+    priority, started: how important a pod is. load, scoring_load: what it frees when it goes.
     holds: whether it holds anything beyond resources: host ports, volume claims, disks.
     """
 
@@ -129,9 +129,6 @@ class PodTable:
         self.priority = Column(np.int64)
         self.started = Column(np.int64)
         """In microseconds; pods that have not started have NOT_STARTED."""
-        self.arrived = Column(np.int64)
-        """The order in which pods came."""
-        self._arrivals = 0
         self.load = Column(np.int64, lanes=resource_lanes)
         self.scoring_load = Column(np.int64, lanes=2)
         self.holds = Column(bool)
@@ -148,7 +145,6 @@ class PodTable:
             self._node_rows,
             self.priority,
             self.started,
-            self.arrived,
             self.load,
             self.scoring_load,
             self.holds,
@@ -165,8 +161,6 @@ class PodTable:
         self._node_rows[row] = node_row
         self.priority[row] = info.pod.priority
         self.started[row] = _microseconds(info.pod.status.start_time)
-        self.arrived[row] = self._arrivals
-        self._arrivals += 1
         self.load[row] = amounts
         self.scoring_load[row] = (info.load.scoring_cpu_milli, info.load.scoring_memory)
         self.holds[row] = bool(info.host_ports or info.claims or info.disks)

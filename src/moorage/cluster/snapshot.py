@@ -100,6 +100,17 @@ class Snapshot:
 
     # Writing: only the cache does.
 
+    def release(self, entry: NodeEntry) -> None:
+        """Let go of the pods that are not on a node any more; `write` must follow."""
+        row = self.row_of.get(entry.name)
+        if row is None:
+            return
+        before = self._pods_of[row]
+        stay = {uid: info for uid, info in before.items() if entry.pods.get(uid) is info}
+        for uid in before.keys() - stay.keys():
+            self.pods.remove(uid)
+        self._pods_of[row] = stay
+
     def write(self, entry: NodeEntry) -> None:
         """Bring one node's row up to date, adding it if it is new."""
         assert entry.node is not None
@@ -176,11 +187,8 @@ class Snapshot:
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
         before = self._pods_of[row]
-        for uid, info in before.items():
-            if entry.pods.get(uid) is not info:
-                self.pods.remove(uid)
         for uid, info in entry.pods.items():
-            if before.get(uid) is not info:
+            if uid not in before:
                 self.pods.add(uid, row, info, self._by_lane(info.load.amounts))
         self._pods_of[row] = dict(entry.pods)
         self._write_amounts(self.requested, row, entry.requested)

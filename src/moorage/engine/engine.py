@@ -51,7 +51,7 @@ class Engine:
             evaluated = 0
             candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
             if candidates is not None and pod.status.nominated_node_name:
-                nominated = _nominated_node(framework, cycle, pod, everywhere)
+                nominated = _nominated_node(framework, cycle, pod, everywhere, diagnosis)
                 if len(nominated):
                     return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
             if candidates is not None:
@@ -94,10 +94,11 @@ class Engine:
         return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-def _nominated_node(framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes) -> Nodes:
+def _nominated_node(
+    framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes, diagnosis: Diagnosis
+) -> Nodes:
     """The node that was freed for the pod, if it fits there now: then no other node is looked at."""
-    freed = everywhere.named([pod.status.nominated_node_name])
-    return framework.filter(cycle, pod, freed, Diagnosis(len(everywhere)))
+    return framework.filter(cycle, pod, everywhere.named([pod.status.nominated_node_name]), diagnosis)
 
 
 def _make_room(

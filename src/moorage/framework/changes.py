@@ -71,12 +71,10 @@ class Changes:
 
     def load(self, resource: str) -> NDArray[np.int64]:
         """How much more of a resource is requested on each node."""
+        table = self._snapshot.pods
         lane = self._snapshot.resource_lanes.get(resource)
-        if lane is None:
-            return self._sum(np.zeros(0, np.int64), lambda info: info.load.amounts.get(resource, 0))
-        return self._sum(
-            self._snapshot.pods.load.values[lane], lambda info: info.load.amounts.get(resource, 0)
-        )
+        by_pod = np.zeros(len(table.infos), np.int64) if lane is None else table.load.values[lane]
+        return self._sum(by_pod, lambda info: info.load.amounts.get(resource, 0))
 
     def scoring_load(self, lane: int) -> NDArray[np.int64]:
         """As `load` for cpu (lane 0) and memory (1), with the defaults for scoring."""

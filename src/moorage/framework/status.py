@@ -71,10 +71,25 @@ def wait(timeout_seconds: float, *reasons: str) -> Status:
     return Status(Code.WAIT, reasons, timeout_seconds=timeout_seconds)
 
 
+_FAILURE = 'running {point} plugin "{plugin}": {reason}'
+_FAILURES = {
+    "filter": 'running "{plugin}" filter plugin: {reason}',
+    "score": 'running Score plugins: plugin "{plugin}" failed with: {reason}',
+    "normalize_score": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {reason}',
+}
+"""kube-scheduler's words for a plugin that failed, where they differ from point to point."""
+
+
+def _camel(point: str) -> str:
+    return point.title().replace("_", "")
+
+
 class PluginError(Exception):
     """A plugin failed, or answered what it may not answer; the pod's attempt fails, nothing else does."""
 
     def __init__(self, plugin: str, point: str, reason: str) -> None:
-        super().__init__(f'running {point} plugin "{plugin}": {reason}')
+        super().__init__(
+            _FAILURES.get(point, _FAILURE).format(plugin=plugin, point=_camel(point), reason=reason)
+        )
         self.plugin = plugin
         self.point = point

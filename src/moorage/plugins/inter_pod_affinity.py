@@ -122,8 +122,6 @@ class InterPodAffinity:
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Add up, by domain, what pods there are worth to this one and it to them."""
-        if self._ignore_existing and not pod_terms(pod).preferred:
-            return SKIP
         worth = self._worth(pod, nodes)
         if not worth.by_key:
             return SKIP
@@ -132,7 +130,10 @@ class InterPodAffinity:
 
     def _worth(self, pod: Pod, nodes: Nodes) -> DomainCounts:
         worth = DomainCounts()
-        for weighted in pod_terms(pod).preferred:
+        preferred = pod_terms(pod).preferred
+        if self._ignore_existing and not preferred:
+            return worth
+        for weighted in preferred:
             wanted = _wanted(weighted.term, nodes.objects)
             key = weighted.term.topology_key
             counts = _count_classes(nodes, key, wanted.matches)

@@ -83,7 +83,7 @@ class NodeResourcesFit:
                 short &= allocatable != 0
             if short.any():
                 shortages.add(short, INSUFFICIENT.format(name))
-                never = allocatable < amount
+                never = short & (allocatable < amount)
                 too_small = never if too_small is None else too_small | never
         return shortages.verdict(too_small)
 

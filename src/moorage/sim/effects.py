@@ -6,6 +6,8 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.devices import ResourceClaim
+from moorage.api.labels import REGION, ZONE
+from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.framework.effects import (
     BindPod,
@@ -33,7 +35,7 @@ class CacheEffects:
         """Do it, and return the object as it is stored from then on."""
         match effect:
             case BindPod(pod, node_name):
-                self._cache.put_pod(replace(pod, spec=replace(pod.spec, node_name=node_name)))
+                self._cache.put_pod(self._bound(pod, node_name))
             case NominateNode(pod, node_name):
                 self._cache.nominations.put(pod, node_name)
             case EvictPods(victims):
@@ -50,6 +52,13 @@ class CacheEffects:
             case WriteExtendedResourceStatus(pod, status):
                 return replace(pod, status=replace(pod.status, extended_resource_claim_status=status))
         return None
+
+    def _bound(self, pod: Pod, node_name: str) -> Pod:
+        """A pod as the API server stores it on binding: with its node's zone and region."""
+        node = self._cache.node(node_name)
+        places = {key: node.labels[key] for key in (ZONE, REGION) if node is not None and key in node.labels}
+        meta = replace(pod.metadata, labels={**pod.labels, **places})
+        return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node_name))
 
     def _store(self, claim: ResourceClaim) -> ResourceClaim:
         self._cache.objects.put(claim)

@@ -82,13 +82,18 @@ def find_victims(pod: Pod, nodes: Nodes) -> Victims:
 def _importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
     """Sort keys that put the most important pods first: by priority, then by who started first.
 
-    A pod that has not started counts as started now. Of two such pods kube-scheduler takes the later one
-    for the older, because it asks for the time twice.
+    A pod that has not started counts as started now. Of two such pods kube-scheduler takes the one that is
+    later in its node's list for the older, because it asks for the time twice.
     """
-    table = nodes.snapshot.pods
-    started, arrived = table.started.values[pods], table.arrived.values[pods]
-    tie = np.where(started == NOT_STARTED, -arrived, arrived)
-    return tie, started, -table.priority.values[pods]
+    snapshot = nodes.snapshot
+    started = snapshot.pods.started.values[pods]
+    tie = np.zeros(len(pods), np.int64)
+    waiting = np.flatnonzero(started == NOT_STARTED)
+    rows = snapshot.pods.node_rows[pods[waiting]].tolist()
+    order = {row: {uid: place for place, uid in enumerate(snapshot.pods_of(row))} for row in set(rows)}
+    uids = (snapshot.pods.infos[pod].pod.uid for pod in pods[waiting].tolist())
+    tie[waiting] = [-order[row][uid] for row, uid in zip(rows, uids, strict=True)]
+    return tie, started, -snapshot.pods.priority.values[pods]
 
 
 def _breaks_budget(nodes: Nodes, places: NDArray[np.intp], pods: NDArray[np.intp]) -> NDArray[np.bool_]:
