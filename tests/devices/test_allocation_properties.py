@@ -169,7 +169,7 @@ def make_scene(slices: list[ResourceSlice], wanted: list[ResourceClaim]) -> Scen
 # Properties
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(clusters())
 def test_a_solution_is_found_wherever_there_is_one(
     cluster: tuple[list[ResourceSlice], list[ResourceClaim]],
@@ -191,7 +191,7 @@ def test_a_solution_is_found_wherever_there_is_one(
             assert not scene.plugin._flights.claims()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(clusters())
 def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
     cluster: tuple[list[ResourceSlice], list[ResourceClaim]],
@@ -215,7 +215,7 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
             assert scene.bind(pod, max(feasible)) is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(clusters(), st.lists(st.integers(0, 5), max_size=12))
 def test_no_two_pods_hold_one_device(
     cluster: tuple[list[ResourceSlice], list[ResourceClaim]], order: list[int]
@@ -249,7 +249,7 @@ def test_no_two_pods_hold_one_device(
             assert within_limits(taken)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(clusters())
 def test_giving_back_leaves_everything_as_before(
     cluster: tuple[list[ResourceSlice], list[ResourceClaim]],

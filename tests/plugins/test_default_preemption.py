@@ -434,7 +434,7 @@ def crowded(draw: st.DrawFn) -> tuple[Pod, list[Object]]:
     return pod, objects
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(crowded())
 def test_victims_are_those_of_a_plain_reference_and_nothing_is_changed(
     case: tuple[Pod, list[Object]],

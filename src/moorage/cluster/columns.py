@@ -128,11 +128,6 @@ class Vocabulary(Generic[V]):
         """How many codes there are, free ones included: the size of a table by code."""
         return len(self.values)
 
-    @property
-    def live(self) -> int:
-        """How many distinct values are in use."""
-        return len(self._codes)
-
     def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool, absent: Any = 0) -> NDArray[Any]:
         """A table of `judgement` by code, one call per distinct value; `absent` for ABSENT, at the end."""
         table = np.zeros(len(self.values) + 1, dtype)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from moorage.api.pod import Pod
+from moorage.config.duration import Duration
 from moorage.framework.clock import Clock, Timer
 from moorage.framework.status import SUCCESS, Status, unschedulable
 
@@ -44,9 +45,7 @@ class WaitingPod:
         self._settle(unschedulable(reason).by(plugin))
 
     def _expire(self, plugin: str, seconds: float) -> None:
-        self.reject(
-            plugin, f"rejected due to timeout after waiting {_go_seconds(seconds)} at plugin {plugin}"
-        )
+        self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")
 
     def _settle(self, outcome: Status) -> None:
         if self.outcome is None:
@@ -60,18 +59,6 @@ class WaitingPod:
         await self._done.wait()
         assert self.outcome is not None
         return self.outcome
-
-
-def _go_seconds(seconds: float) -> str:
-    """A duration as kube-scheduler prints it: 1m30s, 500ms."""
-    if 0 < seconds < 1:
-        return f"{seconds * 1000:g}ms"
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    text = f"{rest:g}s"
-    if hours or minutes:
-        text = f"{minutes}m{text}"
-    return f"{hours}h{text}" if hours else text
 
 
 class WaitingPods:

@@ -140,6 +140,9 @@ class Replay:
         status = framework.reserve(cycle, pod, node)
         if status.code is Code.SUCCESS:
             status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
+        if status.code is not Code.SUCCESS:
+            framework.unreserve(cycle, pod, node)
+            self.cache.forget_pod(pod)
         return status
 
     def _compare(self, step: PodStep) -> Iterator[Difference]:
