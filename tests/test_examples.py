@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from moorage.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -21,6 +24,23 @@ def test_example(example: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["decide", "examples/cluster.yaml", "--pod", "examples/pod.yaml"],
+        ["replay", *sorted(str(path) for path in (ROOT / "tests" / "recordings").glob("*.json.gz"))],
+    ],
+    ids=["decide", "replay"],
+)
+def test_the_readme_shows_what_commands_really_print(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"})
+    printed = "\n".join(line.rstrip() for line in result.output.splitlines())
+    assert printed in (ROOT / "README.md").read_text()
 
 
 def test_the_first_example_is_shown_in_the_readme_with_its_output() -> None:

@@ -133,6 +133,19 @@ def test_several_pods_count_for_each_other(tmp_path: Path) -> None:
     assert "x/p1 fits nowhere: 0/8 nodes are available" in result.output
 
 
+def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(
+        "kind: Pod\nmetadata: {name: boss, namespace: x}\nspec: {priority: 100, nodeSelector: "
+        "{kubernetes.io/hostname: cadiz-3}, containers: [{name: c, resources: {requests: {cpu: 2}}}]}\n"
+    )
+    result = run("decide", CLUSTER, "--pod", pod)
+    assert result.exit_code == 1
+    assert "evicting default/crunch-1 would make room on cadiz-3" in result.output
+    (decision,) = json.loads(run("decide", CLUSTER, "--pod", pod, "--json").stdout)
+    assert (decision["nominated"], decision["victims"]) == ("cadiz-3", ["default/crunch-1"])
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [

@@ -84,6 +84,9 @@ def _print(decided: Report, top: int) -> None:
     console = Console()
     if decided.node is None:
         console.print(f"[bold]{decided.pod}[/] fits nowhere: {decided.message}", highlight=False)
+        if decided.nominated:
+            going = ", ".join(decided.victims) or "pods that are leaving already"
+            console.print(f"evicting {going} would make room on {decided.nominated}", highlight=False)
     else:
         tie = f" (one of {decided.tied} equally good)" if decided.tied > 1 else ""
         console.print(f"[bold]{decided.pod}[/] goes to [bold green]{decided.node}[/]{tie}", highlight=False)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.engine.decision import Decision
+from moorage.framework.effects import EvictPods
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +43,32 @@ class Report:
     nodes: tuple[NodeReport, ...]
     tied: int
     """How many nodes share the best total."""
+    nominated: str | None = None
+    """The node that preemption would free for the pod, if it fits nowhere as things are."""
+    victims: tuple[str, ...] = ()
+    """The pods it would evict there."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "pod": self.pod,
-            "node": self.node,
-            "message": self.message,
-            "nodes": [node.as_dict() for node in self.nodes],
-        }
+        facts: dict[str, Any] = {"pod": self.pod, "node": self.node, "message": self.message}
+        if self.nominated:
+            facts |= {"nominated": self.nominated, "victims": list(self.victims)}
+        return {**facts, "nodes": [node.as_dict() for node in self.nodes]}
 
 
 def report(decision: Decision) -> Report:
     """All that led to a decision."""
     feasible = _feasible(decision)
+    arranged = decision.post_filter
+    effects = () if arranged is None else arranged.effects
     return Report(
         decision.pod.key,
         decision.node,
         decision.message,
         (*sorted(feasible, key=_best_first), *_refused(decision)),
         len(decision.best()),
+        None if arranged is None else arranged.nominated_node or None,
+        tuple(victim.key for each in effects if isinstance(each, EvictPods) for victim in each.victims),
     )
 
 
