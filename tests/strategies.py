@@ -151,7 +151,7 @@ NAMESPACE_SCOPES = [
         for selector in NAMESPACE_SELECTORS
     ),
 ]
-TOPOLOGY_KEYS = (ZONE, HOSTNAME, "disk", "rack")
+TOPOLOGY_KEYS = (ZONE, ZONE, HOSTNAME, HOSTNAME, "disk", "rack")
 
 POD_TERM = any_of(
     lambda key, selector, scope: b.pod_term(key, selector, **scope),
@@ -172,7 +172,7 @@ LABEL_NUMBERS = ("1", "2", "10", "007", "x", "", "1_0", "9223372036854775807", "
 
 NODE_LABELS = any_of(
     lambda zone, rest: rest if zone is None else {ZONE: zone, **rest},
-    ("a", "b", "c", "", None),
+    ("a", "b", "a", "b", "c", "", None),
     present(disk=(None, "ssd", "hdd", ""), rack=(None, "1", "2"), gen=(None, None, *LABEL_NUMBERS)),
 )
 
@@ -223,7 +223,7 @@ NODE_FIELD = st.one_of(
         expression("metadata.uid", "NotIn", "n0"),
     ),
 )
-NODE_TERM_KIND = one_of("labels", "labels", "labels", "fields", "both", "nothing", "malformed")
+NODE_TERM_KIND = one_of("labels", "labels", "labels", "fields", "fields", "both", "nothing", "malformed")
 NODE_EXPRESSIONS = st.lists(NODE_EXPRESSION, min_size=1, max_size=2)
 NODE_NAME_FIELDS = st.lists(NODE_NAME, min_size=1, max_size=2)
 NODE_FIELDS = st.lists(NODE_FIELD, min_size=1, max_size=2)
@@ -249,18 +249,21 @@ PREFERENCE_WEIGHT = one_of(1, 2, 10, 100, 0)
 
 def _preferences(term: st.SearchStrategy[Manifest]) -> st.SearchStrategy[list[Manifest]]:
     weighted = st.builds(lambda weight, term: {"weight": weight, "preference": term}, PREFERENCE_WEIGHT, term)
-    return st.lists(weighted, max_size=3)
+    return st.lists(weighted, min_size=1, max_size=3) | st.just([])
 
 
 PREFERENCES, SANE_PREFERENCES = _preferences(NODE_TERM), _preferences(SANE_NODE_TERM)
-NODE_TERMS, SANE_NODE_TERMS = st.lists(NODE_TERM, max_size=3), st.lists(SANE_NODE_TERM, max_size=3)
+NODE_TERMS, SANE_NODE_TERMS = (
+    st.lists(term, min_size=1, max_size=3) | st.lists(term, max_size=1)
+    for term in (NODE_TERM, SANE_NODE_TERM)
+)
 
 
 @st.composite
 def node_affinities(draw: Draw[Any], sane: bool = False) -> Manifest:
     """Node affinity; required terms often make no sense, preferences seldom."""
     affinity: Manifest = {}
-    if draw(MAYBE):
+    if draw(SELDOM if sane else MAYBE):
         affinity[REQUIRED] = {"nodeSelectorTerms": draw(SANE_NODE_TERMS if sane else NODE_TERMS)}
     if draw(MAYBE):
         affinity[PREFERRED] = draw(SANE_PREFERENCES if sane or not draw(RARELY) else PREFERENCES)
@@ -268,7 +271,9 @@ def node_affinities(draw: Draw[Any], sane: bool = False) -> Manifest:
 
 
 NODE_AFFINITY, SANE_NODE_AFFINITY = node_affinities(), node_affinities(sane=True)
-NODE_SELECTOR = one_of(None, None, None, {"disk": "ssd"}, {"disk": ""}, {ZONE: "a", "disk": "hdd"})
+NODE_SELECTOR = one_of(
+    None, None, None, None, None, {"disk": "ssd"}, {"disk": ""}, {ZONE: "a", "disk": "hdd"}
+)
 
 
 # Parts of nodes and pods
@@ -297,9 +302,9 @@ ROOM = st.builds(
     lambda usual, special: {**usual, **special},
     from_pool(
         present(
-            cpu=("3", "1", "1500m", "0", None),
-            memory=("3Gi", "1Gi", "700M", "0", None),
-            pods=("110", "110", "110", "4", "2", "0", None),
+            cpu=("8", "8", "8", "3", "1500m", "0", None),
+            memory=("16Gi", "16Gi", "16Gi", "3Gi", "700M", "0", None),
+            pods=("110", "110", "110", "110", "4", "2", None),
         )
     ),
     any_of(
@@ -370,8 +375,8 @@ SIDECARS = st.sampled_from(
 HOST = one_of(*("own",) * 4, "shared", "", None)
 UNSCHEDULABLE = one_of(False, False, True)
 HOST_USERS = one_of(None, False, True)
-NAMESPACE = one_of(*NAMESPACES)
-PLACE = one_of(*("",) * 12, "n0", "unknown")
+NAMESPACE = one_of("red", *NAMESPACES)
+PLACE = one_of(*("",) * 18, "n0", "unknown")
 
 
 @st.composite
@@ -483,7 +488,7 @@ SPREAD_CONSTRAINT = st.builds(
             "node_taints_policy": taints,
             "match_label_keys": keys,
         },
-        (1, 1, 2, 3),
+        (1, 1, 1, 2, 3),
         (None, None, 1, 2, 4),
         (None, "Honor", "Ignore"),
         (None, "Honor", "Ignore"),
@@ -511,7 +516,7 @@ def new_pods(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
         spec["on"] = draw(PLACE)
     if NODES in about or SPREAD in about:
         spec["node_selector"] = draw(NODE_SELECTOR)
-        if draw(MAYBE):
+        if draw(MAYBE if NODES in about else SELDOM):
             affinity["nodeAffinity"] = draw(NODE_AFFINITY)
     if TAINTS in about or SPREAD in about:
         spec["tolerations"] = draw(TOLERATIONS)

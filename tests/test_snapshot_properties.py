@@ -342,7 +342,7 @@ class ChangingObjects(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_events_leaves_what_a_fresh_snapshot_would_say() -> None:
-    run_state_machine_as_test(ChangingCluster, settings=examples(200, stateful_step_count=25))
+    run_state_machine_as_test(ChangingCluster, settings=examples(120, stateful_step_count=20))
 
 
 def test_a_snapshots_tables_follow_the_live_ones_through_any_sequence_of_events() -> None:

@@ -435,6 +435,28 @@ def test_the_attempt_fails(objects: Sequence[Object], made: ResourceClaim, reaso
     assert f'running "DynamicResources" filter plugin: {reason}' in str(caught.value)
 
 
+def test_a_claim_that_is_too_large_one_way_is_tried_another_way() -> None:
+    """With s0 for a, the first choice of b fails and the second makes the claim too large."""
+    special = [device("s0", {"t": "ab"}), device("s1", {"t": "a"})]
+    plain = [device(f"x{number:02}", {"t": "x"}) for number in range(40)]
+    wanted = claim(
+        "c",
+        request("a", asking(1, f'{ATTR}.t in ["a", "ab"]')),
+        request("b", asking(1, f'{ATTR}.t == "ab"'), asking(31, f'{ATTR}.t == "x"')),
+        request("c", asking(5, f'{ATTR}.t == "x"')),
+    )
+    taken = outcome([pool_slice("p", *special, *plain)], [wanted])
+    assert taken[:2] == ["p/s1", "p/s0"]
+    assert len(taken) == 7
+
+
+def test_all_devices_are_looked_at_pool_by_pool() -> None:
+    slices = [pool_slice("p", device("a")), pool_slice("q", "b", count=2)]
+    wanted = claim("c", request("r", asking(None, f"{ATTR}.x == 1")))
+    with pytest.raises(PluginError, match="no such key: x"):
+        scene(slices, [wanted]).judge(pod_claiming("pod", "c"))
+
+
 def test_devices_are_only_looked_at_until_one_fits() -> None:
     slices = [pool_slice("p", device("a", {"x": 1}), device("b"))]
     wanted = claim("c", request("r", asking(1, f"{ATTR}.x == 1")))

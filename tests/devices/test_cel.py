@@ -42,6 +42,11 @@ ANSWERS: dict[str, bool] = {
     f'device.driver == "{DRIVER}"': True,
     'device.driver == ""': False,
     "device.allowMultipleAllocations": True,
+    # Values that cannot be compared, and containers that hold them
+    f'{A}.version != "x"': True,
+    f'{A}.text in [semver("1.0.0")]': False,
+    f'[{A}.version] == ["x"]': True,
+    f"device.attributes.size() == 2 && size({A}) == 6": True,
     # Attributes and domains
     f"{A}.yes": True,
     f'{A}["yes"]': True,

@@ -30,8 +30,11 @@ class Cluster:
 
     @classmethod
     def of(cls, objects: Iterable[Object]) -> Cluster:
-        """The cluster made of some objects. Pods that are over, or on no known node, are nowhere."""
-        objects = list(objects)
+        """The cluster made of some objects, where a later one replaces an earlier one of the same name.
+
+        Pods that are over, or on no known node, are nowhere.
+        """
+        objects = list({(type(each), each.key): each for each in objects}.values())
         nodes = [each for each in objects if isinstance(each, Node)]
         names = {node.name for node in nodes}
         pods = [
@@ -58,8 +61,7 @@ class Cluster:
 
     def one(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         """An object by kind and name, or None."""
-        found = [each for each in self.all_of(kind, namespace) if each.name == name]
-        return found[-1] if found else None
+        return next((each for each in self.all_of(kind, namespace) if each.name == name), None)
 
     def what_if(self, gone: Iterable[Pod], come: Iterable[Pod]) -> Cluster:
         """This cluster without some of its pods and with some others."""

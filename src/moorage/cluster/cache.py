@@ -11,7 +11,7 @@ on a node that is not known yet, where it waits without being counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -121,6 +121,10 @@ class Cache:
         """A pod on a node, by uid."""
         name = self._node_of.get(uid)
         return None if name is None else self._entries[name].pods[uid].pod
+
+    def pods(self) -> Iterator[Pod]:
+        """All pods on nodes, assumed ones included."""
+        return (info.pod for entry in self._entries.values() for info in entry.pods.values())
 
     def _put_in(self, pod: Pod) -> None:
         self.nominations.remove(pod.uid)

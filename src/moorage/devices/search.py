@@ -45,13 +45,15 @@ class Pick:
 class _Request:
     """A step: choose an alternative for a request."""
 
-    __slots__ = ("alternatives", "claim", "number", "place")
+    __slots__ = ("alternatives", "claim", "failed", "number", "place")
 
     def __init__(self, claim: int, number: int, alternatives: tuple[Alternative, ...]) -> None:
         self.claim = claim
         self.number = number
         self.alternatives = alternatives
         self.place = -1
+        self.failed = False
+        """Whether some alternative failed for another reason than the size of the claim."""
 
 
 class _Device:
@@ -105,6 +107,7 @@ class Search:
             if isinstance(step, _Device):
                 if not self._take_next(step):
                     stack.pop()
+                    step.request.failed |= step.number == 0
                 elif self._after(stack, step):
                     return self._solution()
             elif not self._choose_next(stack, step):
@@ -133,6 +136,8 @@ class Search:
         self._results.append([])
 
     def _find_all(self, wished: Wish, alternative: Alternative) -> list[int]:
+        chosen: list[int] = []
+        start = 0
         for view in self._outlook.views:
             if not view.usable:
                 trouble = "being updated" if view.incomplete else "invalid"
@@ -140,8 +145,13 @@ class Search:
                     f"claim {wished.claim.key}, request {alternative.own_name}: asks for all devices, but "
                     f"resource pool {'/'.join(view.id)} is currently {trouble}"
                 )
-        everything = range(len(self._outlook.entries))
-        return [i for i in everything if self._suits(alternative, i) and self._has_capacity(alternative, i)]
+            end = start + len(view.entries)
+            places = range(start, end)
+            chosen += [
+                i for i in places if self._suits(alternative, i) and self._has_capacity(alternative, i)
+            ]
+            start = end
+        return chosen
 
     def _count(self, alternative: Alternative) -> int:
         return len(self._everything[alternative]) if alternative.all else alternative.count
@@ -164,7 +174,9 @@ class Search:
             step.place += 1
             alternative = step.alternatives[step.place]
             count = self._count(alternative)
-            if count and len(self._results[step.claim]) + count <= MAX_RESULTS:
+            if not count:
+                step.failed = True
+            elif len(self._results[step.claim]) + count <= MAX_RESULTS:
                 stack.append(_Device(step, alternative, 0, 0))
                 return True
         return False
@@ -172,13 +184,13 @@ class Search:
     def _step_back(self, stack: list[_Request | _Device], step: _Request) -> None:
         """No alternative is left. Other devices do not help a claim that is too large as a whole."""
         stack.pop()
-        room = MAX_RESULTS - len(self._results[step.claim])
-        if any(self._count(each) <= room for each in step.alternatives):
+        if step.failed:
             return
         while stack:
             above = stack[-1]
             if isinstance(above, _Request):
-                if above.claim != step.claim or above.place + 1 < len(above.alternatives):
+                more = above.place + 1 < len(above.alternatives)
+                if above.claim != step.claim or more or above.failed:
                     return
             elif above.request.claim != step.claim:
                 return

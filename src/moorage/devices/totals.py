@@ -7,18 +7,19 @@ count as allocated once anybody has a share.
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice, ResourceSliceSpec
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cluster.objects import Objects
-from moorage.devices.cel.program import CompileError, compile_selector
+from moorage.devices.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.devices.cel.values import CelError
 from moorage.devices.extended import backing_class
 from moorage.devices.flights import flights_of
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
-from moorage.devices.pools import Kind
+from moorage.devices.pools import Entry
 from moorage.framework.nodes import Nodes
 
 Counts = NDArray[np.int64]
@@ -35,7 +36,7 @@ class DeviceTotals:
     def of(self, resource: str, nodes: Nodes) -> tuple[Counts, Counts] | None:
         """The devices there are on each node, and those in use; None if no class stands behind the resource.
 
-        Both have shape (nodes,). A class whose selectors fail counts nothing.
+        Both have shape (nodes,). A node that reaches a device for which a selector fails counts nothing.
         """
         device_class = backing_class(resource, nodes.objects.of(DeviceClass))
         if device_class is None:
@@ -44,23 +45,30 @@ class DeviceTotals:
         self._holdings.refresh(nodes.objects.of(ResourceClaim), flights_of(self._objects).claims())
         places = _Places(nodes)
         there, taken = np.zeros((2, len(nodes)), np.int64)
-        try:
-            for source, entries in self._inventory.slices():
-                by_device = source.spec.per_device_node_selection
-                for entry in entries:
-                    if _is_in(device_class, entry.kind):
-                        where = places.reaching(entry.device if by_device else source.spec)
-                        there[where] += 1
-                        taken[where] += self._holdings.of(entry.id) is not None
-        except (CelError, CompileError):
-            there[:] = taken[:] = 0
+        broken = np.zeros(len(nodes), bool)
+        for source, entries in self._inventory.slices():
+            by_device = source.spec.per_device_node_selection
+            for entry in entries:
+                where = places.reaching(entry.device if by_device else source.spec)
+                try:
+                    counts = _is_in(device_class, entry)
+                except (CelError, CompileError):
+                    broken[where] = True
+                    continue
+                if counts:
+                    there[where] += 1
+                    taken[where] += self._holdings.of(entry.id) is not None
+        there[broken] = taken[broken] = 0
         return there, taken
 
 
-def _is_in(device_class: DeviceClass, kind: Kind) -> bool:
-    """Whether the selectors of a class choose a kind of devices."""
+def _is_in(device_class: DeviceClass, entry: Entry) -> bool:
+    """Whether the selectors of a class choose a device; as kube-scheduler counts, none looks shareable."""
+    facts = entry.kind.facts
+    if entry.device.allow_multiple_allocations:
+        facts = DeviceFacts(entry.id.driver, replace(entry.device, allow_multiple_allocations=False))
     expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel]
-    return all(compile_selector(expression).matches(kind.facts) for expression in expressions)
+    return all(compile_selector(expression).matches(facts) for expression in expressions)
 
 
 class _Places:

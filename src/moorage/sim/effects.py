@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from msgspec.structs import replace
 
 from moorage.api.base import Object
@@ -30,6 +32,7 @@ class CacheEffects:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._volumes = VolumeController(cache)
+        self._names = count()
 
     async def perform(self, effect: Effect) -> Object | None:
         """Do it, and return the object as it is stored from then on."""
@@ -46,7 +49,7 @@ class CacheEffects:
             case WriteClaimStatus(claim, status):
                 return self._store(replace(claim, status=status))
             case CreateClaim(claim):
-                return self._store(_named(claim))
+                return self._store(self._named(claim))
             case DeleteClaim(claim):
                 self._cache.objects.remove(claim)
             case WriteExtendedResourceStatus(pod, status):
@@ -60,13 +63,12 @@ class CacheEffects:
         meta = replace(pod.metadata, labels={**pod.labels, **places})
         return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node_name))
 
+    def _named(self, claim: ResourceClaim) -> ResourceClaim:
+        """A claim with a name and uid, which the API server would have made."""
+        meta = claim.metadata
+        name = meta.name or f"{meta.generate_name}{next(self._names):05}"
+        return replace(claim, metadata=replace(meta, name=name, uid=meta.uid or f"uid-of-{name}"))
+
     def _store(self, claim: ResourceClaim) -> ResourceClaim:
         self._cache.objects.put(claim)
         return claim
-
-
-def _named(claim: ResourceClaim) -> ResourceClaim:
-    """A claim with the name and uid that the API server would have made."""
-    meta = claim.metadata
-    name = meta.name or f"{meta.generate_name}created"
-    return replace(claim, metadata=replace(meta, name=name, uid=meta.uid or f"uid-of-{name}"))

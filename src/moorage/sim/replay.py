@@ -102,7 +102,8 @@ class Replay:
         self.cache = Cache([Namespace(metadata=ObjectMeta(name="default")), *recording.objects])
         for namespace in list(self.cache.objects.of(Namespace)):
             self.cache.put(_as_the_server_stores_it(namespace))
-        handle = Handle(self.cache.objects, CacheEffects(self.cache), VirtualClock(), Random(0))
+        self._effects = CacheEffects(self.cache)
+        handle = Handle(self.cache.objects, self._effects, VirtualClock(), Random(0))
         self.profiles = Profiles(recording.config, registry, handle)
         self.engine = Engine(recording.config.percentage_of_nodes_to_score, seed=0)
 
@@ -118,7 +119,15 @@ class Replay:
         for item in step.put:
             self.cache.put(_as_the_server_stores_it(item) if isinstance(item, Namespace) else item)
         for item in step.delete:
-            self.cache.remove(item)
+            if isinstance(item, Pod):
+                self._remove_pod(item.key)
+            else:
+                self.cache.remove(item)
+
+    def _remove_pod(self, key: str) -> None:
+        """Remove a pod by namespace and name, which is how recordings name it."""
+        for pod in [each for each in self.cache.pods() if each.key == key]:
+            self.cache.remove_pod(pod)
 
     def _framework(self, pod: Pod) -> Framework:
         framework = self.profiles.of(pod)
@@ -153,8 +162,9 @@ class Replay:
         if decision is None:
             if expect.node is not None:
                 yield differ("node", expect.node, None)
-            if expect.message != GATED_MESSAGE:
-                yield differ("message", expect.message, GATED_MESSAGE)
+            message = GATED_MESSAGE if step.pod.spec.scheduling_gates else None
+            if expect.message != message:
+                yield differ("message", expect.message, message)
             return
         ours = decision.message or None
         if expect.seen_waiting and expect.message != ours:
@@ -164,13 +174,29 @@ class Replay:
             yield differ("feasible", node not in feasible, _why_not(decision, node), node)
         if expect.scores is not None and expect.scores.keys() == feasible:
             yield from _compare_scores(expect.scores, decision, differ)
-        if self.recording.preempts and not decision.feasible:
+        if not decision.feasible:
             cycle = CycleState()
-            yield from self._compare_preemption(step, decision, cycle, differ)
+            compare = self._compare_preemption if self.recording.preempts else self._compare_retry
+            yield from compare(step, decision, cycle, differ)
         if expect.node is not None:
             status = self._bind(step.pod, expect.node, cycle)
             if status.code is not Code.SUCCESS:
                 yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
+
+    def _compare_retry(
+        self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
+    ) -> Iterator[Difference]:
+        """Do what the post-filters arranged; a pod that was bound all the same is tried again."""
+        arranged = decision.post_filter
+        if arranged is not None:
+            for effect in arranged.effects:
+                asyncio.run(self._effects.perform(effect))
+            arranged.done()
+        if step.expect.node is not None:
+            again = self._decide(step.pod, cycle)
+            best = [] if again is None else again.best()
+            if step.expect.node not in best:
+                yield differ("node", step.expect.node, best)
 
     def _compare_preemption(
         self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
@@ -192,8 +218,7 @@ class Replay:
         if decision.post_filter is not None:
             decision.post_filter.done()
         for key in recorded:
-            namespace, _, name = key.partition("/")
-            self.cache.remove(Pod(metadata=ObjectMeta(namespace=namespace, name=name)))
+            self._remove_pod(key)
         status = replace(step.pod.status, nominated_node_name=nominated)
         again = self._decide(replace(step.pod, status=status), cycle)
         if again is None or again.node != expect.node:
@@ -222,7 +247,7 @@ def _as_the_server_stores_it(namespace: Namespace) -> Namespace:
 
 def _recorded_feasible(expect: Expectation) -> set[str]:
     """The nodes that passed in the first attempt, which is the one that is recorded."""
-    if expect.nomination:
+    if expect.nomination is not None or expect.message is not None:
         return set()
     if expect.scores is not None:
         return set(expect.scores)

@@ -17,6 +17,7 @@ over plain values (string functions, conversions, regular expressions by RE2) ar
 (25 to 55 microseconds for a selector that uses them).
 
 Known differences from kube-scheduler's environment: the libraries for URLs, addresses, named formats and
-authorisation, `find` and `findAll`, comprehensions with two variables and `sortBy` are not declared, and
-comparing literals of different number types (`1.0 < 2`) is refused; all of them are compile errors.
+authorisation, `find` and `findAll`, `device` as a value of its own (`has(device.driver)`), comprehensions
+with two variables and `sortBy` are not declared, and comparing literals of different number types
+(`1.0 < 2`) is refused; all of them are compile errors.
 """

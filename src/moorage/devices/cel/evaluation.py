@@ -30,6 +30,7 @@ from moorage.devices.cel.values import (
     Uint,
     equal,
     no_such_overload,
+    same,
 )
 
 STEPS = "@steps"
@@ -233,7 +234,7 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "_==_": equal,
-    "_!=_": lambda left, right: not equal(left, right),
+    "_!=_": lambda left, right: not same(left, right),
     "_[_]": _index,
     "_[?_]": _look_up_optionally,
     "_?._": _look_up_optionally,

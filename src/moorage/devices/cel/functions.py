@@ -15,11 +15,12 @@ from moorage.devices.cel.values import (
     NONE,
     NUMBERS,
     CelError,
+    Domains,
     Optional,
     TypeName,
     Uint,
-    equal,
     no_such_overload,
+    same,
     type_name,
 )
 
@@ -113,7 +114,7 @@ def _compare_to(left: Any, right: Any) -> int:
 
 
 def _contains(items: list[Any], wanted: Any) -> bool:
-    return any(equal(item, wanted) for item in items)
+    return any(same(wanted, item) for item in items)
 
 
 def contained(wanted: Any, container: Any) -> bool:
@@ -166,11 +167,11 @@ def _sum(items: Any) -> Any:
 
 
 def _index_of(items: Any, wanted: Any) -> int:
-    return next((i for i, item in enumerate(want(items, list)) if equal(item, wanted)), -1)
+    return next((i for i, item in enumerate(want(items, list)) if same(item, wanted)), -1)
 
 
 def _last_index_of(items: Any, wanted: Any) -> int:
-    return max((i for i, item in enumerate(want(items, list)) if equal(item, wanted)), default=-1)
+    return max((i for i, item in enumerate(want(items, list)) if same(item, wanted)), default=-1)
 
 
 def _slice(items: Any, start: Any, end: Any) -> list[Any]:
@@ -272,6 +273,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "optional.ofNonZeroValue": _non_zero,
     "hasValue": lambda value: want(value, Optional).present,
     "value": _optional_value,
+    "size": lambda value: len(want(value, str, bytes, list, dict, Domains)),
     "type": lambda value: TypeName(type_name(value)),
     "dyn": lambda value: value,
 }

@@ -100,11 +100,27 @@ def equal(left: Any, right: Any) -> bool:
             raise no_such_overload()
         return bool(left == right)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(map(_not_unequal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return len(left) == len(right) and all(
-            key in right and equal(value, right[key]) for key, value in left.items()
+            key in right and _not_unequal(value, right[key]) for key, value in left.items()
         )
     if kind is Optional and other is Optional:
         return bool(left.present == right.present and (not left.present or equal(left.value, right.value)))
     return kind is other and bool(left == right)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal; those that refuse to be compared are not."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return False
+
+
+def _not_unequal(left: Any, right: Any) -> bool:
+    """As kube-scheduler's CEL compares members of lists and maps: only a plain no tells them apart."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return True
