@@ -110,12 +110,19 @@ def present(**choices: tuple[str | None, ...]) -> list[dict[str, str]]:
 
 MAYBE = st.booleans()
 SELDOM = one_of(False, False, False, True)
+MOSTLY = one_of(True, True, True, False)
 RARELY = st.sampled_from((False,) * 11 + (True,))
 
 
 # Selectors
 
-POD_LABELS = from_pool(present(app=("a", "b", None), tier=(None, "x", "y", ""), version=("1", "2", None)))
+USUAL_LABELS = {"app": "a", "version": "1"}
+POD_LABELS = from_pool(
+    [
+        *[USUAL_LABELS] * 30,
+        *present(app=("a", "b", None), tier=(None, "x", "y", ""), version=("1", "2", None)),
+    ]
+)
 
 SELECTORS: tuple[Manifest | None, ...] = (
     {"matchLabels": {"app": "a"}},
@@ -180,18 +187,22 @@ NODE_EXPRESSION = from_pool(
     [
         *(
             expression(key, operator, *values)
-            for key in (ZONE, "disk", "rack", "nowhere")
+            for key, known in (
+                (ZONE, ("a", "b", "")),
+                ("disk", ("ssd", "hdd", "")),
+                ("rack", ("1", "2", "3")),
+            )
             for operator in ("In", "NotIn")
-            for values in subset(("a", "b", "ssd", "1", ""))[1:]
+            for values in subset(known)[1:] * 2
         ),
         *(
             expression(key, operator)
-            for key in (ZONE, HOSTNAME, "disk", "gen") * 4
+            for key in (ZONE, HOSTNAME, "disk", "gen", "nowhere")
             for operator in ("Exists", "DoesNotExist")
         ),
         *(
             expression(key, operator, number)
-            for key in ("gen", "gen", "gen", "disk")
+            for key in ("gen", "gen", "disk")
             for operator in ("Gt", "Lt")
             for number in ("1", "2", "5", "0010", "9223372036854775807")
         ),
@@ -223,9 +234,9 @@ NODE_FIELD = st.one_of(
         expression("metadata.uid", "NotIn", "n0"),
     ),
 )
-NODE_TERM_KIND = one_of("labels", "labels", "labels", "fields", "fields", "both", "nothing", "malformed")
+NODE_TERM_KIND = one_of(*("labels",) * 6, "fields", "fields", "both", "nothing", "malformed")
 NODE_EXPRESSIONS = st.lists(NODE_EXPRESSION, min_size=1, max_size=2)
-NODE_NAME_FIELDS = st.lists(NODE_NAME, min_size=1, max_size=2)
+NODE_NAME_FIELDS = st.lists(NODE_NAME, min_size=1, max_size=1)
 NODE_FIELDS = st.lists(NODE_FIELD, min_size=1, max_size=2)
 
 
@@ -244,45 +255,43 @@ def node_terms(draw: Draw[Any], sane: bool = False) -> Manifest:
 
 
 NODE_TERM, SANE_NODE_TERM = node_terms(), node_terms(sane=True)
-PREFERENCE_WEIGHT = one_of(1, 2, 10, 100, 0)
+PREFERENCE_WEIGHT = one_of(1, 2, 10, 33, 100, 100, 0)
 
 
 def _preferences(term: st.SearchStrategy[Manifest]) -> st.SearchStrategy[list[Manifest]]:
     weighted = st.builds(lambda weight, term: {"weight": weight, "preference": term}, PREFERENCE_WEIGHT, term)
-    return st.lists(weighted, min_size=1, max_size=3) | st.just([])
+    return st.lists(weighted, max_size=3)
 
 
 PREFERENCES, SANE_PREFERENCES = _preferences(NODE_TERM), _preferences(SANE_NODE_TERM)
-NODE_TERMS, SANE_NODE_TERMS = (
-    st.lists(term, min_size=1, max_size=3) | st.lists(term, max_size=1)
-    for term in (NODE_TERM, SANE_NODE_TERM)
-)
+NODE_TERMS, SANE_NODE_TERMS = st.lists(NODE_TERM, max_size=3), st.lists(SANE_NODE_TERM, max_size=3)
+
+
+NODE_AFFINITY_KIND = one_of(PREFERRED, PREFERRED, PREFERRED, REQUIRED, REQUIRED, "both")
 
 
 @st.composite
 def node_affinities(draw: Draw[Any], sane: bool = False) -> Manifest:
     """Node affinity; required terms often make no sense, preferences seldom."""
     affinity: Manifest = {}
-    if draw(SELDOM if sane else MAYBE):
+    kind = draw(NODE_AFFINITY_KIND)
+    if kind != PREFERRED:
         affinity[REQUIRED] = {"nodeSelectorTerms": draw(SANE_NODE_TERMS if sane else NODE_TERMS)}
-    if draw(MAYBE):
+    if kind != REQUIRED:
         affinity[PREFERRED] = draw(SANE_PREFERENCES if sane or not draw(RARELY) else PREFERENCES)
     return affinity
 
 
 NODE_AFFINITY, SANE_NODE_AFFINITY = node_affinities(), node_affinities(sane=True)
-NODE_SELECTOR = one_of(
-    None, None, None, None, None, {"disk": "ssd"}, {"disk": ""}, {ZONE: "a", "disk": "hdd"}
-)
+NODE_SELECTOR = one_of(*(None,) * 12, {"disk": "ssd"}, {"disk": ""}, {ZONE: "a", "disk": "hdd"})
 
 
 # Parts of nodes and pods
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 CORDON = "node.kubernetes.io/unschedulable"
-TAINTS_LIST = from_pool(
-    subset(f"{pair}:{effect}" for pair in ("gpu=yes", "gpu=no", "old", CORDON) for effect in EFFECTS)
-)
+ALL_TAINTS = [f"{pair}:{effect}" for pair in ("gpu=yes", "gpu=no", "old", CORDON) for effect in EFFECTS]
+TAINTS_LIST = from_pool([*([] for _ in range(40)), *subset(ALL_TAINTS)])
 TOLERATION = any_of(
     lambda key, operator, value, effect: {
         "key": key,
@@ -375,7 +384,7 @@ SIDECARS = st.sampled_from(
 HOST = one_of(*("own",) * 4, "shared", "", None)
 UNSCHEDULABLE = one_of(False, False, True)
 HOST_USERS = one_of(None, False, True)
-NAMESPACE = one_of("red", *NAMESPACES)
+NAMESPACE = one_of("red", "red", "red", *NAMESPACES)
 PLACE = one_of(*("",) * 18, "n0", "unknown")
 
 
@@ -479,7 +488,7 @@ def placed_pods(draw: Draw[Any], name: str, on: str, about: Collection[str]) -> 
 
 SPREAD_CONSTRAINT = st.builds(
     lambda main, more: b.spread(*main[:2], hard=main[2], **more),
-    any_of(lambda *chosen: chosen, TOPOLOGY_KEYS, SELECTORS, (True, False)),
+    any_of(lambda *chosen: chosen, TOPOLOGY_KEYS, (*SELECTORS[:1] * 6, *SELECTORS), (True, False)),
     any_of(
         lambda skew, least, affinity, taints, keys: {
             "max_skew": skew,
@@ -492,7 +501,7 @@ SPREAD_CONSTRAINT = st.builds(
         (None, None, 1, 2, 4),
         (None, "Honor", "Ignore"),
         (None, "Honor", "Ignore"),
-        (None, None, ["version"], ["tier", "version"]),
+        (None, None, None, None, ["version"], ["tier", "version"]),
     ),
 )
 SPREAD_CONSTRAINTS = st.lists(SPREAD_CONSTRAINT, max_size=3)
@@ -516,7 +525,7 @@ def new_pods(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
         spec["on"] = draw(PLACE)
     if NODES in about or SPREAD in about:
         spec["node_selector"] = draw(NODE_SELECTOR)
-        if draw(MAYBE if NODES in about else SELDOM):
+        if draw(MOSTLY if NODES in about else SELDOM):
             affinity["nodeAffinity"] = draw(NODE_AFFINITY)
     if TAINTS in about or SPREAD in about:
         spec["tolerations"] = draw(TOLERATIONS)
@@ -684,15 +693,21 @@ def cases(
     names = NODE_NAMES[: draw(st.integers(nodes_at_least, len(NODE_NAMES)))]
     cluster: list[Manifest] = [draw(nodes(name, about)) for name in names]
     if {AFFINITY, SPREAD, RESOURCES, PORTS} & set(about):
-        places = draw(st.lists(st.sampled_from(names), max_size=12))
+        places = draw(st.lists(st.sampled_from(names), max_size=8))
         cluster += [draw(placed_pods(f"p{i}", place, about)) for i, place in enumerate(places)]
+    if {AFFINITY, SPREAD} & set(about):
+        # Plain pods that most selectors match, so that there is something to count.
+        crowd = draw(st.lists(st.sampled_from(names), max_size=6))
+        cluster += [
+            b.pod(f"c{i}", namespace="red", labels=USUAL_LABELS, on=place) for i, place in enumerate(crowd)
+        ]
     cluster += draw(other_objects(about))
     pods = [draw(new_pods(f"new{i}", about)) for i in range(new)]
     return Case(cluster, pods, draw(plugin_args(about)))
 
 
 @st.composite
-def mixed_cases(draw: Draw[Any], *, most_subjects: int = 5, **options: Any) -> Case:
+def mixed_cases(draw: Draw[Any], *, most_subjects: int = 4, **options: Any) -> Case:
     """A case about a few subjects at a time, so that a pod is not refused everywhere for one of too many."""
     about = draw(st.lists(one_of(*SUBJECTS), min_size=1, max_size=most_subjects, unique=True))
     return draw(cases(about, **options))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api.decode import KINDS, InputError, decode_object, load_json, load_objects
+from moorage.api.decode import KINDS, InputError, decode_object
+from moorage.api.files import load_json, load_objects
 from moorage.api.pod import Pod
 
 
@@ -45,6 +46,27 @@ def test_unknown_fields_and_kinds_are_passed_over() -> None:
     assert isinstance(decoded, Pod)
 
 
+def test_a_kind_of_another_group_is_another_kind() -> None:
+    assert (
+        decode_object({"apiVersion": "serving.knative.dev/v1", "kind": "Service", "spec": {"selector": 5}})
+        is None
+    )
+    assert decode_object({"apiVersion": "v1", "kind": "Service"}) is not None
+    assert decode_object({"apiVersion": "apps/v1", "kind": "ReplicaSet"}) is not None
+
+
+def test_negative_amounts_are_refused() -> None:
+    with pytest.raises(InputError, match=r"requests\.cpu: '-1' is negative"):
+        decode_object(pod(containers=[{"name": "c", "resources": {"requests": {"cpu": "-1"}}}]))
+
+
+def test_text_that_is_no_unicode(tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text('{"kind": "Pod", "metadata": {"name": "\\ud800"}}')
+    with pytest.raises(InputError, match="not valid Unicode"):
+        load_objects(file)
+
+
 def test_null_is_absent() -> None:
     decoded = decode_object(pod(containers=None, nodeSelector=None, affinity=None))
     assert decoded == decode_object(pod())
@@ -81,6 +103,31 @@ def test_text_that_is_no_yaml_says_where(tmp_path: Path, text: str, line: str) -
     with pytest.raises(InputError, match=line) as error:
         load_objects(file)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("kind: List\nitems: 5\n", "List: items: expected a list"),
+        ("kind: List\nitems: [{metadata: {name: x}}]\n", "items[0]: kind: missing"),
+        ("kind: Pod\n", "Pod: metadata.name: missing"),
+    ],
+)
+def test_manifests_that_lack_something(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        load_objects(file)
+    assert str(error.value) == f"{file}: {line}"
+
+
+def test_lists_of_the_api_server_and_namespaces(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.json"
+    file.write_text('{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "a"}}]}')
+    (node,) = load_objects(file)
+    assert (type(node).__name__, node.key) == ("Node", "a")
+    file.write_text('{"kind": "Pod", "metadata": {"name": "a"}}')
+    assert load_objects(file)[0].key == "default/a"
 
 
 def test_a_manifest_that_contains_itself(tmp_path: Path) -> None:

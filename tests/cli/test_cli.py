@@ -81,7 +81,7 @@ def test_replay_as_json(tmp_path: Path) -> None:
         ('{"steps": [], "config": {"profiles": [{"plugin": {}}]}}', "profiles[0].plugin"),
         (
             '{"steps": [{"pod": {"kind": "Pod", "spec": {"schedulerName": "other"}}, "expect": {}}]}',
-            "no profile other",
+            "wants scheduler other",
         ),
     ],
 )
@@ -133,6 +133,108 @@ def test_several_pods_count_for_each_other(tmp_path: Path) -> None:
     assert "x/p1 fits nowhere: 0/8 nodes are available" in result.output
 
 
+def placed(tmp_path: Path, *manifests: str) -> list[tuple[str | None, str]]:
+    file = tmp_path / "pods.yaml"
+    file.write_text("\n---\n".join(manifests))
+    decisions = json.loads(run("decide", tmp_path / "cluster.yaml", "--pod", file, "--json").stdout)
+    return [(decision["node"], decision["message"]) for decision in decisions]
+
+
+def test_volumes_and_devices_of_one_pod_are_taken_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        """
+{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, pods: 9}}}
+---
+{kind: DeviceClass, metadata: {name: gpu}}
+---
+{kind: ResourceSlice, metadata: {name: s}, spec: {driver: d, nodeName: a, devices: [{name: g}],
+ pool: {name: p, generation: 1, resourceSliceCount: 1}}}
+---
+{kind: ResourceClaim, metadata: {name: c0},
+ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}
+---
+{kind: ResourceClaim, metadata: {name: c1},
+ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}
+"""
+    )
+    pods = [
+        f"{{kind: Pod, metadata: {{name: p{i}}}, "
+        f"spec: {{resourceClaims: [{{name: x, resourceClaimName: c{i}}}]}}}}"
+        for i in (0, 1)
+    ]
+    (first, _), (second, message) = placed(tmp_path, *pods)
+    assert (first, second) == ("a", None)
+    assert message.startswith("0/1 nodes are available: 1 cannot allocate all claims.")
+
+
+def test_pods_that_no_scheduler_would_try(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        "{kind: Node, metadata: {name: a}, status: {allocatable: {pods: 9}}}"
+    )
+    assert placed(
+        tmp_path,
+        "{kind: Pod, metadata: {name: gated}, spec: {schedulingGates: [{name: x}]}}",
+        "{kind: Pod, metadata: {name: done}, status: {phase: Succeeded}}",
+        '{kind: Pod, metadata: {name: going, deletionTimestamp: "2026-01-01T00:00:00Z"}}',
+    ) == [
+        (None, "waiting for scheduling gates: [x]"),
+        (None, "the pod has ended (Succeeded)"),
+        (None, "the pod is being deleted"),
+    ]
+
+
+def test_a_pod_that_is_on_a_node_is_asked_about_as_if_it_were_not(tmp_path: Path) -> None:
+    result = run("decide", CLUSTER, "--pod", CLUSTER, "--json")
+    decisions = json.loads(result.stdout)
+    assert [decision["pod"] for decision in decisions] == [
+        "default/shop-1",
+        "default/shop-2",
+        "default/crunch-1",
+    ]
+    assert all(decision["node"] for decision in decisions)
+
+
+def test_a_pod_without_a_namespace_is_in_the_default_one_and_a_generated_name_will_do(tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(
+        "kind: PodList\nitems: [{metadata: {generateName: web-}}, {metadata: {generateName: web-}}]\n"
+    )
+    decisions = json.loads(run("decide", CLUSTER, "--pod", pod, "--json").stdout)
+    assert [decision["pod"] for decision in decisions] == ["default/web-00000", "default/web-00001"]
+
+
+def test_names_are_shown_as_they_are_and_the_refusal_is_one_line(tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text('kind: Pod\nmetadata: {name: "[/red]x"}\nspec: {nodeSelector: {nowhere: "yes"}}\n')
+    result = CliRunner().invoke(app, ["decide", str(CLUSTER), "--pod", str(pod)], env={"COLUMNS": "40"})
+    first = result.output.splitlines()[0]
+    assert first.startswith("default/[/red]x fits nowhere: 0/8 nodes are available: ")
+    assert first.endswith("8 Preemption is not helpful for scheduling.")
+
+
+def test_amounts_beyond_all_reason_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 1e20, memory: 1e30, pods: 10E}}}\n"
+        "---\n{kind: Pod, metadata: {name: p}, spec: {nodeName: a, containers: [{name: c, resources: "
+        "{requests: {cpu: 1e20, memory: 1e30}}}]}}\n---\n{kind: Node, metadata: {name: b}}"
+    )
+    asking = "{containers: [{name: c, resources: {requests: {memory: 1e30}}}]}"
+    big = f"{{kind: Pod, metadata: {{name: q}}, spec: {asking}}}"
+    ((node, message),) = placed(tmp_path, big)
+    assert node is None
+    assert message.startswith("0/2 nodes are available: 1 Too many pods, 2 Insufficient memory.")
+
+
+def test_extenders_are_said_to_be_left_out(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n"
+    )
+    assert "does not call extenders" in run("decide", CLUSTER, "--pod", POD, "--config", config).stderr
+    assert "(this version does not call it)" in run("config", "check", config).stdout
+
+
 def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(
@@ -152,7 +254,7 @@ def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
         ("kind: Node\nmetadata: {name: n}\n", "there is no Pod in it"),
         (
             "kind: Pod\nmetadata: {name: p}\nspec: {schedulerName: mine}\n",
-            "pod p wants scheduler mine; there is default-scheduler",
+            "pod p: wants scheduler mine; there is default-scheduler",
         ),
         ("kind: Pod\nspec: {containers: 5}\n", "spec.containers: expected `array`, got `int`"),
     ],

@@ -52,7 +52,7 @@ def test_check_says_ok_and_what_runs(good: Path) -> None:
     assert lines[2:] == [
         "    score: ImageLocality (9); without TaintToleration",
         "    multiPoint: without NodePorts",
-        "  extender http://127.0.0.1:8888",
+        "  extender http://127.0.0.1:8888 (this version does not call it)",
     ]
 
 

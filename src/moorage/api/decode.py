@@ -1,17 +1,12 @@
-"""From JSON, YAML or plain dicts to objects, with errors that name file, field and reason in one line."""
+"""From plain dicts to objects, with errors that name file, field and reason in one line."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import zlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from moorage.api import devices, node, pod, storage, workloads
 from moorage.api.base import Object
@@ -19,36 +14,37 @@ from moorage.api.quantity import Quantity, parse_quantity
 
 T = TypeVar("T")
 
-KINDS: dict[str, type[Object]] = {
-    kind.__name__: kind
-    for kind in (
+_GROUPS: dict[str, tuple[type[Object], ...]] = {
+    "": (
         pod.Pod,
         node.Node,
         node.Namespace,
         storage.PersistentVolume,
         storage.PersistentVolumeClaim,
+        workloads.Service,
+        workloads.ReplicationController,
+    ),
+    "apps": (workloads.ReplicaSet, workloads.StatefulSet),
+    "policy": (workloads.PodDisruptionBudget,),
+    "resource.k8s.io": (devices.DeviceClass, devices.ResourceClaim, devices.ResourceSlice),
+    "scheduling.k8s.io": (workloads.PodGroup,),
+    "storage.k8s.io": (
         storage.StorageClass,
         storage.CSINode,
         storage.CSIDriver,
         storage.CSIStorageCapacity,
         storage.VolumeAttachment,
-        workloads.Service,
-        workloads.ReplicaSet,
-        workloads.ReplicationController,
-        workloads.StatefulSet,
-        workloads.PodDisruptionBudget,
-        workloads.PodGroup,
-        devices.DeviceClass,
-        devices.ResourceClaim,
-        devices.ResourceSlice,
-    )
+    ),
 }
+
+KINDS: dict[str, type[Object]] = {kind.__name__: kind for kinds in _GROUPS.values() for kind in kinds}
 """Every kind that scheduling reads, by its name."""
+
+_GROUP_OF = {kind.__name__: group for group, kinds in _GROUPS.items() for kind in kinds}
 
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `(?:key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 
 
-_GZIP = b"\x1f\x8b"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _TYPE_NAMES = {int: "int", str: "str", float: "float", bool: "bool", list: "array", dict: "object"}
 
@@ -65,11 +61,12 @@ class InputError(Exception):
 def decode_hook(kind: type, value: Any) -> Any:
     """What msgspec asks for types it does not know."""
     if kind is Quantity:
-        if isinstance(value, str):
-            return parse_quantity(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return parse_quantity(str(value))
-        raise ValueError(f"{value!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise ValueError(f"{value!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
+        quantity = parse_quantity(str(value))
+        if quantity < 0:
+            raise ValueError(f"{value!r} is negative")
+        return quantity
     raise NotImplementedError(kind)
 
 
@@ -132,12 +129,21 @@ def decode_object(manifest: Any, where: str = "") -> Object | None:
     if not isinstance(name, str) or not name:
         raise InputError(where, "kind: missing")
     kind = KINDS.get(name)
-    if kind is None:
+    if kind is None or _group(manifest) not in (None, _GROUP_OF[name]):
         return None
     metadata = manifest.get("metadata")
     called = metadata.get("name") if isinstance(metadata, Mapping) else None
     label = f"{name} {called}" if called else name
     return convert(manifest, kind, ": ".join(filter(None, (where, label))))
+
+
+def _group(manifest: Mapping[str, Any]) -> str | None:
+    """The API group a manifest names, or None if it names none: `v1` is of the core group, which is empty."""
+    version = manifest.get("apiVersion")
+    if not isinstance(version, str) or not version:
+        return None
+    group, slash, _ = version.partition("/")
+    return group if slash else ""
 
 
 def _kind_of(value: Any) -> str:
@@ -149,64 +155,3 @@ def _kind_of(value: Any) -> str:
         bool: "true or false",
     }
     return "nothing" if value is None else names.get(type(value), type(value).__name__)
-
-
-class _YamlLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """YAML as Kubernetes reads it: times stay text, `on` and `yes` stay words' booleans of YAML 1.1."""
-
-
-_YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def read_text(path: Path) -> str:
-    """A file's text, unpacked if it is compressed with gzip; or InputError."""
-    try:
-        contents = path.read_bytes()
-        if contents.startswith(_GZIP):
-            contents = gzip.decompress(contents)
-        return contents.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(str(path), "not UTF-8 text") from None
-    except (EOFError, zlib.error):
-        raise InputError(str(path), "a broken gzip file") from None
-    except OSError as error:
-        raise InputError(str(path), error.strerror or str(error)) from None
-
-
-def load_documents(text: str, where: str) -> list[Any]:
-    """The YAML (or JSON) documents in a text; empty ones are left out."""
-    try:
-        return [document for document in yaml.load_all(text, Loader=_YamlLoader) if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}: line {mark.line + 1}" if mark is not None else where
-        raise InputError(place, f"not YAML: {getattr(error, 'problem', None) or 'cannot be read'}") from None
-
-
-def load_json(path: Path) -> Any:
-    """A JSON file's contents, or InputError."""
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: line {error.lineno}", f"not JSON: {error.msg}") from None
-
-
-def load_objects(path: Path) -> list[Object]:
-    """All objects in a manifest file, lists unfolded; kinds that scheduling does not read are left out."""
-    objects = []
-    for manifest in _unfold(load_documents(read_text(path), str(path))):
-        decoded = decode_object(manifest, str(path))
-        if decoded is not None:
-            objects.append(decoded)
-    return objects
-
-
-def _unfold(documents: list[Any]) -> Iterator[Any]:
-    for document in documents:
-        if isinstance(document, Mapping) and isinstance(document.get("items"), list):
-            yield from document["items"]
-        else:
-            yield document

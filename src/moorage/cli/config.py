@@ -111,7 +111,7 @@ def _summary(config: SchedulerConfiguration) -> Iterator[str]:
         yield f"profile {profile.scheduler_name}: {_names(profile.plugins.multi_point.enabled)}"
         yield from _points(profile)
     for extender in config.extenders:
-        yield f"extender {extender.url_prefix}"
+        yield f"extender {extender.url_prefix} (this version does not call it)"
 
 
 def _points(profile: Profile) -> Iterator[str]:

@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from moorage.api.decode import InputError, load_objects
+from moorage.api.decode import InputError
+from moorage.api.files import load_objects
 from moorage.api.pod import Pod
-from moorage.cluster.cache import Cache
 from moorage.config.load import default_config, load_config
-from moorage.engine.decision import Decision
-from moorage.engine.engine import Engine
 from moorage.explain.report import NodeReport, Report, report
-from moorage.framework.profiles import Profiles
+from moorage.framework.cycle import CycleState
 from moorage.framework.registry import RegistryError
+from moorage.framework.status import Code
 from moorage.plugins import default_registry
+from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
 """Exit statuses: the pod fits nowhere; the input could not be used."""
@@ -36,7 +38,7 @@ def decide(
         Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Chooses among equally good nodes.")] = 0,
-    top: Annotated[int, typer.Option(help="How many of the feasible nodes to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="How many of the feasible nodes to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
 ) -> None:
     """Show where the scheduler would place pods in a cluster, with every score and every refusal.
@@ -44,11 +46,10 @@ def decide(
     Several pods are placed one after another, each counting for the next.
     """
     try:
-        decisions = _decisions(cluster, pod, config, seed)
+        reports = _reports(cluster, pod, config, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
-    reports = [report(decision) for decision in decisions]
     if as_json:
         typer.echo(json.dumps([each.as_dict() for each in reports], indent=2))
     else:
@@ -57,41 +58,64 @@ def decide(
     raise typer.Exit(NO_NODE if any(each.node is None for each in reports) else 0)
 
 
-def _decisions(cluster: list[Path], pod_file: Path, config_file: Path | None, seed: int) -> list[Decision]:
-    cache = Cache(item for file in cluster for item in load_objects(file))
-    pods = [item for item in load_objects(pod_file) if isinstance(item, Pod)]
+def _reports(cluster: list[Path], pod_file: Path, config_file: Path | None, seed: int) -> list[Report]:
+    objects = [item for file in cluster for item in load_objects(file)]
+    found = load_objects(pod_file)
+    pods = [item for item in found if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
     configuration = default_config() if config_file is None else load_config(config_file)
-    profiles = Profiles(configuration, default_registry())
-    engine = Engine(configuration.percentage_of_nodes_to_score, seed)
-    decisions = []
-    for pod in pods:
-        framework = profiles.of(pod)
-        if framework is None:
-            names = ", ".join(profiles)
-            raise InputError(
-                str(pod_file), f"pod {pod.name} wants scheduler {pod.spec.scheduler_name}; there is {names}"
-            )
-        decision = engine.decide(framework, pod, cache.snapshot())
-        decisions.append(decision)
-        if decision.node is not None:
-            cache.assume_pod(pod, decision.node)
-    return decisions
+    if configuration.extenders:
+        typer.echo("note: this version does not call extenders; it decides without them", err=True)
+    simulated = SimulatedCluster(objects, configuration, default_registry(), seed)
+    return [_place(simulated, pod) for pod in pods]
+
+
+def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
+    """Decide about one pod, and do what was decided, so that it counts for the next.
+
+    A pod that is on a node already is taken out first: then the question is why it would go there.
+    """
+    if standing := _not_tried(cluster, pod):
+        return Report(pod.key, None, standing, (), 0)
+    cluster.remove_pod(pod.key)
+    pod = replace(pod, spec=replace(pod.spec, node_name=""))
+    cycle = CycleState()
+    decision = cluster.decide(pod, cycle)
+    made = report(decision)
+    if decision.node is not None:
+        status = cluster.bind(pod, decision.node, cycle)
+        if status.code is not Code.SUCCESS:
+            return Report(pod.key, None, f"{status.plugin}: {status.message}", made.nodes, made.tied)
+    elif decision.post_filter is not None and decision.post_filter.nominated_node:
+        cluster.cache.nominations.put(pod, decision.post_filter.nominated_node)
+    return made
+
+
+def _not_tried(cluster: SimulatedCluster, pod: Pod) -> str:
+    """Why a scheduler would not even try a pod; empty if it would."""
+    if pod.finished:
+        return f"the pod has ended ({pod.status.phase})"
+    if pod.terminating:
+        return "the pod is being deleted"
+    gate = cluster.framework_of(pod).pre_enqueue(pod)
+    return "" if gate is None else gate.message
 
 
 def _print(decided: Report, top: int) -> None:
-    console = Console()
+    console = Console(markup=False, highlight=False)
     if decided.node is None:
-        console.print(f"[bold]{decided.pod}[/] fits nowhere: {decided.message}", highlight=False)
+        console.print(f"{decided.pod} fits nowhere: {decided.message}", soft_wrap=True)
         if decided.nominated:
             going = ", ".join(decided.victims) or "pods that are leaving already"
-            console.print(f"evicting {going} would make room on {decided.nominated}", highlight=False)
+            console.print(f"evicting {going} would make room on {decided.nominated}", soft_wrap=True)
     else:
         tie = f" (one of {decided.tied} equally good)" if decided.tied > 1 else ""
-        console.print(f"[bold]{decided.pod}[/] goes to [bold green]{decided.node}[/]{tie}", highlight=False)
-    feasible = [node for node in decided.nodes if not node.refused_by and not node.reasons]
-    if feasible:
+        console.print(f"{decided.pod} goes to {decided.node}{tie}", soft_wrap=True, style="bold")
+    feasible = [node for node in decided.nodes if not node.reasons]
+    if len(feasible) == 1:
+        console.print("no other node fits, so there was nothing to score")
+    elif feasible:
         console.print(_score_table(feasible[:top]))
         if len(feasible) > top:
             console.print(f"... and {len(feasible) - top} more feasible nodes")
@@ -99,7 +123,7 @@ def _print(decided: Report, top: int) -> None:
     if refused:
         table = Table("refused by", "why", "nodes", title="refused", title_justify="left")
         for (plugin, why), count in refused.most_common():
-            table.add_row(plugin, why, str(count))
+            table.add_row(Text(plugin), Text(why), str(count))
         console.print(table)
 
 
@@ -110,5 +134,5 @@ def _score_table(nodes: list[NodeReport]) -> Table:
         scores = sorted((node.scores or {}).items(), key=lambda item: -item[1])
         made_of = ", ".join(f"{plugin} {score}" for plugin, score in scores if score)
         total = "" if node.total is None else str(node.total)
-        table.add_row(node.node, total, made_of, style="bold green" if node.chosen else "")
+        table.add_row(Text(node.node), total, Text(made_of), style="bold green" if node.chosen else "")
     return table

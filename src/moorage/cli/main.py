@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -13,6 +14,9 @@ from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
 from moorage.plugins import default_registry
 from moorage.version import __version__
+
+CANNOT_WRITE = 3
+"""Exit status: the output could not be written."""
 
 app = typer.Typer(
     name="moorage",
@@ -53,5 +57,9 @@ def _main(
 
 
 def run() -> None:
-    """The `moorage` command."""
-    app()
+    """The `moorage` command; output that cannot be written ends it with a line, not a traceback."""
+    try:
+        app()
+    except OSError as error:
+        typer.echo(f"moorage: {error.strerror or error}", err=True)
+        sys.exit(CANNOT_WRITE)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from moorage.api.decode import InputError
 from moorage.plugins import default_registry
@@ -63,7 +64,7 @@ def _difference_as_json(difference: Difference) -> dict[str, Any]:
 
 
 def _print(result: ReplayResult, show: int) -> None:
-    console = Console()
+    console = Console(markup=False, highlight=False)
     table = Table("family", "pods", "equal", "first differences")
     for name, family in result.families.items():
         theirs = [each for each in result.differences if each.family == name]
@@ -71,6 +72,8 @@ def _print(result: ReplayResult, show: int) -> None:
         if len(theirs) > show:
             shown.append(f"... and {len(theirs) - show} more")
         style = "green" if family.equal == family.pods else "red"
-        table.add_row(name, str(family.pods), f"[{style}]{family.equal}[/]", "\n".join(shown))
+        table.add_row(
+            Text(name), str(family.pods), Text(str(family.equal), style=style), Text("\n".join(shown))
+        )
     console.print(table)
     console.print(f"{result.equal} of {result.pods} pods equal")

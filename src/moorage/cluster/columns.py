@@ -26,6 +26,11 @@ COLUMN_MAX = ((1 << 63) - 1) // 100
 _FIRST_CAPACITY = 16
 
 
+def clipped(amount: int) -> int:
+    """An amount that fits a column."""
+    return min(amount, COLUMN_MAX)
+
+
 class Column:
     """One number per row, or one per row in each of several lanes (lanes x rows)."""
 

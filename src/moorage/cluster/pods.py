@@ -28,7 +28,7 @@ from moorage.api.storage import (
     GCEPersistentDisk,
     PortworxVolume,
 )
-from moorage.cluster.columns import CodeColumn, Column
+from moorage.cluster.columns import CodeColumn, Column, clipped
 
 HostPort = tuple[str, str, int]
 """Host IP, protocol, port: what a pod takes on its node."""
@@ -162,7 +162,7 @@ class PodTable:
         self.priority[row] = info.pod.priority
         self.started[row] = _microseconds(info.pod.status.start_time)
         self.load[row] = amounts
-        self.scoring_load[row] = (info.load.scoring_cpu_milli, info.load.scoring_memory)
+        self.scoring_load[row] = (clipped(info.load.scoring_cpu_milli), clipped(info.load.scoring_memory))
         self.holds[row] = bool(info.host_ports or info.claims or info.disks)
 
     def remove(self, uid: str) -> None:

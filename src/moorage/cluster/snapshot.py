@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
-from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column
+from moorage.cluster.columns import CodeColumn, Column, clipped
 from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
 from moorage.cluster.objects import Objects
@@ -177,7 +177,7 @@ class Snapshot:
         self.nodes[row] = node
         allocatable = node.status.allocatable
         self._write_amounts(self.allocatable, row, resource_amounts(allocatable))
-        self.allowed_pods[row] = allocatable[PODS].value if PODS in allocatable else 0
+        self.allowed_pods[row] = clipped(allocatable[PODS].value) if PODS in allocatable else 0
         self.unschedulable[row] = node.spec.unschedulable
         self.taints[row] = node.spec.taints
         self.features[row] = frozenset(node.status.declared_features)
@@ -192,10 +192,7 @@ class Snapshot:
                 self.pods.add(uid, row, info, self._by_lane(info.load.amounts))
         self._pods_of[row] = dict(entry.pods)
         self._write_amounts(self.requested, row, entry.requested)
-        self.scoring_requested[row] = (
-            min(entry.scoring_cpu_milli, COLUMN_MAX),
-            min(entry.scoring_memory, COLUMN_MAX),
-        )
+        self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
         self.ports[row] = frozenset(entry.ports)
         self.claims[row] = frozenset(entry.claims)
@@ -213,7 +210,7 @@ class Snapshot:
                     column.add_lane()
         lanes = [0] * len(self.resource_lanes)
         for name, amount in amounts.items():
-            lanes[self.resource_lanes[name]] = min(amount, COLUMN_MAX)
+            lanes[self.resource_lanes[name]] = clipped(amount)
         return lanes
 
     # Checking

@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
-from moorage.api.decode import InputError, load_documents, read_text
+from moorage.api.decode import InputError
+from moorage.api.files import load_documents, read_text
 from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.config.defaults import apply_defaults, fill_absent
 from moorage.config.features import DEFAULT_FEATURES, Features

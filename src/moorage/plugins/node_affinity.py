@@ -46,6 +46,7 @@ class NodeAffinity:
         added = args.added_affinity or Affinity()
         required = added.required_during_scheduling_ignored_during_execution
         self._enforced = None if required is None else RequiredNodes((), node_terms(required))
+        self._adds_preferences = bool(added.preferred_during_scheduling_ignored_during_execution)
         self._added = _weighted(added.preferred_during_scheduling_ignored_during_execution)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
@@ -70,8 +71,8 @@ class NodeAffinity:
         return Verdict(codes, _REASONS)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Nothing to score without preferences."""
-        return None if self._added or _preferences(pod) else SKIP
+        """Nothing to score without preferences; those that ask for nothing still count as there."""
+        return None if self._adds_preferences or _preferences(pod) else SKIP
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """The sum of the weights of the preferences a node meets."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from moorage.api.base import Object, Struct
-from moorage.api.decode import InputError, convert, decode_object, load_json
+from moorage.api.decode import InputError, convert, decode_object
+from moorage.api.files import load_json
 from moorage.api.pod import Pod
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration

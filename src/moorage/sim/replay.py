@@ -5,29 +5,21 @@ After each pod the recording's decision is applied, not ours, so that one differ
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from random import Random
 
 from msgspec.structs import replace
 
-from moorage.api.base import ObjectMeta
+from moorage.api.base import Object, ObjectMeta
 from moorage.api.decode import InputError
 from moorage.api.node import Namespace
 from moorage.api.pod import Pod
-from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
-from moorage.engine.engine import Engine
-from moorage.framework.clock import VirtualClock
 from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, Status
-from moorage.sim.effects import CacheEffects
+from moorage.framework.status import Code
+from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
@@ -99,13 +91,9 @@ class Replay:
 
     def __init__(self, recording: Recording, registry: Registry) -> None:
         self.recording = recording
-        self.cache = Cache([Namespace(metadata=ObjectMeta(name="default")), *recording.objects])
-        for namespace in list(self.cache.objects.of(Namespace)):
-            self.cache.put(_as_the_server_stores_it(namespace))
-        self._effects = CacheEffects(self.cache)
-        handle = Handle(self.cache.objects, self._effects, VirtualClock(), Random(0))
-        self.profiles = Profiles(recording.config, registry, handle)
-        self.engine = Engine(recording.config.percentage_of_nodes_to_score, seed=0)
+        objects = [Namespace(metadata=ObjectMeta(name="default")), *recording.objects]
+        stored = (_as_the_server_stores_it(item) for item in objects)
+        self.cluster = SimulatedCluster(stored, recording.config, registry)
 
     def run(self) -> Iterator[list[Difference]]:
         """The differences of each pod, in order."""
@@ -117,42 +105,20 @@ class Replay:
 
     def _apply(self, step: ChangeStep) -> None:
         for item in step.put:
-            self.cache.put(_as_the_server_stores_it(item) if isinstance(item, Namespace) else item)
+            self.cluster.cache.put(_as_the_server_stores_it(item))
         for item in step.delete:
             if isinstance(item, Pod):
-                self._remove_pod(item.key)
+                self.cluster.remove_pod(item.key)
             else:
-                self.cache.remove(item)
-
-    def _remove_pod(self, key: str) -> None:
-        """Remove a pod by namespace and name, which is how recordings name it."""
-        for pod in [each for each in self.cache.pods() if each.key == key]:
-            self.cache.remove_pod(pod)
-
-    def _framework(self, pod: Pod) -> Framework:
-        framework = self.profiles.of(pod)
-        if framework is None:
-            raise InputError(self.recording.name, f"pod {pod.name}: no profile {pod.spec.scheduler_name}")
-        return framework
+                self.cluster.cache.remove(item)
 
     def _decide(self, pod: Pod, cycle: CycleState) -> Decision | None:
         """Our decision; None if the pod is not tried because of its gates."""
-        framework = self._framework(pod)
-        if framework.pre_enqueue(pod) is not None:
-            return None
-        return self.engine.decide(framework, pod, self.cache.snapshot(), cycle)
-
-    def _bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
-        """Bind a pod where the recording did, with all that goes with it: volumes, devices."""
-        framework = self._framework(pod)
-        self.cache.assume_pod(pod, node)
-        status = framework.reserve(cycle, pod, node)
-        if status.code is Code.SUCCESS:
-            status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
-        if status.code is not Code.SUCCESS:
-            framework.unreserve(cycle, pod, node)
-            self.cache.forget_pod(pod)
-        return status
+        try:
+            framework = self.cluster.framework_of(pod)
+        except InputError as error:
+            raise InputError(self.recording.name, str(error)) from None
+        return None if framework.pre_enqueue(pod) is not None else self.cluster.decide(pod, cycle)
 
     def _compare(self, step: PodStep) -> Iterator[Difference]:
         cycle = CycleState()
@@ -179,7 +145,7 @@ class Replay:
             compare = self._compare_preemption if self.recording.preempts else self._compare_retry
             yield from compare(step, decision, cycle, differ)
         if expect.node is not None:
-            status = self._bind(step.pod, expect.node, cycle)
+            status = self.cluster.bind(step.pod, expect.node, cycle)
             if status.code is not Code.SUCCESS:
                 yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
 
@@ -187,11 +153,8 @@ class Replay:
         self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
     ) -> Iterator[Difference]:
         """Do what the post-filters arranged; a pod that was bound all the same is tried again."""
-        arranged = decision.post_filter
-        if arranged is not None:
-            for effect in arranged.effects:
-                asyncio.run(self._effects.perform(effect))
-            arranged.done()
+        if decision.post_filter is not None:
+            self.cluster.arrange(decision.post_filter)
         if step.expect.node is not None:
             again = self._decide(step.pod, cycle)
             best = [] if again is None else again.best()
@@ -218,16 +181,11 @@ class Replay:
         if decision.post_filter is not None:
             decision.post_filter.done()
         for key in recorded:
-            self._remove_pod(key)
+            self.cluster.remove_pod(key)
         status = replace(step.pod.status, nominated_node_name=nominated)
         again = self._decide(replace(step.pod, status=status), cycle)
         if again is None or again.node != expect.node:
             yield differ("node", expect.node, None if again is None else again.node)
-
-
-async def _binding_cycle(framework: Framework, pod: Pod, node: str, cycle: CycleState) -> Status:
-    status = await framework.pre_bind(cycle, pod, node)
-    return status if status.code is not Code.SUCCESS else await framework.bind(cycle, pod, node)
 
 
 def _compare_scores(
@@ -240,9 +198,12 @@ def _compare_scores(
                 yield differ("score", theirs.get(plugin), ours.get(plugin), node, plugin)
 
 
-def _as_the_server_stores_it(namespace: Namespace) -> Namespace:
-    labels = {**namespace.labels, _NAMESPACE_LABEL: namespace.name}
-    return replace(namespace, metadata=replace(namespace.metadata, labels=labels))
+def _as_the_server_stores_it(item: Object) -> Object:
+    """An object with what the API server adds: every namespace carries its name as a label."""
+    if not isinstance(item, Namespace):
+        return item
+    labels = {**item.labels, _NAMESPACE_LABEL: item.name}
+    return replace(item, metadata=replace(item.metadata, labels=labels))
 
 
 def _recorded_feasible(expect: Expectation) -> set[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.api.names import is_scalar_resource
 from moorage.api.requests import countable, whole_units
+from moorage.cluster.columns import clipped
 from moorage.devices.totals import DeviceTotals
 from moorage.framework.nodes import Nodes
 
@@ -67,4 +68,7 @@ def requested_units(
     names_and_weights: Sequence[tuple[str, int]], requests: Mapping[str, int]
 ) -> list[tuple[str, int, int]]:
     """(resource, weight, request in whole units) for each resource, from a pod's requests in billionths."""
-    return [(name, weight, whole_units(name, requests.get(name, 0))) for name, weight in names_and_weights]
+    return [
+        (name, weight, clipped(whole_units(name, requests.get(name, 0))))
+        for name, weight in names_and_weights
+    ]

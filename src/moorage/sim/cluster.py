@@ -1,0 +1,80 @@
+"""A cluster in memory with a scheduler over it: what is decided is done at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from random import Random
+
+from moorage.api.base import Object
+from moorage.api.decode import InputError
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.config.types import SchedulerConfiguration
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine
+from moorage.framework.clock import VirtualClock
+from moorage.framework.cycle import CycleState
+from moorage.framework.handle import Handle
+from moorage.framework.points import PostFilterResult
+from moorage.framework.profiles import Profiles
+from moorage.framework.registry import Registry
+from moorage.framework.runtime import Framework
+from moorage.framework.status import Code, Status
+from moorage.sim.effects import CacheEffects
+
+
+class SimulatedCluster:
+    """Objects, and the profiles of a configuration that decide about pods."""
+
+    def __init__(
+        self, objects: Iterable[Object], config: SchedulerConfiguration, registry: Registry, seed: int = 0
+    ) -> None:
+        self.cache = Cache(objects)
+        self._effects = CacheEffects(self.cache)
+        handle = Handle(self.cache.objects, self._effects, VirtualClock(), Random(seed))
+        self.profiles = Profiles(config, registry, handle)
+        self._engine = Engine(config.percentage_of_nodes_to_score, seed)
+
+    def framework_of(self, pod: Pod) -> Framework:
+        """The profile that a pod names; InputError if there is none."""
+        framework = self.profiles.of(pod)
+        if framework is None:
+            names = ", ".join(self.profiles)
+            raise InputError(
+                f"pod {pod.name}", f"wants scheduler {pod.spec.scheduler_name}; there is {names}"
+            )
+        return framework
+
+    def decide(self, pod: Pod, cycle: CycleState) -> Decision:
+        """Where a pod would go now; nothing changes."""
+        return self._engine.decide(self.framework_of(pod), pod, self.cache.snapshot(), cycle)
+
+    def bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
+        """Put a pod on a node, with all that goes with it: volumes, devices. A failure changes nothing."""
+        framework = self.framework_of(pod)
+        self.remove_pod(pod.key)
+        self.cache.assume_pod(pod, node)
+        status = framework.reserve(cycle, pod, node)
+        if status.code is Code.SUCCESS:
+            status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
+        if status.code is not Code.SUCCESS:
+            framework.unreserve(cycle, pod, node)
+            self.cache.forget_pod(pod)
+        return status
+
+    def arrange(self, result: PostFilterResult) -> None:
+        """Do what post-filters arranged."""
+        for effect in result.effects:
+            asyncio.run(self._effects.perform(effect))
+        result.done()
+
+    def remove_pod(self, key: str) -> None:
+        """Remove a pod by namespace and name, whatever its uid."""
+        for pod in [each for each in self.cache.pods() if each.key == key]:
+            self.cache.remove_pod(pod)
+
+
+async def _binding_cycle(framework: Framework, pod: Pod, node: str, cycle: CycleState) -> Status:
+    status = await framework.pre_bind(cycle, pod, node)
+    return status if status.code is not Code.SUCCESS else await framework.bind(cycle, pod, node)
