@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test lint format bench clean
+.PHONY: help setup up test hunt lint format bench clean
 
 help: ## List the targets.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -37,6 +37,9 @@ lint: setup ## Check style, types and layers.
 
 test: lint ## Check everything: style, types, layers and all tests.
 	$(BIN)/python -m pytest -n 2
+
+hunt: setup ## Look for bugs with new random examples, thirty times as many; takes long.
+	MOORAGE_EXAMPLES=30 $(BIN)/python -m pytest -n 2 tests/test_columns_equal_oracle.py tests/test_snapshot_properties.py
 
 format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .

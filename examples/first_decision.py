@@ -1,7 +1,6 @@
 """Six nodes, of which three have a berth; they score 5, 10 and 5, and the pod goes to the best."""
 
-from moorage import Cache, Engine, Profiles, default_registry, parse_config
-from moorage.api.decode import decode_object
+from moorage import Cache, Engine, Profiles, decode_object, default_registry, parse_config
 
 
 class Berth:

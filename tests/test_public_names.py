@@ -6,6 +6,15 @@ import moorage
 
 NAMES = [
     "ALL",
+    "PluginError",
+    "SUCCESS",
+    "RegistryError",
+    "MIN_SCORE",
+    "MAX_SCORE",
+    "Effect",
+    "PodInfo",
+    "decode_object",
+    "InputError",
     "SKIP",
     "Cache",
     "CycleState",

@@ -421,6 +421,29 @@ def test_post_bind_tells_everybody() -> None:
     assert log == ["A.post_bind", "B.post_bind"]
 
 
+@pytest.mark.parametrize("point", ["pre_enqueue", "pre_score", "reserve", "permit", "pre_bind", "bind"])
+@pytest.mark.parametrize("answer", ["no", False, 5])
+def test_where_a_status_is_wanted_nothing_else_will_do(point: str, answer: object) -> None:
+    plugin = recorder("Odd", Log(), **{point: answer}, **({"score": None} if point == "pre_score" else {}))
+    framework, cycle = framework_of(plugin, handle=Handle(clock=VirtualClock())), CycleState()
+    arguments = {"pre_enqueue": (POD,), "pre_score": (cycle, POD, nodes("a"))}.get(point, (cycle, POD, "a"))
+    ask = getattr(framework, "score" if point == "pre_score" else point)
+
+    async def asked() -> None:
+        result = ask(*arguments)
+        if asyncio.iscoroutine(result):
+            await result
+
+    with pytest.raises(PluginError, match="return None, or a status such as"):
+        asyncio.run(asked())
+
+
+def test_a_refusal_needs_words() -> None:
+    for reason in (5, ""):
+        with pytest.raises(TypeError, match="a refusal needs a reason in words"):
+            refuse_where(np.array([True]), reason)  # type: ignore[arg-type]
+
+
 # Queue
 
 
@@ -452,6 +475,17 @@ class Wants:
         return ALL
 
 
+class Fails:
+    name = "Mine"
+
+    def __init__(self) -> None:
+        raise ValueError("no luck")
+
+
+async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    return ALL
+
+
 @pytest.mark.parametrize(
     ("factory", "complaint"),
     [
@@ -460,8 +494,22 @@ class Wants:
             "its class says name = 'Other'; make it name = \"Mine\"",
         ),
         (type("Mine", (), {"name": "Mine"}), "has none of the extension points"),
-        (type("Mine", (), {"name": "Mine", "filter": lambda self, pod: ALL}), "filter must take 3 arguments"),
+        (
+            type("Mine", (), {"name": "Mine", "filter": lambda self, pod: ALL}),
+            "write def filter(self, cycle, pod, nodes)",
+        ),
         (Wants, "wants something; a plugin can be given args and handle only"),
+        (5, "register its class, or a function that makes it"),
+        (Fails, "plugin Mine cannot be made: ValueError: no luck"),
+        (
+            type("Mine", (), {"name": "Mine", "filter": lambda self, a, b, c: ALL, "filter_node": None}),
+            "has both filter and filter_node; keep one of them",
+        ),
+        (type("Mine", (), {"name": "Mine", "filter": _async_filter}), "filter cannot be async"),
+        (
+            type("Mine", (), {"name": "Mine", "filter": lambda: ALL}),
+            "write def filter(self, cycle, pod, nodes)",
+        ),
     ],
 )
 def test_a_plugin_that_cannot_work_fails_at_start_with_a_sentence(factory: Any, complaint: str) -> None:
@@ -526,6 +574,8 @@ def test_typed_arguments_of_foreign_plugins_name_the_field_that_is_wrong() -> No
     made = registry.make("Coloured", {"colour": "blue"}, Handle())
     assert made.args.colour == "blue"  # type: ignore[attr-defined]
     assert registry.make("Coloured", None, Handle()).args.colour == "red"  # type: ignore[attr-defined]
-    with pytest.raises(RegistryError, match="args of plugin Coloured: colour: expected `str`, got `int`"):
+    with pytest.raises(RegistryError, match=r"plugin Coloured: args\.colour: expected text, got 5"):
         registry.make("Coloured", {"colour": 5}, Handle())
+    with pytest.raises(RegistryError, match=r"plugin Coloured: args.color.*did you mean"):
+        registry.make("Coloured", {"color": "blue"}, Handle())
     assert PluginConfig(name="Coloured").args is None

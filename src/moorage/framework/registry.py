@@ -12,33 +12,36 @@ from typing import Any
 
 import msgspec
 
-from moorage.api.decode import InputError, convert
+from moorage.config.strict import decode
 from moorage.framework.handle import Handle
 from moorage.framework.points import POINTS, Plugin, implements
 
 Factory = Callable[..., Plugin]
 
-_PARAMETERS = {
-    "pre_enqueue": 1,
-    "queue_sort": 1,
-    "pre_filter": 3,
-    "add_pod": 4,
-    "remove_pod": 4,
-    "filter": 3,
-    "filter_node": 3,
-    "post_filter": 4,
-    "pre_score": 3,
-    "score": 3,
-    "score_node": 3,
-    "normalize_score": 4,
-    "reserve": 3,
-    "unreserve": 3,
-    "permit": 3,
-    "pre_bind": 3,
-    "bind": 3,
-    "post_bind": 3,
+_SIGNATURES = {
+    "pre_enqueue": "pod",
+    "queue_sort": "queued",
+    "pre_filter": "cycle, pod, nodes",
+    "add_pod": "cycle, pod, added, node",
+    "remove_pod": "cycle, pod, removed, node",
+    "filter": "cycle, pod, nodes",
+    "filter_node": "cycle, pod, node",
+    "post_filter": "cycle, pod, nodes, diagnosis",
+    "pre_score": "cycle, pod, nodes",
+    "score": "cycle, pod, nodes",
+    "score_node": "cycle, pod, node",
+    "normalize_score": "cycle, pod, nodes, scores",
+    "reserve": "cycle, pod, node_name",
+    "unreserve": "cycle, pod, node_name",
+    "permit": "cycle, pod, node_name",
+    "pre_bind": "cycle, pod, node_name",
+    "bind": "cycle, pod, node_name",
+    "post_bind": "cycle, pod, node_name",
 }
-"""How many arguments each method is called with."""
+"""What each method is called with."""
+
+_MAY_WAIT = frozenset(("pre_bind", "bind", "post_bind"))
+_EITHER_OR = (("filter", "filter_node"), ("score", "score_node"))
 
 
 class RegistryError(Exception):
@@ -74,6 +77,8 @@ class Registry(Mapping[str, Factory]):
 
 
 def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
+    if not callable(factory):
+        raise RegistryError(f"plugin {name}: register its class, or a function that makes it")
     try:
         wanted = inspect.signature(factory, eval_str=True).parameters
     except NameError as error:
@@ -83,18 +88,18 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
         given["handle"] = handle
     if "args" in wanted:
         given["args"] = _typed(name, args, wanted["args"].annotation)
-    elif isinstance(args, Mapping) and args:
-        raise RegistryError(f"plugin {name} takes no arguments; remove its pluginConfig")
-    required = [
-        p.name
-        for p in wanted.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-    ]
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    required = [p.name for p in wanted.values() if p.default is p.empty and p.kind in kinds]
     if missing := [parameter for parameter in required if parameter not in given]:
         raise RegistryError(
             f"plugin {name} wants {', '.join(missing)}; a plugin can be given args and handle only"
         )
-    return factory(**given)
+    if "args" not in wanted and isinstance(args, Mapping) and args:
+        raise RegistryError(f"plugin {name} takes no arguments; remove its pluginConfig")
+    try:
+        return factory(**given)
+    except Exception as error:
+        raise RegistryError(f"plugin {name} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def _typed(name: str, args: Any, annotation: Any) -> Any:
@@ -102,10 +107,11 @@ def _typed(name: str, args: Any, annotation: Any) -> Any:
         return args
     if isinstance(args, annotation):
         return args
-    try:
-        return convert({} if args is None else args, annotation, f"args of plugin {name}")
-    except InputError as error:
-        raise RegistryError(str(error)) from None
+    problems: list[str] = []
+    typed = decode({} if args is None else args, annotation, "args", problems)
+    if problems:
+        raise RegistryError(f"plugin {name}: {'; '.join(problems)}")
+    return typed
 
 
 def check_plugin(name: str, plugin: Plugin) -> None:
@@ -115,13 +121,18 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         raise RegistryError(f'plugin {name}: its class says name = {actual!r}; make it name = "{name}"')
     if not any(implements(plugin, point) for point in POINTS):
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
-    for method, count in _PARAMETERS.items():
-        bound = getattr(plugin, method, None)
-        if bound is None:
-            continue
-        try:
-            inspect.signature(bound).bind(*range(count))
-        except TypeError:
-            raise RegistryError(
-                f"plugin {name}: {method} must take {count} arguments beside self (see moorage.framework)"
-            ) from None
+    for one, other in _EITHER_OR:
+        if hasattr(plugin, one) and hasattr(plugin, other):
+            raise RegistryError(f"plugin {name} has both {one} and {other}; keep one of them")
+    for method, parameters in _SIGNATURES.items():
+        if hasattr(plugin, method):
+            _check_method(name, method, getattr(plugin, method), parameters)
+
+
+def _check_method(name: str, method: str, bound: Any, parameters: str) -> None:
+    try:
+        inspect.signature(bound).bind(*parameters.split(", "))
+    except (TypeError, ValueError):
+        raise RegistryError(f"plugin {name}: write def {method}(self, {parameters})") from None
+    if inspect.iscoroutinefunction(bound) and method not in _MAY_WAIT:
+        raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")

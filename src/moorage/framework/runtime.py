@@ -113,7 +113,7 @@ class Framework:
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """The first refusal to let a pod into the queue, or None."""
         for step in self.at("pre_enqueue"):
-            status = step(pod)
+            status = _status(step, step(pod))
             if status is not None and status.code is not Code.SUCCESS:
                 return _signed(status, step)
         return None
@@ -262,7 +262,7 @@ class Framework:
         if not self.at("score"):
             return ScoreTable({}, np.ones(len(nodes), np.int64))
         for step in self.at("pre_score"):
-            status = step(cycle, pod, nodes)
+            status = _status(step, step(cycle, pod, nodes))
             if status is not None and status.code is Code.SKIP:
                 cycle.skip_score.add(step.plugin)
             elif status is not None and status.code is not Code.SUCCESS:
@@ -288,7 +288,7 @@ class Framework:
             reserve = getattr(self.plugins[step.plugin], "reserve", None)
             if reserve is None:
                 continue
-            status = Step(step.plugin, "reserve", reserve)(cycle, pod, node_name)
+            status = _status(step, Step(step.plugin, "reserve", reserve)(cycle, pod, node_name))
             if status is not None and status.code is not Code.SUCCESS:
                 return _signed(status, step)
         return SUCCESS
@@ -310,7 +310,7 @@ class Framework:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
         for step in self.at("permit"):
-            status = step(cycle, pod, node_name)
+            status = _status(step, step(cycle, pod, node_name))
             if status is None or status.code is Code.SUCCESS:
                 continue
             if status.refused:
@@ -335,7 +335,7 @@ class Framework:
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run every pre-bind plugin, up to the first that does not succeed."""
         for step in self.at("pre_bind"):
-            status = await _awaited(step, step(cycle, pod, node_name))
+            status = _status(step, await _awaited(step, step(cycle, pod, node_name)))
             if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
                 return _signed(status, step)
         return SUCCESS
@@ -343,7 +343,7 @@ class Framework:
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
         for step in self.at("bind"):
-            status = await _awaited(step, step(cycle, pod, node_name))
+            status = _status(step, await _awaited(step, step(cycle, pod, node_name)))
             if status is None or status.code is not Code.SKIP:
                 return SUCCESS if status is None else _signed(status, step)
         return SKIP
@@ -380,6 +380,13 @@ def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
         return score_method(plugin)
     method: Callable[..., Any] = getattr(plugin, point, None) or plugin.unreserve  # type: ignore[attr-defined]
     return method
+
+
+def _status(step: Step, answer: Any) -> Status | None:
+    """An answer that must be a status, or None for success."""
+    if answer is None or isinstance(answer, Status):
+        return answer
+    raise step.failed(f'returned {answer!r}; return None, or a status such as unschedulable("why")')
 
 
 def _signed(status: Status, step: Step) -> Status:

@@ -51,5 +51,7 @@ class Mask(np.ndarray[Any, np.dtype[np.bool_]]):
 
 def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = True) -> Verdict:
     """Refuse the nodes where `refused` is True, for one reason."""
+    if not isinstance(reason, str) or not reason:
+        raise TypeError(f"a refusal needs a reason in words, not {reason!r}")
     code = Code.UNSCHEDULABLE if resolvable else Code.UNRESOLVABLE
     return Verdict(refused.view(np.int8), (Reason((reason,), code),))
