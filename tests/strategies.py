@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from moorage.api.base import Object
@@ -31,20 +31,13 @@ from tests.builders import HOSTNAME, PREFERRED, REQUIRED, ZONE, Manifest, expres
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 
-IN_CI = bool(os.environ.get("CI"))
 FACTOR = float(os.environ.get("MOORAGE_EXAMPLES", "1"))
 """Multiplies the number of examples: `MOORAGE_EXAMPLES=30 pytest ...` hunts longer."""
 
 
 def examples(count: int, **more: Any) -> settings:
-    """Settings for a property: so many examples, no time limit for one; in CI the same ones every time."""
-    return settings(
-        max_examples=max(1, int(count * FACTOR)),
-        deadline=None,
-        derandomize=IN_CI,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        **more,
-    )
+    """Settings for a property that is tested with so many examples."""
+    return settings(max_examples=max(1, int(count * FACTOR)), **more)
 
 
 # Subjects: what a case can be about.
