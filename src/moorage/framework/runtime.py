@@ -6,8 +6,7 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,21 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
 from moorage.config.expansion import expand
 from moorage.config.types import Plugins, Profile
-from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect
+from moorage.framework.filtering import run_filters
 from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.nodes import Nodes
 from moorage.framework.pernode import filter_method, score_method
 from moorage.framework.points import (
     MAX_SCORE,
     MIN_SCORE,
     Plugin,
-    PodChangePlugin,
     PostFilterResult,
     QueuedPod,
     Scores,
@@ -38,30 +35,7 @@ from moorage.framework.points import (
 )
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
-from moorage.framework.verdict import ALL, Reason, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One plugin at one extension point."""
-
-    plugin: str
-    point: str
-    method: Callable[..., Any]
-    weight: int = 1
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the plugin; whatever it raises becomes a PluginError."""
-        try:
-            return self.method(*arguments)
-        except PluginError:
-            raise
-        except Exception as error:
-            raise self.failed(f"{type(error).__name__}: {error}") from error
-
-    def failed(self, reason: str) -> PluginError:
-        """This step did what it may not do."""
-        return PluginError(self.plugin, self.point, reason)
+from moorage.framework.step import Step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,9 +87,9 @@ class Framework:
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """The first refusal to let a pod into the queue, or None."""
         for step in self.at("pre_enqueue"):
-            status = _status(step, step(pod))
+            status = step.status(pod)
             if status is not None and status.code is not Code.SUCCESS:
-                return _signed(status, step)
+                return status
         return None
 
     def sort_key(self, queued: QueuedPod) -> Any:
@@ -137,10 +111,10 @@ class Framework:
                 if answer.code is Code.SKIP:
                     cycle.skip_filter.add(step.plugin)
                 elif answer.code is Code.UNRESOLVABLE:
-                    diagnosis.refuse_all(_signed(answer, step))
+                    diagnosis.refuse_all(step.signed(answer))
                     return None
                 elif answer.code is Code.UNSCHEDULABLE:
-                    refusal = _signed(answer, step)
+                    refusal = step.signed(answer)
                 elif answer.code is not Code.SUCCESS:
                     raise step.failed(answer.message or answer.code.value)
             elif isinstance(answer, AbstractSet):
@@ -162,74 +136,8 @@ class Framework:
         return nodes.named(wanted)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
-        """The nodes that every filter lets pass, as they are and with the pods nominated to them.
-
-        Pods of equal or higher priority that wait for room on a node are taken to be there already. They
-        may as well never come, so such a node is asked twice and must pass both times.
-        """
-        nominated = _nominated(pod, nodes)
-        if not nominated:
-            return self._filter(cycle, pod, nodes, diagnosis)
-        changes = nodes.changes or Changes(nodes.snapshot, len(nodes))
-        crowded = Nodes(nodes.snapshot, nodes.row_numbers(), changes.adding(nominated))
-        passed = self._filter(cycle, pod, crowded, diagnosis)
-        again = {int(nodes.row_numbers()[index]) for index, _ in nominated}
-        numbers = nodes.row_numbers()
-        place = np.flatnonzero(np.isin(numbers, passed.row_numbers()))
-        twice = np.isin(numbers[place], list(again))
-        alone = self._filter(cycle, pod, nodes.at(place[twice]), diagnosis)
-        kept = ~twice | np.isin(numbers[place], alone.row_numbers())
-        return nodes.at(place[kept])
-
-    def _filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
-        """The nodes that every filter lets pass; each sees only what those before it left."""
-        for step in self.at("filter"):
-            if not len(nodes):
-                break
-            if step.plugin in cycle.skip_filter:
-                continue
-            verdict = self._verdict(step, cycle, pod, nodes)
-            if not isinstance(verdict, Verdict):
-                raise step.failed(
-                    f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)"
-                )
-            if verdict.codes is None:
-                continue
-            if len(verdict.codes) != len(nodes):
-                raise step.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
-            if verdict.codes.any():
-                diagnosis.refuse(step.plugin, nodes, verdict)
-                nodes = nodes.where(verdict.codes == 0)
-        return nodes
-
-    def _verdict(self, step: Step, cycle: CycleState, pod: Pod, nodes: Nodes) -> Any:
-        """A filter's verdict; one that follows pods coming and going is asked about each such node alone."""
-        plugin = self.plugins[step.plugin]
-        if nodes.changes is None or not isinstance(plugin, PodChangePlugin):
-            return step(cycle, pod, nodes)
-        codes = np.zeros(len(nodes), np.int32)
-        reasons: dict[Reason, int] = {}
-        changed = nodes.changes.indices()
-        unchanged = np.setdiff1d(np.arange(len(nodes)), changed)
-        for indices, state in [(unchanged, cycle), *self._one_by_one(step, plugin, cycle, pod, nodes)]:
-            verdict = step(state, pod, nodes.at(indices)) if len(indices) else ALL
-            if isinstance(verdict, Verdict) and verdict.codes is not None:
-                table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in verdict.reasons)]
-                codes[indices] = np.array(table)[verdict.codes]
-        return Verdict(codes, tuple(reasons)) if reasons else ALL
-
-    def _one_by_one(
-        self, step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
-    ) -> Iterator[tuple[NDArray[np.intp], CycleState]]:
-        assert nodes.changes is not None
-        for index in nodes.changes.indices():
-            state = cycle.clone()
-            node = NodeView(nodes.snapshot, int(nodes.row_numbers()[index]))
-            for info in nodes.changes.removed_on(index):
-                Step(step.plugin, "remove_pod", plugin.remove_pod)(state, pod, info, node)
-            for info in nodes.changes.added_on(index):
-                Step(step.plugin, "add_pod", plugin.add_pod)(state, pod, info, node)
-            yield np.array([index]), state
+        """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
+        return run_filters(self.at("filter"), self.plugins, cycle, pod, nodes, diagnosis)
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -249,7 +157,7 @@ class Framework:
             if answer.nominated_node is not None:
                 nominated = answer.nominated_node
             if answer.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-                status = _signed(answer.status, step)
+                status = step.signed(answer.status)
                 return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
             if not answer.status.refused:
                 raise step.failed(answer.status.message or answer.status.code.value)
@@ -262,7 +170,7 @@ class Framework:
         if not self.at("score"):
             return ScoreTable({}, np.ones(len(nodes), np.int64))
         for step in self.at("pre_score"):
-            status = _status(step, step(cycle, pod, nodes))
+            status = step.status(cycle, pod, nodes)
             if status is not None and status.code is Code.SKIP:
                 cycle.skip_score.add(step.plugin)
             elif status is not None and status.code is not Code.SUCCESS:
@@ -288,9 +196,9 @@ class Framework:
             reserve = getattr(self.plugins[step.plugin], "reserve", None)
             if reserve is None:
                 continue
-            status = _status(step, Step(step.plugin, "reserve", reserve)(cycle, pod, node_name))
+            status = Step(step.plugin, "reserve", reserve).status(cycle, pod, node_name)
             if status is not None and status.code is not Code.SUCCESS:
-                return _signed(status, step)
+                return status
         return SUCCESS
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
@@ -310,11 +218,11 @@ class Framework:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
         for step in self.at("permit"):
-            status = _status(step, step(cycle, pod, node_name))
+            status = step.status(cycle, pod, node_name)
             if status is None or status.code is Code.SUCCESS:
                 continue
             if status.refused:
-                return _signed(status, step)
+                return status
             if status.code is not Code.WAIT:
                 raise step.failed(status.message or status.code.value)
             timeouts[step.plugin] = status.timeout_seconds or 0.0
@@ -335,42 +243,23 @@ class Framework:
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run every pre-bind plugin, up to the first that does not succeed."""
         for step in self.at("pre_bind"):
-            status = _status(step, await _awaited(step, step(cycle, pod, node_name)))
+            status = step.as_status(await step.waited(cycle, pod, node_name))
             if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
-                return _signed(status, step)
+                return status
         return SUCCESS
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
         for step in self.at("bind"):
-            status = _status(step, await _awaited(step, step(cycle, pod, node_name)))
+            status = step.as_status(await step.waited(cycle, pod, node_name))
             if status is None or status.code is not Code.SKIP:
-                return SUCCESS if status is None else _signed(status, step)
+                return SUCCESS if status is None else status
         return SKIP
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""
         for step in self.at("post_bind"):
-            await _awaited(step, step(cycle, pod, node_name))
-
-
-def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:
-    """Pods nominated to nodes of a view that count before this one: (index, pod)."""
-    nominated = nodes.snapshot.nominated
-    if not nominated:
-        return []
-    rows = {
-        nodes.snapshot.row_of[name]: infos
-        for name, infos in nominated.items()
-        if name in nodes.snapshot.row_of
-    }
-    places = np.flatnonzero(np.isin(nodes.row_numbers(), list(rows)))
-    return [
-        (index, info)
-        for index in places.tolist()
-        for info in rows[int(nodes.row_numbers()[index])]
-        if info.pod.priority >= pod.priority and info.pod.uid != pod.uid
-    ]
+            await step.waited(cycle, pod, node_name)
 
 
 def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
@@ -380,17 +269,6 @@ def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
         return score_method(plugin)
     method: Callable[..., Any] = getattr(plugin, point, None) or plugin.unreserve  # type: ignore[attr-defined]
     return method
-
-
-def _status(step: Step, answer: Any) -> Status | None:
-    """An answer that must be a status, or None for success."""
-    if answer is None or isinstance(answer, Status):
-        return answer
-    raise step.failed(f'returned {answer!r}; return None, or a status such as unschedulable("why")')
-
-
-def _signed(status: Status, step: Step) -> Status:
-    return status if status.plugin else status.by(step.plugin)
 
 
 def _go_list(names: list[str]) -> str:
@@ -419,15 +297,3 @@ def _check_bounds(step: Step, scores: Scores) -> None:
         raise step.failed(
             f"invalid score {wrong}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
         )
-
-
-async def _awaited(step: Step, answer: Any) -> Any:
-    if not inspect.isawaitable(answer):
-        return answer
-    waiting: Awaitable[Any] = answer
-    try:
-        return await waiting
-    except PluginError:
-        raise
-    except Exception as error:
-        raise step.failed(f"{type(error).__name__}: {error}") from error
