@@ -252,7 +252,7 @@ class Nodes:
         sets = [column.vocabulary.values[code] for code in self.pick(column.codes).tolist()]
         for index in changed:
             sets[index] = frozenset().union(*map(held, self.pods_on(index)))
-        codes = [vocabulary.acquire(each) for each in sets if each is not None]
+        codes = [ABSENT if each is None else vocabulary.acquire(each) for each in sets]
         return Codes(np.array(codes, np.int32), vocabulary)
 
     def label(self, key: str) -> Label:
