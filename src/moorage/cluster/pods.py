@@ -7,7 +7,7 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -178,6 +178,10 @@ class PodTable:
     def move(self, uid: str, node_row: int) -> None:
         """A pod's node has another row now."""
         self._node_rows[self._row_of[uid]] = node_row
+
+    def rows_of(self, uids: Iterable[str]) -> list[int]:
+        """The rows of pods."""
+        return [self._row_of[uid] for uid in uids]
 
     def nodes_of(self, wanted: Callable[[PodClass], bool]) -> NDArray[np.int32]:
         """The node row of every pod whose class is wanted; a node appears once per pod."""

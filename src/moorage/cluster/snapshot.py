@@ -98,6 +98,18 @@ class Snapshot:
         """The pods on a node, by uid."""
         return self._pods_of[row]
 
+    def places_on_nodes(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Where each pod, given by its row in the pod table, stands in its node's list of pods."""
+        place_of = np.zeros(len(self.pods.infos), np.int64)
+        rows: list[int] = []
+        places: list[int] = []
+        for row in np.unique(self.pods.node_rows[pods]).tolist():
+            here = self._pods_of[row]
+            rows += self.pods.rows_of(here)
+            places += range(len(here))
+        place_of[rows] = places
+        return place_of[pods]
+
     # Writing: only the cache does.
 
     def release(self, entry: NodeEntry) -> None:

@@ -89,10 +89,7 @@ def _importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64]
     started = snapshot.pods.started.values[pods]
     tie = np.zeros(len(pods), np.int64)
     waiting = np.flatnonzero(started == NOT_STARTED)
-    rows = snapshot.pods.node_rows[pods[waiting]].tolist()
-    order = {row: {uid: place for place, uid in enumerate(snapshot.pods_of(row))} for row in set(rows)}
-    uids = (snapshot.pods.infos[pod].pod.uid for pod in pods[waiting].tolist())
-    tie[waiting] = [-order[row][uid] for row, uid in zip(rows, uids, strict=True)]
+    tie[waiting] = -snapshot.places_on_nodes(pods[waiting])
     return tie, started, -snapshot.pods.priority.values[pods]
 
 
