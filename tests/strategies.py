@@ -172,7 +172,7 @@ LABEL_NUMBERS = ("1", "2", "10", "007", "x", "", "1_0", "9223372036854775807", "
 
 NODE_LABELS = any_of(
     lambda zone, rest: rest if zone is None else {ZONE: zone, **rest},
-    ("a", "b", "a", "b", "c", "", None),
+    ("a", "b", "a", "b", "c", "", None, None),
     present(disk=(None, "ssd", "hdd", ""), rack=(None, "1", "2"), gen=(None, None, *LABEL_NUMBERS)),
 )
 
@@ -258,8 +258,6 @@ def _preferences(term: st.SearchStrategy[Manifest]) -> st.SearchStrategy[list[Ma
 
 PREFERENCES, SANE_PREFERENCES = _preferences(NODE_TERM), _preferences(SANE_NODE_TERM)
 NODE_TERMS, SANE_NODE_TERMS = st.lists(NODE_TERM, max_size=3), st.lists(SANE_NODE_TERM, max_size=3)
-
-
 NODE_AFFINITY_KIND = one_of(PREFERRED, PREFERRED, PREFERRED, REQUIRED, REQUIRED, "both")
 
 
@@ -497,7 +495,7 @@ SPREAD_CONSTRAINT = st.builds(
         (None, None, None, None, ["version"], ["tier", "version"]),
     ),
 )
-SPREAD_CONSTRAINTS = st.lists(SPREAD_CONSTRAINT, max_size=3)
+SPREAD_CONSTRAINTS = st.lists(SPREAD_CONSTRAINT, min_size=1, max_size=3)
 
 OWNER = any_of(
     lambda kind, name, version, controller: b.owner(kind, name, api_version=version, controller=controller),
@@ -525,7 +523,9 @@ def new_pods(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
     if AFFINITY in about:
         affinity |= _pod_affinities(draw)
     if SPREAD in about:
-        spec["topology_spread_constraints"] = draw(SPREAD_CONSTRAINTS)
+        # Pods without constraints of their own get the default ones, if something owns or serves them.
+        if draw(MAYBE):
+            spec["topology_spread_constraints"] = draw(SPREAD_CONSTRAINTS)
         spec["owners"] = draw(OWNERS)
     return b.pod(name, namespace=draw(NAMESPACE), labels=draw(POD_LABELS), affinity=affinity or None, **spec)
 
@@ -549,6 +549,8 @@ def other_objects(draw: Draw[Any], about: Collection[str]) -> list[Manifest]:
     if AFFINITY in about:
         found += [b.namespace(name, draw(NAMESPACE_LABELS)) for name in draw(KNOWN_NAMESPACES)]
     if SPREAD in about:
+        if draw(MAYBE):
+            found.append(b.selecting("Service", "usual", {"app": "a"}, "red"))
         for name in draw(SELECTING_NAMES):
             kind, selector = draw(SELECTING)
             found.append(b.selecting(kind, name, selector, draw(NAMESPACE)))

@@ -61,6 +61,8 @@ def wanted_resources(pod: Pod) -> dict[str, int]:
 
 def wants_backed_resources(pod: Pod, classes: ObjectTable[DeviceClass]) -> bool:
     """Whether devices stand behind some resource that a pod requests."""
+    if not classes:
+        return False
     return any(backing_class(name, classes) is not None for name in wanted_resources(pod))
 
 

@@ -83,7 +83,7 @@ class Diagnosis:
     @property
     def refused_count(self) -> int:
         """How many nodes filters refused."""
-        return int(np.count_nonzero(self.codes != _NOT_REFUSED))
+        return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
 
     def tally(self) -> Counter[str]:
         """How many nodes each reason speaks of; a node with two reasons counts in both."""

@@ -291,8 +291,9 @@ def _integers(step: Step, scores: Any, count: int) -> Scores:
 
 
 def _check_bounds(step: Step, scores: Scores) -> None:
-    low, high = int(scores.min()), int(scores.max())
-    if low < MIN_SCORE or high > MAX_SCORE:
+    # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
+    if (scores.view(np.uint64) > MAX_SCORE).any():
+        low, high = int(scores.min()), int(scores.max())
         wrong = low if low < MIN_SCORE else high
         raise step.failed(
             f"invalid score {wrong}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from moorage.framework.status import PluginError, Status
+from moorage.framework.status import Code, PluginError, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Step:
             raise self.failed(f"{type(error).__name__}: {error}") from error
 
     def as_status(self, answer: Any) -> Status | None:
-        """An answer that must be a status, signed; or None for success."""
+        """An answer that must be a status, signed if it is somebody's refusal; or None for success."""
         if answer is None:
             return None
         if not isinstance(answer, Status):
             raise self.failed(f'returned {answer!r}; return None, or a status such as unschedulable("why")')
-        return self.signed(answer)
+        return answer if answer.code in (Code.SUCCESS, Code.SKIP) else self.signed(answer)
 
     def signed(self, status: Status) -> Status:
         """A status with this plugin's name on it, unless it has one."""

@@ -9,7 +9,7 @@ from moorage.api.pod import Pod
 from moorage.api.requests import pod_requests
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.cycle import CycleState
+from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
@@ -17,6 +17,7 @@ from moorage.framework.status import SKIP, Status
 from moorage.plugins.common.resources import Usage, requested_units, usages
 
 _HALF = MAX_SCORE // 2
+_WANTED: StateKey[list[tuple[str, int, int]]] = StateKey("NodeResourcesBalancedAllocation/score")
 
 
 class NodeResourcesBalancedAllocation:
@@ -30,14 +31,16 @@ class NodeResourcesBalancedAllocation:
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """A pod that requests nothing changes no balance; scoring it would send all such pods to one node."""
-        return None if any(request for _, _, request in self._wanted(pod)) else SKIP
+        wanted = self._wanted(pod)
+        cycle.write(_WANTED, wanted)
+        return None if any(request for _, _, request in wanted) else SKIP
 
     def _wanted(self, pod: Pod) -> list[tuple[str, int, int]]:
         return requested_units(self._scored, pod_requests(pod, use_status=True))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 50 (worse balanced than before) to 100 (better)."""
-        wanted = self._wanted(pod)
+        wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         if not any(request for _, _, request in wanted):
             return np.zeros(len(nodes), np.int64)
         resources = usages(nodes, wanted, self._devices, scoring_defaults=False)

@@ -140,8 +140,8 @@ def _strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:
 
 
 def _least_allocated(usage: Usage) -> NDArray[np.int64]:
-    free = usage.allocatable - usage.requested
-    return np.where(free < 0, 0, free * MAX_SCORE // usage.divisor)
+    free: NDArray[np.int64] = np.maximum(usage.allocatable - usage.requested, 0)
+    return free * MAX_SCORE // usage.divisor
 
 
 def _most_allocated(usage: Usage) -> NDArray[np.int64]:

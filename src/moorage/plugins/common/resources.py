@@ -55,12 +55,9 @@ def usages(
                 np.where(none, backed[0], allocatable),
                 np.where(none, backed[1], allocated),
             )
-        present = allocatable != 0
-        if not present.any():
-            continue
-        result.append(
-            Usage(weight, allocatable, allocated, allocated + request, None if present.all() else present)
-        )
+        present = None if allocatable.all() else allocatable != 0
+        if present is None or present.any():
+            result.append(Usage(weight, allocatable, allocated, allocated + request, present))
     return result
 
 
