@@ -51,6 +51,8 @@ SPREAD = "spread"
 AFFINITY = "affinity"
 IMAGES = "images"
 FEATURES = "features"
+OWNED = "owned"
+"""Pods that services select or controllers own, and that ask for no spreading themselves."""
 SUBJECTS = (NODES, TAINTS, PORTS, RESOURCES, SPREAD, AFFINITY, IMAGES, FEATURES)
 
 NAMESPACES = ("red", "blue", "green")
@@ -175,6 +177,8 @@ NODE_LABELS = any_of(
     ("a", "b", "a", "b", "c", "", None, None),
     present(disk=(None, "ssd", "hdd", ""), rack=(None, "1", "2"), gen=(None, None, *LABEL_NUMBERS)),
 )
+
+ZONE_LABELS = any_of(lambda zone: {} if zone is None else {ZONE: zone}, ("a", "b", "", None))
 
 NODE_EXPRESSION = from_pool(
     [
@@ -382,7 +386,7 @@ PLACE = one_of(*("",) * 18, "n0", "unknown")
 @st.composite
 def nodes(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
     """A node."""
-    labels = draw(NODE_LABELS)
+    labels = draw(ZONE_LABELS if OWNED in about else NODE_LABELS)
     host = draw(HOST)
     if host is not None:
         labels = {**labels, HOSTNAME: name if host == "own" else host}
@@ -495,7 +499,7 @@ SPREAD_CONSTRAINT = st.builds(
         (None, None, None, None, ["version"], ["tier", "version"]),
     ),
 )
-SPREAD_CONSTRAINTS = st.lists(SPREAD_CONSTRAINT, min_size=1, max_size=3)
+SPREAD_CONSTRAINTS = st.lists(SPREAD_CONSTRAINT, max_size=3)
 
 OWNER = any_of(
     lambda kind, name, version, controller: b.owner(kind, name, api_version=version, controller=controller),
@@ -523,9 +527,8 @@ def new_pods(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
     if AFFINITY in about:
         affinity |= _pod_affinities(draw)
     if SPREAD in about:
-        # Pods without constraints of their own get the default ones, if something owns or serves them.
-        if draw(MAYBE):
-            spec["topology_spread_constraints"] = draw(SPREAD_CONSTRAINTS)
+        spec["topology_spread_constraints"] = draw(SPREAD_CONSTRAINTS)
+    if SPREAD in about or OWNED in about:
         spec["owners"] = draw(OWNERS)
     return b.pod(name, namespace=draw(NAMESPACE), labels=draw(POD_LABELS), affinity=affinity or None, **spec)
 
@@ -548,9 +551,9 @@ def other_objects(draw: Draw[Any], about: Collection[str]) -> list[Manifest]:
     found: list[Manifest] = []
     if AFFINITY in about:
         found += [b.namespace(name, draw(NAMESPACE_LABELS)) for name in draw(KNOWN_NAMESPACES)]
-    if SPREAD in about:
-        if draw(MAYBE):
-            found.append(b.selecting("Service", "usual", {"app": "a"}, "red"))
+    if OWNED in about and draw(MAYBE):
+        found.append(b.selecting("Service", "usual", {"app": "a"}, "red"))
+    if SPREAD in about or OWNED in about:
         for name in draw(SELECTING_NAMES):
             kind, selector = draw(SELECTING)
             found.append(b.selecting(kind, name, selector, draw(NAMESPACE)))
@@ -623,7 +626,7 @@ def plugin_args(draw: Draw[Any], about: Collection[str]) -> dict[str, Manifest]:
         args["NodeAffinity"] = {"addedAffinity": draw(SANE_NODE_AFFINITY)}
     if AFFINITY in about and draw(MAYBE):
         args["InterPodAffinity"] = draw(AFFINITY_ARGS)
-    if SPREAD in about and draw(MAYBE):
+    if (SPREAD in about or OWNED in about) and draw(MAYBE):
         args["PodTopologySpread"] = draw(SPREAD_ARGS)
     return args
 
@@ -690,7 +693,7 @@ def cases(
     if {AFFINITY, SPREAD, RESOURCES, PORTS} & set(about):
         places = draw(st.lists(st.sampled_from(names), max_size=8))
         cluster += [draw(placed_pods(f"p{i}", place, about)) for i, place in enumerate(places)]
-    if {AFFINITY, SPREAD} & set(about):
+    if {AFFINITY, SPREAD, OWNED} & set(about):
         # Plain pods that most selectors match, so that there is something to count.
         crowd = draw(st.lists(st.sampled_from(names), max_size=6))
         cluster += [

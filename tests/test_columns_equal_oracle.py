@@ -160,37 +160,50 @@ def test_a_plugin_alone_filters_and_scores_as_its_oracle_does(plugin: str, count
     @examples(count)
     @given(cases(ABOUT[plugin]), st.booleans(), st.data())
     def check(case: Case, moved: bool, data: st.DataObject) -> None:
-        framework = make_framework(plugin, args=case.args)
-        cluster = Cluster.of(case.objects)
-        judge = judge_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
-        snapshot = churned(case.objects, moved)
-        diagnosis, cycle = Diagnosis(len(snapshot)), CycleState()
-        narrowed = judge.narrow()
-        candidates = framework.pre_filter(cycle, case.pod, Nodes(snapshot), diagnosis)
-        if isinstance(narrowed, str):
-            assert candidates is None
-            assert diagnosis.pre_filter is not None
-            assert diagnosis.pre_filter.reasons == (narrowed,)
-            assert diagnosis.pre_filter.code is Code.UNRESOLVABLE
-            return
-        assert candidates is not None, diagnosis.pre_filter
-        wanted = [node for node in cluster.nodes if narrowed is None or node.name in narrowed]
-        assert sorted(candidates.names) == sorted(node.name for node in wanted)
-
-        feasible = framework.filter(cycle, case.pod, candidates, diagnosis)
-        expected = {node.name: judge.filter(node) for node in wanted}
-        refused = {name: diagnosis.of(snapshot.row_of[name]) for name in expected}
-        actual = {name: each and explain(each.reason) for name, each in refused.items()}
-        assert actual == expected
-        assert set(feasible.names) == {name for name, why in expected.items() if why is None}
-
-        if judge.scores and len(feasible) > 1:
-            chosen = some_nodes(data, feasible.names, least=2)
-            view = Nodes(snapshot, np.array([snapshot.row_of[name] for name in chosen]))
-            by_name = {node.name: node for node in cluster.nodes}
-            compare_scores(framework, cycle, case.pod, view, judge, [by_name[name] for name in chosen])
+        check_alone(plugin, case, moved, data)
 
     check()
+
+
+@examples(120)
+@given(cases((s.OWNED,), nodes_at_least=2), st.booleans(), st.data())
+def test_pods_that_are_owned_or_served_spread_by_default_as_the_oracle_says(
+    case: Case, moved: bool, data: st.DataObject
+) -> None:
+    check_alone("PodTopologySpread", case, moved, data)
+
+
+def check_alone(plugin: str, case: Case, moved: bool, data: st.DataObject) -> None:
+    """A profile with only this plugin: what is narrowed, refused, left and scored."""
+    framework = make_framework(plugin, args=case.args)
+    cluster = Cluster.of(case.objects)
+    judge = judge_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
+    snapshot = churned(case.objects, moved)
+    diagnosis, cycle = Diagnosis(len(snapshot)), CycleState()
+    narrowed = judge.narrow()
+    candidates = framework.pre_filter(cycle, case.pod, Nodes(snapshot), diagnosis)
+    if isinstance(narrowed, str):
+        assert candidates is None
+        assert diagnosis.pre_filter is not None
+        assert diagnosis.pre_filter.reasons == (narrowed,)
+        assert diagnosis.pre_filter.code is Code.UNRESOLVABLE
+        return
+    assert candidates is not None, diagnosis.pre_filter
+    wanted = [node for node in cluster.nodes if narrowed is None or node.name in narrowed]
+    assert sorted(candidates.names) == sorted(node.name for node in wanted)
+
+    feasible = framework.filter(cycle, case.pod, candidates, diagnosis)
+    expected = {node.name: judge.filter(node) for node in wanted}
+    refused = {name: diagnosis.of(snapshot.row_of[name]) for name in expected}
+    actual = {name: each and explain(each.reason) for name, each in refused.items()}
+    assert actual == expected
+    assert set(feasible.names) == {name for name, why in expected.items() if why is None}
+
+    if judge.scores and len(feasible) > 1:
+        chosen = some_nodes(data, feasible.names, least=2)
+        view = Nodes(snapshot, np.array([snapshot.row_of[name] for name in chosen]))
+        by_name = {node.name: node for node in cluster.nodes}
+        compare_scores(framework, cycle, case.pod, view, judge, [by_name[name] for name in chosen])
 
 
 def compare_scores(

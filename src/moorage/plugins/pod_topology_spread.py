@@ -156,9 +156,15 @@ class PodTopologySpread:
                 size = len(nodes) - int(np.count_nonzero(ignored))
                 near = nodes.pick(np.bincount(rows, minlength=len(everywhere)))
             else:
-                size = _distinct(domains[~ignored], column.vocabulary.code(""))
+                empty = column.vocabulary.code("")
+                size = _distinct(domains[~ignored], empty)
                 counted = countable & constraint.eligible(pod, everywhere)
-                near = count_by_domain(column, rows[counted[rows]])[domains]
+                rows = rows[counted[rows]]
+                counts = count_by_domain(column, rows)
+                if empty != ABSENT:
+                    # Nodes without the label, where they count at all, are in the domain of an empty label.
+                    counts[empty] += np.count_nonzero(column.codes[rows] == ABSENT)
+                near = counts[domains]
             credit = near * np.log(float(size + 2)) + float(constraint.max_skew - 1)
             raw += np.where(domains == ABSENT, 0.0, credit)
         raw[ignored] = 0.0
