@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moorage.framework.clock import VirtualClock
+from moorage.clock import VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import BindPod, Effect
 from moorage.framework.handle import Handle

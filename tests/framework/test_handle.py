@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from moorage.api.node import Namespace
-from moorage.framework.clock import VirtualClock
+from moorage.clock import VirtualClock
 from moorage.framework.handle import Handle
 from tests.builders import make_namespace
 

@@ -15,7 +15,7 @@ from moorage.api.pod import Pod
 from moorage.config.args import DynamicResourcesArgs
 from moorage.config.duration import Duration
 from moorage.devices.claims import FINALIZER
-from moorage.framework.clock import VirtualClock
+from moorage.clock import VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import Effect, WriteClaimStatus
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable

@@ -15,7 +15,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
-from moorage.framework.clock import VirtualClock
+from moorage.clock import VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import BindVolume, Effect, SelectNode
 from moorage.framework.handle import Handle

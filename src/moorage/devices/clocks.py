@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from moorage.framework.clock import Clock, LoopClock
+from moorage.clock import Clock, LoopClock
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from moorage.api.pod import Pod
+from moorage.clock import Clock, LoopClock
 from moorage.cluster.objects import Objects
-from moorage.framework.clock import Clock, LoopClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects, NoEffects

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from moorage.api.pod import Pod
+from moorage.clock import Clock, Timer
 from moorage.config.duration import Duration
-from moorage.framework.clock import Clock, Timer
 from moorage.framework.status import SUCCESS, Status, unschedulable
 
 MAX_WAIT_SECONDS = 15 * 60.0

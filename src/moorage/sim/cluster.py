@@ -9,11 +9,11 @@ from random import Random
 from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.pod import Pod
+from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.clock import VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import PostFilterResult

@@ -1,0 +1,1 @@
+"""An embedded Kubernetes API server that real clients accept."""

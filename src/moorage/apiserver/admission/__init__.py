@@ -1,0 +1,1 @@
+"""One file an admission plugin, and the chain of them."""

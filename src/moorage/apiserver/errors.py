@@ -1,0 +1,167 @@
+"""Every way a request can fail, on one page; each becomes a Status with Kubernetes' code and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from moorage.apiserver.fields import FieldError
+from moorage.apiserver.text import qualified, quoted
+
+
+class ApiError(Exception):
+    """A request that cannot be fulfilled."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = int(code)
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        self.headers = headers or {}
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The Status object that clients read."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+
+def _of(group: str, resource: str, name: str, **more: Any) -> dict[str, Any]:
+    details = {"name": name, "group": group, "kind": resource, **more}
+    return {key: value for key, value in details.items() if value}
+
+
+def not_found(group: str, resource: str, name: str) -> ApiError:
+    """There is no such object."""
+    message = f"{qualified(resource, group)} {quoted(name)} not found"
+    return ApiError(HTTPStatus.NOT_FOUND, "NotFound", message, _of(group, resource, name))
+
+
+def unknown_path() -> ApiError:
+    """There is nothing at this address."""
+    message = "the server could not find the requested resource"
+    return ApiError(HTTPStatus.NOT_FOUND, "NotFound", message)
+
+
+def already_exists(group: str, resource: str, name: str) -> ApiError:
+    """An object of that name is there already."""
+    message = f"{qualified(resource, group)} {quoted(name)} already exists"
+    return ApiError(HTTPStatus.CONFLICT, "AlreadyExists", message, _of(group, resource, name))
+
+
+def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
+    """The object has changed, or is in a state that does not allow this."""
+    message = f"Operation cannot be fulfilled on {qualified(resource, group)} {quoted(name)}: {why}"
+    return ApiError(HTTPStatus.CONFLICT, "Conflict", message, _of(group, resource, name))
+
+
+def apply_conflict(message: str, causes: list[dict[str, str]]) -> ApiError:
+    """A server-side apply wants fields that others own."""
+    return ApiError(HTTPStatus.CONFLICT, "Conflict", message, {"causes": causes})
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """The object breaks rules; all of them are said."""
+    said = list(dict.fromkeys(str(error) for error in errors))
+    text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    causes = [
+        {"reason": error.problem.reason, "message": error.body, "field": error.path} for error in errors
+    ]
+    message = f"{qualified(kind, group)} {quoted(name)} is invalid: {text}"
+    details = _of(group, kind, name, causes=causes)
+    return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
+
+
+def bad_request(message: str) -> ApiError:
+    """The request makes no sense."""
+    return ApiError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """Nobody we know asks."""
+    return ApiError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
+
+
+def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
+    """Known, but not allowed."""
+    subject = qualified(resource, group)
+    message = f"{subject} {quoted(name)} is forbidden: {why}" if name else f"{subject} is forbidden: {why}"
+    return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, _of(group, resource, name))
+
+
+def method_not_allowed(group: str, resource: str, action: str) -> ApiError:
+    """The resource does not know this verb."""
+    message = f"{action} is not supported on resources of kind {quoted(qualified(resource, group))}"
+    return ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message, _of(group, resource, ""))
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiError:
+    """The client wants a form that we do not speak."""
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return ApiError(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", message)
+
+
+def unsupported_media_type(supported: Sequence[str]) -> ApiError:
+    """The body is in a form that we do not speak."""
+    message = (
+        "the body of the request was in an unknown format - "
+        f"accepted media types include: {', '.join(supported)}"
+    )
+    return ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+
+
+def too_large(limit_bytes: int) -> ApiError:
+    """The body is too long."""
+    message = f"Request entity too large: limit is {limit_bytes}"
+    return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)
+
+
+def expired(message: str) -> ApiError:
+    """The wanted version is no longer kept: list again."""
+    return ApiError(HTTPStatus.GONE, "Expired", message)
+
+
+def too_many_requests(message: str, causes: list[dict[str, str]], retry_after_seconds: int = 0) -> ApiError:
+    """Not now."""
+    details: dict[str, Any] = {"causes": causes} if causes else {}
+    headers = {}
+    if retry_after_seconds:
+        details["retryAfterSeconds"] = retry_after_seconds
+        headers["Retry-After"] = str(retry_after_seconds)
+    return ApiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", message, details, headers)
+
+
+def timeout(
+    message: str, causes: list[dict[str, str]] | None = None, retry_after_seconds: int = 0
+) -> ApiError:
+    """It took too long."""
+    details: dict[str, Any] = {"causes": causes} if causes else {}
+    if retry_after_seconds:
+        details["retryAfterSeconds"] = retry_after_seconds
+    return ApiError(HTTPStatus.GATEWAY_TIMEOUT, "Timeout", f"Timeout: {message}", details)
+
+
+def internal(message: str) -> ApiError:
+    """A mistake of ours, or a state that should not be."""
+    text = f"Internal error occurred: {message}"
+    details = {"causes": [{"message": message}]}
+    return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", text, details)

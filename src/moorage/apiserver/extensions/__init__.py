@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: their kinds are served as if built in."""

@@ -1,0 +1,118 @@
+"""What is wrong with a field of an object, said as Kubernetes says it.
+
+Validation gathers `FieldError`s; `errors.invalid` turns them into the Status that clients print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from moorage.apiserver.text import quoted
+
+
+class Problem(StrEnum):
+    """The kinds of problems: the text users see."""
+
+    REQUIRED = "Required value"
+    INVALID = "Invalid value"
+    NOT_SUPPORTED = "Unsupported value"
+    DUPLICATE = "Duplicate value"
+    FORBIDDEN = "Forbidden"
+    TOO_LONG = "Too long"
+    TOO_SHORT = "Too short"
+    TOO_MANY = "Too many"
+    TOO_FEW = "Too few"
+    NOT_FOUND = "Not found"
+    INTERNAL = "Internal error"
+
+    @property
+    def reason(self) -> str:
+        """How programs know the problem: the cause's `reason` in a Status."""
+        return _REASONS[self]
+
+
+_REASONS: Final = {
+    Problem.REQUIRED: "FieldValueRequired",
+    Problem.INVALID: "FieldValueInvalid",
+    Problem.NOT_SUPPORTED: "FieldValueNotSupported",
+    Problem.DUPLICATE: "FieldValueDuplicate",
+    Problem.FORBIDDEN: "FieldValueForbidden",
+    Problem.TOO_LONG: "FieldValueTooLong",
+    Problem.TOO_SHORT: "FieldValueTooShort",
+    Problem.TOO_MANY: "FieldValueTooMany",
+    Problem.TOO_FEW: "FieldValueTooFew",
+    Problem.NOT_FOUND: "FieldValueNotFound",
+    Problem.INTERNAL: "InternalError",
+}
+_WITHOUT_VALUE = (Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG, Problem.TOO_SHORT, Problem.INTERNAL)
+
+
+class FieldError(NamedTuple):
+    """One problem with one field."""
+
+    problem: Problem
+    path: str
+    value: Any = None
+    detail: str = ""
+
+    @property
+    def body(self) -> str:
+        """The message without the field's name."""
+        text: str = self.problem.value
+        if self.problem not in _WITHOUT_VALUE:
+            text += f": {_shown(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    return msgspec.json.encode(value).decode()
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """A field that must be there is not."""
+    return FieldError(Problem.REQUIRED, path, None, detail)
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """A value that cannot be used."""
+    return FieldError(Problem.INVALID, path, value, detail)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """A value that is not one of the known ones, which are listed sorted."""
+    known = ", ".join(quoted(item) for item in sorted(supported))
+    return FieldError(Problem.NOT_SUPPORTED, path, value, f"supported values: {known}" if known else "")
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    """A value that is there twice."""
+    return FieldError(Problem.DUPLICATE, path, value)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """A field that must not be set, or not changed."""
+    return FieldError(Problem.FORBIDDEN, path, None, detail)
+
+
+def too_long(path: str, most_bytes: int) -> FieldError:
+    """Text with too many bytes."""
+    return FieldError(Problem.TOO_LONG, path, None, f"may not be more than {most_bytes} bytes")
+
+
+def too_many(path: str, count: int, most: int) -> FieldError:
+    """A list with too many items."""
+    return FieldError(Problem.TOO_MANY, path, count, f"must have at most {most} items")
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """A name that names nothing."""
+    return FieldError(Problem.NOT_FOUND, path, value)

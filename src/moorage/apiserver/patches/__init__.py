@@ -1,0 +1,1 @@
+"""Every way to patch an object; all are functions of plain values."""

@@ -1,0 +1,104 @@
+"""What a server serves: resources, their names, verbs and subresources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from moorage.apiserver.schema.base import ANYTHING_GOES, KindSchema
+from moorage.apiserver.strategy import Strategy
+from moorage.apiserver.tables.base import NAME_AND_AGE, Printer
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object with an address of its own."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    """The group and version of what it speaks; both empty: as its resource."""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """A kind of objects and where they live."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    strategy: Strategy = field(default_factory=Strategy)
+    schema: KindSchema = ANYTHING_GOES
+    printer: Printer = NAME_AND_AGE
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    singular: str = ""
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    stored_as: str = ""
+    """Where objects are kept: `group/plural`, or another resource's (events of two groups are the same)."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as objects say it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def storage(self) -> str:
+        """The name of the collection that keeps this resource's objects."""
+        return self.stored_as or f"{self.group}/{self.plural}"
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of these."""
+        return f"{self.kind}List"
+
+    def subresource(self, name: str) -> Subresource | None:
+        """A subresource by its name."""
+        return next((sub for sub in self.subresources if sub.name == name), None)
+
+
+class Resources:
+    """All that is served now; custom resources come and go."""
+
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._by_address: dict[tuple[str, str, str], Resource] = {}
+        self.generation = 0
+        for resource in resources:
+            self.add(resource)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._by_address.values())
+
+    def add(self, resource: Resource) -> None:
+        """Serve one more, or another in its place."""
+        self._by_address[resource.group, resource.version, resource.plural] = resource
+        self.generation += 1
+
+    def remove(self, resource: Resource) -> None:
+        """No longer serve it."""
+        if self._by_address.pop((resource.group, resource.version, resource.plural), None):
+            self.generation += 1
+
+    def get(self, group: str, version: str, plural: str) -> Resource | None:
+        """What is served at an address."""
+        return self._by_address.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource whose objects are of a kind; this is how owners are found."""
+        group, slash, version = api_version.rpartition("/")
+        for resource in self._by_address.values():
+            if (
+                resource.kind == kind
+                and resource.group == (group if slash else "")
+                and resource.version == version
+            ):
+                return resource
+        return None

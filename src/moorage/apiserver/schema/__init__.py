@@ -1,0 +1,1 @@
+"""The wire format of the built-in kinds: decoding, shapes, OpenAPI."""

@@ -1,0 +1,56 @@
+"""The shape of an object: what is at each place in it, and how patches merge there.
+
+Built-in kinds get their shapes from `schema`, custom ones from their CustomResourceDefinition (`extensions`).
+Patches and server-side apply know nothing else about kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+
+class Form(Enum):
+    """What kind of value is at a place."""
+
+    SCALAR = auto()
+    OBJECT = auto()
+    """Fields with names of their own."""
+    MAP = auto()
+    """Any keys, values of one shape."""
+    LIST = auto()
+    ANY = auto()
+    """Whatever JSON can say; merged like a map when it is one (custom resources), owned leaf by leaf."""
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One place in an object.
+
+    Not frozen: a recursive type's shape contains itself.
+    """
+
+    form: Form
+    fields: Mapping[str, Shape] = field(default_factory=dict)
+    """OBJECT: the shapes of its fields."""
+    items: Shape | None = None
+    """MAP, LIST: the shape of each value."""
+    atomic: bool = False
+    """Replaced and owned as a whole: a scalar-like struct or map, or a list that is neither set nor map."""
+    keys: tuple[str, ...] = ()
+    """LIST of list-type map: the fields that together identify an item. Server-side apply merges by them."""
+    is_set: bool = False
+    """LIST of list-type set: each scalar is there once."""
+    merge_key: str = ""
+    """LIST: the one field by which a strategic merge patch finds an item (patchMergeKey)."""
+    merges: bool = False
+    """Whether a strategic merge patch merges here (patchStrategy merge) instead of replacing."""
+    retains_keys: bool = False
+    """Whether a strategic merge patch says with `$retainKeys` which fields stay."""
+    key_defaults: Mapping[str, object] = field(default_factory=dict)
+    """LIST of list-type map: what a key field is when an item leaves it out (a port's protocol)."""
+
+
+SCALAR = Shape(Form.SCALAR)
+ANYTHING = Shape(Form.ANY)
