@@ -1,0 +1,317 @@
+"""The wire format of the built-in kinds, read from `wire.txt` one type at a time, when first asked for.
+
+`wire.txt` holds facts about Kubernetes' API and nothing else; its head explains the notation, which is also
+written here (`render`), so that the file has exactly one form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+NOTATION: Final = """\
+# The wire format of the kinds that Kubernetes {version} has built in: facts, one field a line.
+# Written by tools/wire_format.py; do not edit by hand.
+#
+# A type begins at the margin with its full name, and after it, where they apply
+#   kind=GROUP/VERSION/KIND   what objects of this type say they are
+#   atomic                    server-side apply owns it as a whole
+#   untyped                   any JSON value may stand here
+# A field is a name, a type and, where they apply
+#   #4           its number in protobuf; #2.1 is number 1 of a message embedded as number 2
+#   in=Name      the Go name of the struct it is embedded with
+#   go=Name      the Go name of its type, where that is not what the type says
+#   zero         its zero value is kept, because it is not the same as leaving the field out
+#   required     clients must send it
+#   default=JSON what leaving it out means
+#   enum=A|B     the only values
+#   list=map(a,b), list=set, list=atomic     how server-side apply merges a list; (a,b) identify an item
+#   map=atomic, map=granular                 the same for a map or a struct
+#   patch=merge(key), patch=retainKeys, ...  how a strategic merge patch merges; key finds an item
+# Types are string int32 int64 double bool bytes, Quantity IntOrString Time MicroTime, FieldsV1 RawExtension
+# (any JSON), [items], {{values}} (a map with text as keys) or a type below, in full if of another package.
+"""
+
+LEAVES: Final = {
+    "Quantity": "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    "IntOrString": "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+    "Time": "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
+    "MicroTime": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
+    "FieldsV1": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    "RawExtension": "io.k8s.apimachinery.pkg.runtime.RawExtension",
+}
+"""Types with a JSON form of their own, by their word in the notation."""
+PRIMITIVES: Final = frozenset(("string", "int32", "int64", "double", "bool", "bytes"))
+ZERO_VALUES: Final[dict[str, Any]] = {
+    "string": "",
+    "int32": 0,
+    "int64": 0,
+    "double": 0.0,
+    "bool": False,
+    "bytes": "",
+    "list": [],
+    "map": {},
+}
+"""What most fields of a type must not be to be kept."""
+_GO_PRIMITIVES: Final = {"double": "float64", "bytes": "[]uint8"}
+_NO_DEFAULT: Final = object()
+
+
+class TypeUse(NamedTuple):
+    """The type of a field, an item or a value: a word, a list or map of something, or another type's name."""
+
+    word: str
+    """`list`, `map`, `struct`, or a primitive or leaf's own word."""
+    items: TypeUse | None = None
+    name: str = ""
+    """`struct`: the full name."""
+
+    @property
+    def go(self) -> str:
+        """How Go writes it when nothing is named specially."""
+        if self.word == "list" and self.items:
+            return f"[]{self.items.go}"
+        if self.word == "map" and self.items:
+            return f"map[string]{self.items.go}"
+        if self.word in PRIMITIVES:
+            return _GO_PRIMITIVES.get(self.word, self.word)
+        package, _, name = (self.name or LEAVES[self.word]).rpartition(".")
+        return f"{package.rpartition('.')[2]}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WireField:
+    """One field of a type."""
+
+    name: str
+    type: TypeUse
+    number: tuple[int, ...] = ()
+    """In protobuf; several where it is in an embedded message; none where protobuf lacks it."""
+    embedded: tuple[str, ...] = ()
+    """The Go names of the structs it is embedded with."""
+    go: str = ""
+    """The Go name of its type, as error messages say it."""
+    keeps_zero: bool = False
+    """Whether an empty text, list or map, 0 or false is something else than leaving the field out."""
+    required: bool = False
+    default: Any = _NO_DEFAULT
+    enum: tuple[str, ...] = ()
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    map_type: str = ""
+    patch: tuple[str, ...] = ()
+    """The patch strategies: merge, replace, retainKeys."""
+    merge_key: str = ""
+
+    @property
+    def has_default(self) -> bool:
+        """Whether leaving it out means something in particular."""
+        return self.default is not _NO_DEFAULT
+
+    @property
+    def go_type(self) -> str:
+        """The Go name of its type."""
+        return self.go or self.type.go
+
+
+@dataclass(frozen=True)
+class WireType:
+    """A struct, or a type of which only the name is known."""
+
+    name: str
+    fields: tuple[WireField, ...] = ()
+    kinds: tuple[tuple[str, str, str], ...] = ()
+    """Group, version and kind."""
+    atomic: bool = False
+    untyped: bool = False
+
+    @cached_property
+    def by_name(self) -> dict[str, WireField]:
+        """The fields by their JSON names."""
+        return {known.name: known for known in self.fields}
+
+    @property
+    def package(self) -> str:
+        """The full name without the last word."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The last word of the name: the Go struct's."""
+        return self.name.rpartition(".")[2]
+
+
+def parse_use(text: str, package: str) -> TypeUse:
+    """A type as a field of a type of `package` says it."""
+    if text[0] == "[":
+        return TypeUse("list", parse_use(text[1:-1], package))
+    if text[0] == "{":
+        return TypeUse("map", parse_use(text[1:-1], package))
+    if text in PRIMITIVES or text in LEAVES:
+        return TypeUse(text)
+    return TypeUse("struct", None, text if "." in text else f"{package}.{text}")
+
+
+def render_use(use: TypeUse, package: str) -> str:
+    """The reverse of `parse_use`."""
+    if use.word == "list" and use.items:
+        return f"[{render_use(use.items, package)}]"
+    if use.word == "map" and use.items:
+        return f"{{{render_use(use.items, package)}}}"
+    if use.word != "struct":
+        return use.word
+    inside, _, name = use.name.rpartition(".")
+    return name if inside == package else use.name
+
+
+_WITH_KEYS: Final = re.compile(r"([\w,]+)(?:\((.*)\))?")
+
+
+def _with_keys(text: str) -> tuple[str, str]:
+    match = _WITH_KEYS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a word with keys in parentheses")
+    return match[1], match[2] or ""
+
+
+def _parse_field(line: str, package: str) -> WireField:
+    name, use, *facts = line.split()
+    found: dict[str, Any] = {}
+    for fact in facts:
+        word, _, value = fact.partition("=")
+        if fact[0] == "#":
+            found["number"] = tuple(map(int, fact[1:].split(".")))
+        elif word == "in":
+            found["embedded"] = tuple(value.split("."))
+        elif word == "zero":
+            found["keeps_zero"] = True
+        elif word == "required":
+            found["required"] = True
+        elif word == "default":
+            found["default"] = json.loads(value)
+        elif word == "enum":
+            found["enum"] = tuple(value.split("|"))
+        elif word == "list":
+            found["list_type"], keys = _with_keys(value)
+            found["list_keys"] = tuple(filter(None, keys.split(",")))
+        elif word == "patch":
+            strategies, found["merge_key"] = _with_keys(value)
+            found["patch"] = tuple(strategies.split(","))
+        elif word == "map":
+            found["map_type"] = value
+        elif word == "go":
+            found["go"] = value
+        else:
+            raise ValueError(f"{fact!r} of field {name!r} is no known fact")
+    return WireField(name, parse_use(use, package), **found)
+
+
+def _render_field(known: WireField, package: str) -> str:
+    facts = [known.name, render_use(known.type, package)]
+    if known.number:
+        facts.append("#" + ".".join(map(str, known.number)))
+    if known.embedded:
+        facts.append("in=" + ".".join(known.embedded))
+    if known.go:
+        facts.append(f"go={known.go}")
+    if known.keeps_zero:
+        facts.append("zero")
+    if known.required:
+        facts.append("required")
+    if known.has_default:
+        facts.append(f"default={json.dumps(known.default)}")
+    if known.enum:
+        facts.append("enum=" + "|".join(known.enum))
+    if known.list_type:
+        keys = f"({','.join(known.list_keys)})" if known.list_keys else ""
+        facts.append(f"list={known.list_type}{keys}")
+    if known.map_type:
+        facts.append(f"map={known.map_type}")
+    if known.patch:
+        key = f"({known.merge_key})" if known.merge_key else ""
+        facts.append(f"patch={','.join(known.patch)}{key}")
+    return "  " + " ".join(facts)
+
+
+def _parse_type(block: str) -> WireType:
+    head, *lines = block.splitlines()
+    name, *facts = head.split()
+    package = name.rpartition(".")[0]
+    kinds = []
+    for fact in facts:
+        if fact.startswith("kind="):
+            group, version, kind = fact[len("kind=") :].split("/")
+            kinds.append((group, version, kind))
+    fields = tuple(_parse_field(line, package) for line in lines)
+    return WireType(name, fields, tuple(kinds), "atomic" in facts, "untyped" in facts)
+
+
+def _render_type(wire: WireType) -> str:
+    facts = [wire.name, *(f"kind={'/'.join(kind)}" for kind in wire.kinds)]
+    if wire.atomic:
+        facts.append("atomic")
+    if wire.untyped:
+        facts.append("untyped")
+    return "\n".join([" ".join(facts), *(_render_field(known, wire.package) for known in wire.fields)])
+
+
+def render(types: Iterable[WireType], version: str) -> str:
+    """The whole file."""
+    blocks = [_render_type(wire) for wire in sorted(types, key=lambda wire: wire.name)]
+    return "\n\n".join([NOTATION.format(version=version).rstrip("\n"), *blocks]) + "\n"
+
+
+@dataclass
+class WireFormat:
+    """All types, each parsed when it is first asked for."""
+
+    text: str
+    _blocks: dict[str, str] = field(init=False, repr=False)
+    _names_of_kinds: dict[tuple[str, str, str], str] = field(init=False, repr=False)
+    _parsed: dict[str, WireType] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._blocks, self._names_of_kinds = {}, {}
+        for block in self.text.rstrip("\n").split("\n\n")[1:]:
+            head = block.partition("\n")[0]
+            name, *facts = head.split()
+            self._blocks[name] = block
+            for fact in facts:
+                if fact.startswith("kind="):
+                    group, version, kind = fact[len("kind=") :].split("/")
+                    self._names_of_kinds[group, version, kind] = name
+
+    def __iter__(self) -> Iterator[WireType]:
+        return map(self.type, self._blocks)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._blocks
+
+    @property
+    def version(self) -> str:
+        """The version of Kubernetes this is the format of."""
+        match = re.match(r"# .* that Kubernetes (\S+) has", self.text)
+        return match[1] if match else ""
+
+    def type(self, name: str) -> WireType:
+        """A type by its full name."""
+        wire = self._parsed.get(name)
+        if wire is None:
+            wire = self._parsed[name] = _parse_type(self._blocks[name])
+        return wire
+
+    def of_kind(self, group: str, version: str, kind: str) -> WireType | None:
+        """The type of a kind's objects."""
+        name = self._names_of_kinds.get((group, version, kind))
+        return self.type(name) if name else None
+
+
+@cache
+def wire_format() -> WireFormat:
+    """The format of the version that this package speaks."""
+    return WireFormat(Path(__file__).with_name("wire.txt").read_text())
