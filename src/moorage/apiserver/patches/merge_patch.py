@@ -1,0 +1,43 @@
+"""JSON merge patches (RFC 7386): objects are merged, all else is replaced, null removes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.apiserver import errors
+from moorage.apiserver.patches.depth import refuses_bottomless
+from moorage.apiserver.patches.values import MAP_TYPE, json_type
+
+
+@refuses_bottomless
+def apply_merge_patch(document: Any, patch: Any) -> Any:
+    """The document merged with a patch, which must be an object; the document itself stays as it is."""
+    if patch is None:
+        raise errors.bad_request("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        problem = f"json: cannot unmarshal {json_type(patch)} into Go value of type {MAP_TYPE}"
+        raise errors.bad_request(f"error decoding patch: {problem}")
+    return _merged(document, patch)
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    if not isinstance(value, dict):
+        return _without_nulls(patch)
+    if not isinstance(patch, dict):
+        return patch
+    merged = value.copy()
+    for key, change in patch.items():
+        if change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), change)
+    return merged
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value that meets nothing to merge with; nulls have nothing to remove, but are items of lists."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
