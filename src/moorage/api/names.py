@@ -31,7 +31,7 @@ def dns_subdomain_problems(name: str) -> list[str]:
     """What keeps `name` from being a lowercase DNS subdomain."""
     problems = []
     if len(name) > 253:
-        problems.append("must be no more than 253 characters")
+        problems.append("must be no more than 253 bytes")
     if not _DNS_SUBDOMAIN_RE.fullmatch(name):
         problems.append(_SUBDOMAIN_RULE)
     return problems
@@ -44,7 +44,7 @@ def qualified_name_problems(name: str) -> list[str]:
         prefix, rest = "", name
     elif "/" in rest:
         return [
-            f"a qualified name {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
+            f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')"
         ]
     problems = []
@@ -55,7 +55,7 @@ def qualified_name_problems(name: str) -> list[str]:
     if not rest:
         problems.append("name part must be non-empty")
     elif len(rest) > 63:
-        problems.append("name part must be no more than 63 characters")
+        problems.append("name part must be no more than 63 bytes")
     if not _NAME_RE.fullmatch(rest):
         problems.append(f"name part {_NAME_RULE}")
     return problems
@@ -65,7 +65,7 @@ def label_value_problems(value: str) -> list[str]:
     """What keeps `value` from being a label value."""
     problems = []
     if len(value) > 63:
-        problems.append("must be no more than 63 characters")
+        problems.append("must be no more than 63 bytes")
     if value and not _NAME_RE.fullmatch(value):
         problems.append(_LABEL_VALUE_RULE)
     return problems

@@ -1,0 +1,158 @@
+"""What to tell who creates a pod that is accepted, but perhaps not what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from moorage.api.quantity import NANO, parse_quantity
+from moorage.apiserver.kinds.pods.formats import dns_label_problems
+from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.text import quoted
+
+_NO_POD: Final = "a null labelSelector results in matching no pod"
+_VOLUMES: Final = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+def pod_warnings(pod: Manifest) -> list[str]:
+    """The warnings for a new pod."""
+    warnings: list[str] = []
+    name, spec = pod["metadata"].get("name", ""), pod["spec"]
+    # Every pod comes through here: each part is looked at only if it is there.
+    if problems := dns_label_problems(name):
+        warnings.append(
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+            f"a DNS label is recommended: [{' '.join(problems)}]"
+        )
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if "labelSelector" not in constraint:
+            warnings.append(f"spec.topologySpreadConstraints[{index}].labelSelector: {_NO_POD}")
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for kind in volume:
+            if kind in _VOLUMES:
+                warnings.append(f"spec.volumes[{index}].{kind}: {_VOLUMES[kind]}")
+    warnings += _repeated_names(spec)
+    for container, path in _containers(spec):
+        if variables := container.get("env"):
+            warnings += _hidden_variables(variables, f"{path}.env")
+        if resources := container.get("resources"):
+            warnings += _fractions(resources, f"{path}.resources")
+    warnings += _repeated_ports(spec)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        warnings.append(
+            "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be "
+            "treated as 1"
+        )
+    if affinity := spec.get("affinity"):
+        warnings += _terms_without_selector(affinity)
+    return warnings
+
+
+def _containers(spec: Manifest) -> Iterator[tuple[Manifest, str]]:
+    for key in _CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(key) or ()):
+            yield container, f"spec.{key}[{index}]"
+
+
+def _repeated_names(spec: Manifest) -> list[str]:
+    warnings: list[str] = []
+    for field, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        seen: set[str] = set()
+        for index, item in enumerate(spec.get(field) or ()):
+            value = item.get(key, "")
+            if value in seen:
+                warnings.append(f"spec.{field}[{index}].{key}: duplicate {key} {quoted(value)}")
+            seen.add(value)
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            warnings.append(f'spec.imagePullSecrets[{index}].name: invalid empty name ""')
+    return warnings
+
+
+def _hidden_variables(variables: list[Manifest], path: str) -> list[str]:
+    warnings: list[str] = []
+    seen: set[str] = set()
+    for index, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        if name in seen and ("valueFrom" in variable or value == reference or reference not in value):
+            warnings.append(
+                f"{path}[{index}]: hides previous definition of {quoted(name)}, which may be dropped when "
+                "using apply"
+            )
+        seen.add(name)
+    return warnings
+
+
+def _fractions(resources: Manifest, path: str) -> list[str]:
+    return [
+        f"{path}.{which}[{name}]: fractional byte value {quoted(amount)} is invalid, must be an integer"
+        for name in ("memory", "ephemeral-storage")
+        for which in ("limits", "requests")
+        if (amount := (resources.get(which) or {}).get(name))
+        and amount[-1] in "mun"
+        and parse_quantity(amount) % NANO
+    ]
+
+
+def _repeated_ports(spec: Manifest) -> list[str]:
+    warnings: list[str] = []
+    by_number: dict[tuple[int, str], list[tuple[Manifest, str]]] = {}
+    by_name: dict[str, str] = {}
+    names: list[str] = []
+    for container, path in _containers(spec):
+        for index, port in enumerate(container.get("ports") or ()):
+            where = f"{path}.ports[{index}]"
+            others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+            for other, there in others:
+                if how := _overlap(port, other):
+                    warnings.append(f"{where}: {how} port definition with {there}")
+            others.append((port, where))
+            if name := port.get("name"):
+                if name in by_name:
+                    first = by_name[name]
+                    names.append(
+                        f"{where}: duplicate port name {quoted(name)} with {first}, services and probes "
+                        f"that select ports by name will use {first}"
+                    )
+                else:
+                    by_name[name] = where
+    return warnings + names
+
+
+def _overlap(port: Manifest, other: Manifest) -> str:
+    address, number = port.get("hostIP", ""), port.get("hostPort", 0)
+    other_address, other_number = other.get("hostIP", ""), other.get("hostPort", 0)
+    if (address, number) == (other_address, other_number):
+        return "duplicate"
+    if not number or not other_number:
+        return "overlapping"
+    if number == other_number and bool(address) != bool(other_address):
+        return "dangerously ambiguous"
+    return ""
+
+
+def _terms_without_selector(affinity: Manifest) -> list[str]:
+    warnings: list[str] = []
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms, path = affinity.get(kind) or {}, f"spec.affinity.{kind}"
+        for index, term in enumerate(terms.get(REQUIRED_TERMS) or ()):
+            if "labelSelector" not in term:
+                warnings.append(f"{path}.{REQUIRED_TERMS}[{index}].labelSelector: {_NO_POD}")
+        for index, weighted in enumerate(terms.get(PREFERRED_TERMS) or ()):
+            if "labelSelector" not in (weighted.get("podAffinityTerm") or {}):
+                where = f"{path}.{PREFERRED_TERMS}[{index}].podAffinityTerm.labelSelector"
+                warnings.append(f"{where}: {_NO_POD}")
+    return warnings
