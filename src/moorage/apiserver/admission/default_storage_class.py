@@ -1,0 +1,47 @@
+"""DefaultStorageClass: a claim that names no class gets the default one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.apiserver.admission.base import Attributes, Reader
+from moorage.apiserver.admission.plugin import CLAIMS, Call, Plugin
+from moorage.apiserver.objects import Manifest, annotations_of, child
+
+STORAGE_CLASSES: Final = "storage.k8s.io/storageclasses"
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+
+_IS_DEFAULT: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+def class_of(claim: Manifest) -> str | None:
+    """The storage class that a claim names, in its old place or the new one."""
+    name: str | None = annotations_of(claim).get(
+        CLASS_ANNOTATION, claim.get("spec", {}).get("storageClassName")
+    )
+    return name
+
+
+def default_class(reader: Reader) -> str | None:
+    """The default class's name: of several the newest, of equally new ones the first by name."""
+    newest: tuple[str, str] | None = None
+    for each in reader.all(STORAGE_CLASSES):
+        annotations = annotations_of(each)
+        if not any(annotations.get(key) == "true" for key in _IS_DEFAULT):
+            continue
+        created, name = each["metadata"].get("creationTimestamp", ""), each["metadata"]["name"]
+        if newest is None or created > newest[0] or (created == newest[0] and name < newest[1]):
+            newest = created, name
+    return newest[1] if newest else None
+
+
+def admit(attributes: Attributes, reader: Reader) -> None:
+    """Fill in the class. An empty one was meant: no class at all."""
+    if class_of(attributes.obj) is None and (name := default_class(reader)) is not None:
+        child(attributes.obj, "spec")["storageClassName"] = name
+
+
+PLUGIN: Final = Plugin("DefaultStorageClass", admit, (Call("CREATE", CLAIMS),))

@@ -1,0 +1,107 @@
+"""What a whole pod requests, or is limited to, by its containers and by itself.
+
+Containers run side by side, so theirs add up; init containers run before them one by one, so the largest
+counts; restartable init containers go on running beside all that come after them. `api.requests` computes
+requests like this for the scheduler's objects; admission has plain manifests, and limits, too.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from moorage.apiserver.admission.amounts import Amounts, add_to, amounts_of, raise_to
+from moorage.apiserver.objects import Manifest
+
+Part = Literal["requests", "limits"]
+
+
+def pod_level(name: str) -> bool:
+    """Whether a resource can be asked for by the pod as a whole."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
+
+
+def asks_as_a_whole(pod: Manifest) -> bool:
+    """Whether the pod itself, not only its containers, names resources."""
+    resources = pod.get("spec", {}).get("resources") or {}
+    return any(pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ())
+
+
+def container_resources(container: Manifest, part: Part) -> dict[str, str]:
+    """A container's requests or limits, as written."""
+    listed: dict[str, str] = (container.get("resources") or {}).get(part) or {}
+    return listed
+
+
+def spec_totals(pod: Manifest, part: Part) -> Amounts:
+    """A pod's requests or limits by its spec alone, without overhead: what limit ranges look at."""
+    total = _containers_total(pod, part, {}, infeasible=False)
+    own = (pod.get("spec", {}).get("resources") or {}).get(part) or {}
+    total.update(amounts_of({name: own[name] for name in ("cpu", "memory") if name in own}))
+    return total
+
+
+def charged_totals(pod: Manifest, part: Part) -> Amounts:
+    """A pod's requests or limits with overhead and what its node has given it: what quotas charge."""
+    spec, status = pod.get("spec", {}), pod.get("status") or {}
+    given = {
+        each["name"]: each
+        for field in ("containerStatuses", "initContainerStatuses")
+        for each in status.get(field) or ()
+        if "resources" in each
+    }
+    total = _containers_total(pod, part, given, infeasible=bool(given) and _resize_infeasible(status))
+    own = (spec.get("resources") or {}).get(part) or {}
+    total.update(amounts_of({name: text for name, text in own.items() if pod_level(name)}))
+    overhead = amounts_of(spec.get("overhead") or {})
+    if part == "limits":
+        # Who is not limited does not become so by overhead.
+        overhead = {name: more for name, more in overhead.items() if name in total and total[name].billionths}
+    add_to(total, overhead)
+    return total
+
+
+def _containers_total(pod: Manifest, part: Part, given: dict[str, Manifest], *, infeasible: bool) -> Amounts:
+    """The containers' sum or the init containers' peak, whichever is larger.
+
+    given: statuses, by name, of the containers whose node has said what they have.
+    infeasible: whether the node has said that they will not get what they want now.
+    """
+    spec = pod.get("spec", {})
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        add_to(total, _effective(container, part, given, infeasible))
+    running: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            needed = _effective(container, part, given, infeasible)
+            add_to(total, needed)
+            add_to(running, needed)
+            raise_to(peak, running)
+        else:
+            # A plain init container cannot be resized: its status says nothing of interest.
+            alone = amounts_of(container_resources(container, part))
+            add_to(alone, running)
+            raise_to(peak, alone)
+    raise_to(total, peak)
+    return total
+
+
+def _effective(container: Manifest, part: Part, given: dict[str, Manifest], infeasible: bool) -> Amounts:
+    """What a container wants or has, whichever is more."""
+    wanted = amounts_of(container_resources(container, part))
+    status = given.get(container["name"]) if given else None
+    if status is None:
+        return wanted
+    largest = {} if infeasible else wanted
+    raise_to(largest, amounts_of(status["resources"].get(part) or {}))
+    if part == "requests":
+        raise_to(largest, amounts_of(status.get("allocatedResources") or {}))
+    return largest
+
+
+def _resize_infeasible(status: Manifest) -> bool:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodResizePending":
+            return bool(condition.get("reason") == "Infeasible")
+    return False

@@ -1,0 +1,1 @@
+"""Resource quotas: how much of what a namespace may use in all."""

@@ -1,0 +1,156 @@
+"""The chain: order, dispatch, and a pod's whole way through it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from moorage.apiserver.admission.base import Attributes, Operation, Reader
+from moorage.apiserver.admission.chain import Chain, default_chain, default_plugins
+from moorage.apiserver.admission.plugin import ANY, Call, Plugin
+from moorage.apiserver.errors import ApiError
+from moorage.apiserver.objects import Manifest
+from tests.apiserver.admission.world import World, asking, call_of, named, namespace, pod, refused, write
+
+PLUGINS = default_plugins(Random(1))
+
+
+def seen_by(operation: Operation, storage: str, subresource: str = "") -> list[str]:
+    call = Call(operation, storage, subresource)
+    return [plugin.name for plugin in PLUGINS if any(each.covers(call) for each in plugin.handles)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "storage", "subresource", "names"),
+    [
+        (
+            "CREATE",
+            "/pods",
+            "",
+            [
+                "NamespaceLifecycle",
+                "LimitRanger",
+                "ServiceAccount",
+                "Priority",
+                "DefaultTolerationSeconds",
+                "RuntimeClass",
+                "PodTopologyLabels",
+                "LimitRanger",
+                "ResourceQuota",
+            ],
+        ),
+        ("UPDATE", "/pods", "", ["Priority", "DefaultTolerationSeconds", "ResourceQuota"]),
+        ("UPDATE", "/pods", "status", []),
+        ("UPDATE", "/pods", "resize", ["LimitRanger", "LimitRanger", "ResourceQuota"]),
+        ("UPDATE", "/pods", "ephemeralcontainers", ["ServiceAccount"]),
+        ("CREATE", "/pods", "binding", ["NamespaceLifecycle", "PodTopologyLabels"]),
+        ("CREATE", "/pods", "eviction", ["NamespaceLifecycle"]),
+        ("DELETE", "/pods", "", []),
+        ("DELETE", "/namespaces", "", ["NamespaceLifecycle"]),
+        ("CREATE", "/nodes", "", ["NamespaceLifecycle", "TaintNodesByCondition", "ResourceQuota"]),
+        ("UPDATE", "/nodes", "", []),
+        (
+            "CREATE",
+            "/persistentvolumeclaims",
+            "",
+            [
+                "NamespaceLifecycle",
+                "DefaultStorageClass",
+                "StorageObjectInUseProtection",
+                "LimitRanger",
+                "ResourceQuota",
+            ],
+        ),
+        (
+            "UPDATE",
+            "/persistentvolumeclaims",
+            "",
+            ["LimitRanger", "PersistentVolumeClaimResize", "ResourceQuota"],
+        ),
+        ("UPDATE", "scheduling.k8s.io/priorityclasses", "", ["Priority"]),
+        ("CREATE", "example.com/widgets", "", ["NamespaceLifecycle", "ResourceQuota"]),
+    ],
+)
+def test_a_write_meets_only_whom_it_concerns(
+    operation: Operation, storage: str, subresource: str, names: list[str]
+) -> None:
+    assert seen_by(operation, storage, subresource) == names
+
+
+def test_plugins_are_called_in_order_and_only_for_what_they_handle() -> None:
+    called: list[str] = []
+
+    def noting(name: str, *handles: Call) -> Plugin:
+        def admit(attributes: Attributes, reader: Reader) -> None:
+            called.append(name)
+
+        return Plugin(name, admit, handles)
+
+    chain = Chain(
+        [
+            noting("everything new", Call("CREATE", ANY, ANY)),
+            noting("pods", Call("UPDATE", "/pods"), Call("CREATE", "/pods")),
+            noting("bindings", Call("CREATE", "/pods", "binding")),
+            noting("new objects", Call("CREATE", ANY)),
+        ]
+    )
+    for attributes, expected in (
+        (write(pod()), ["everything new", "pods", "new objects"]),
+        (write(pod(), subresource="binding"), ["everything new", "bindings"]),
+        (write(pod(), operation="UPDATE"), ["pods"]),
+        (write(pod(), operation="DELETE"), []),
+        (write(pod()), ["everything new", "pods", "new objects"]),
+    ):
+        called.clear()
+        chain.admit(attributes, World())
+        assert called == expected, call_of(attributes)
+
+
+def test_after_a_refusal_nobody_else_is_asked() -> None:
+    def refuse(attributes: Attributes, reader: Reader) -> None:
+        raise ApiError(403, "Forbidden", "no")
+
+    def change(attributes: Attributes, reader: Reader) -> None:
+        attributes.obj["changed"] = True
+
+    everything = (Call("CREATE", ANY),)
+    attributes = write(pod())
+    refused(
+        Chain([Plugin("a", refuse, everything), Plugin("b", change, everything)]).admit, attributes, World()
+    )
+    assert "changed" not in attributes.obj
+
+
+def cluster(**more: list[Manifest]) -> World:
+    return World(namespaces=[namespace()], accounts=[named("default", "here")], **more)
+
+
+def test_a_plain_pod_passes_and_is_filled_in() -> None:
+    attributes = write(pod(asking("c", cpu="1")))
+    default_chain(Random(1)).admit(attributes, cluster())
+    spec = attributes.obj["spec"]
+    assert spec["priority"] == 0
+    assert spec["serviceAccountName"] == "default"
+    assert len(spec["tolerations"]) == 2
+    assert len(spec["volumes"]) == 1
+
+
+def test_quotas_see_what_limit_ranges_have_filled_in() -> None:
+    ranges = named(
+        "lr",
+        "here",
+        spec={"limits": [{"type": "Container", "defaultRequest": {"cpu": "2"}, "default": {"cpu": "2"}}]},
+    )
+    limit = named("q", "here", spec={"hard": {"cpu": "1"}})
+    error = refused(
+        default_chain(Random(1)).admit, write(pod()), cluster(limit_ranges=[ranges], quotas=[limit])
+    )
+    assert error.message.endswith("exceeded quota: q, requested: cpu=2, used: cpu=0, limited: cpu=1")
+
+
+def test_all_changes_come_before_the_first_judgement() -> None:
+    ranges = named("lr", "here", spec={"limits": [{"type": "Container", "max": {"cpu": "1"}}]})
+    given = pod(asking("c", cpu="2", limits={"cpu": "2"}), priorityClassName="nope")
+    error = refused(default_chain(Random(1)).admit, write(given), cluster(limit_ranges=[ranges]))
+    assert "no PriorityClass with name nope was found" in error.message
