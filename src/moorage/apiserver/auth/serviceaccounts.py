@@ -1,0 +1,40 @@
+"""Service accounts as users: their names, their groups, and what is known about who acts."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from moorage.api.names import dns_subdomain_problems
+
+USERNAME_PREFIX: Final = "system:serviceaccount:"
+ALL_SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+
+POD_NAME: Final = "authentication.kubernetes.io/pod-name"
+POD_UID: Final = "authentication.kubernetes.io/pod-uid"
+NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+NODE_UID: Final = "authentication.kubernetes.io/node-uid"
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+"""Keys of a user's `extra`: where a token was given out, and which one it is."""
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def username(namespace: str, name: str) -> str:
+    """What a service account is called as a user."""
+    return f"{USERNAME_PREFIX}{namespace}:{name}"
+
+
+def split_username(user_name: str) -> tuple[str, str] | None:
+    """The namespace and name of the service account that a user is; None if it is none."""
+    if not user_name.startswith(USERNAME_PREFIX):
+        return None
+    namespace, colon, name = user_name.removeprefix(USERNAME_PREFIX).partition(":")
+    if not colon or not _NAMESPACE.fullmatch(namespace) or dns_subdomain_problems(name):
+        return None
+    return namespace, name
+
+
+def groups(namespace: str) -> tuple[str, ...]:
+    """The groups of all service accounts in a namespace."""
+    return (ALL_SERVICE_ACCOUNTS, f"{ALL_SERVICE_ACCOUNTS}:{namespace}")
