@@ -1,0 +1,45 @@
+"""Numbers as schemas see them: 64-bit integers and floating point, written as Go writes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+LEAST_INT64: Final = -(2**63)
+MOST_INT64: Final = 2**63 - 1
+_LEAST_INT32: Final = -(2**31)
+_MOST_INT32: Final = 2**31 - 1
+_FLOAT32_LIMIT: Final = 2.0**128 - 2.0**103
+"""From here on a number rounds to infinity in 32 bits."""
+_MOST_EXACT: Final = 2.0**53 - 1
+_CLOSE: Final = 1e-9
+
+
+def go_text(number: float) -> str:
+    """A number the way Go's `%v` shows it: `0.5`, `100`, `1e+21`."""
+    if isinstance(number, int) or not math.isfinite(number):
+        return str(number)
+    if number == 0 or 1e-4 <= abs(number) < 1e21:
+        if number.is_integer():
+            return f"{int(number)}"
+        return f"{number!r}" if "e" not in f"{number!r}" else f"{number:f}".rstrip("0")
+    digits, _, exponent = f"{number!r}".partition("e")
+    return f"{digits.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
+
+
+def is_whole(number: float) -> bool:
+    """Whether a floating point number stands for an integer, give or take what arithmetic loses."""
+    if not math.isfinite(number) or abs(number) > _MOST_EXACT:
+        return False
+    whole = math.trunc(number)
+    return number == whole or (whole != 0 and abs(number - whole) / (abs(number) + abs(whole)) < _CLOSE)
+
+
+def fits(number: float, type_name: str, number_format: str) -> bool:
+    """Whether a number can be of a type and format without loss."""
+    if type_name == "integer":
+        if isinstance(number, float) and not number.is_integer():
+            return False
+        least, most = (_LEAST_INT32, _MOST_INT32) if number_format == "int32" else (LEAST_INT64, MOST_INT64)
+        return least <= number <= most
+    return number_format != "float" or abs(number) < _FLOAT32_LIMIT

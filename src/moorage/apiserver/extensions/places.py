@@ -1,0 +1,180 @@
+"""The places in objects of a custom kind: what is kept there, what is filled in, how patches merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moorage.apiserver import errors
+from moorage.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, decode_metadata
+from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
+from moorage.apiserver.fields import invalid
+from moorage.apiserver.objects import Manifest, copy
+from moorage.apiserver.shape import ANYTHING, SCALAR, Form, Shape
+
+
+class Place:
+    """One place in objects of a kind."""
+
+    __slots__ = (
+        "additional",
+        "default",
+        "embedded",
+        "has_additional",
+        "has_defaults",
+        "has_rules",
+        "items",
+        "list_keys",
+        "list_type",
+        "map_type",
+        "nullable",
+        "preserve",
+        "properties",
+        "type",
+    )
+
+    def __init__(self, schema: Mapping[str, Any], is_root: bool = False) -> None:
+        self.type: str = schema.get("type") or ""
+        self.preserve: bool = schema.get("x-kubernetes-preserve-unknown-fields") is True
+        self.embedded: bool = is_root or schema.get("x-kubernetes-embedded-resource") is True
+        self.nullable: bool = schema.get("nullable") is True
+        self.default: Any = schema.get("default")
+        self.list_type: str = schema.get("x-kubernetes-list-type") or ""
+        self.list_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        self.map_type: str = schema.get("x-kubernetes-map-type") or ""
+        self.properties = {key: Place(part) for key, part in (schema.get("properties") or {}).items()}
+        additional = schema.get("additionalProperties")
+        self.has_additional: bool = additional is not None
+        self.additional = Place(additional) if isinstance(additional, Mapping) else None
+        items = schema.get("items")
+        self.items = Place(items) if isinstance(items, Mapping) else None
+        parts = list(self._parts())
+        self.has_defaults: bool = any(part.default is not None or part.has_defaults for part in parts)
+        """Whether there is something to fill in below."""
+        self.has_rules: bool = (
+            (self.embedded and not is_root)
+            or self.list_type in ("set", "map")
+            or any(part.has_rules for part in parts)
+        )
+        """Whether there are lists to be unique or embedded resources, here or below."""
+
+    def _parts(self) -> Iterator[Place]:
+        yield from self.properties.values()
+        if self.additional is not None:
+            yield self.additional
+        if self.items is not None:
+            yield self.items
+
+    def child(self, key: str) -> Place | None:
+        """The place of a field."""
+        return self.properties.get(key) or self.additional
+
+    @property
+    def drops_null(self) -> bool:
+        """Whether a null here means nothing: it is neither a value nor a wish for the default."""
+        return not self.nullable and self.default is None
+
+
+def pruned(value: Any, place: Place | None, path: str, unknown: list[str]) -> Any:
+    """A copy without what the schema does not know, whose paths are added to `unknown`."""
+    if isinstance(value, dict):
+        return _pruned_object(value, place, path, unknown)
+    if isinstance(value, list):
+        if place is not None and place.preserve and place.items is None:
+            return _exact(value)
+        items = place.items if place is not None else None
+        return [pruned(item, items, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+    return _exact(value)
+
+
+def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: list[str]) -> Manifest:
+    kept: Manifest = {}
+    for key, item in value.items():
+        here = f"{path}.{key}" if path else key
+        if place is None:
+            unknown.append(here)
+            continue
+        if place.embedded and key in META_FIELDS:
+            if item is not None:
+                kept[key] = _meta_field(key, item, here, unknown)
+            continue
+        child = place.child(key)
+        if child is not None:
+            if item is not None or not child.drops_null:
+                kept[key] = pruned(item, child, here, unknown)
+        elif place.has_additional:
+            kept[key] = pruned(item, None, here, unknown)
+        elif place.preserve:
+            kept[key] = _exact(item)
+        else:
+            unknown.append(here)
+    return kept
+
+
+def _meta_field(key: str, item: Any, path: str, unknown: list[str]) -> Any:
+    if key == "metadata":
+        return decode_metadata(item, path, unknown)
+    if not isinstance(item, str):
+        raise errors.bad_request(str(invalid(path, item, "must be a string")))
+    return item
+
+
+def _exact(value: Any) -> Any:
+    """A copy in which integers have 64 bits: larger ones are floating point, as everywhere in Kubernetes."""
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    if type(value) is int and not LEAST_INT64 <= value <= MOST_INT64:
+        return float(value)
+    return value
+
+
+def fill_in(value: Any, place: Place | None) -> None:
+    """Give defaults to what is missing, and to nulls where null is no value."""
+    if place is None or not place.has_defaults:
+        return
+    if isinstance(value, dict):
+        for key, part in place.properties.items():
+            if part.default is not None and (key not in value or (value[key] is None and not part.nullable)):
+                value[key] = copy(part.default)
+        for key, item in value.items():
+            child = place.child(key)
+            if item is None and child is not None and not child.nullable:
+                item = value[key] = copy(child.default)
+            fill_in(item, child)
+    elif isinstance(value, list) and place.items is not None:
+        for index, item in enumerate(value):
+            if item is None and not place.items.nullable:
+                item = value[index] = copy(place.items.default)
+            fill_in(item, place.items)
+
+
+def shape_of(place: Place) -> Shape:
+    """How patches merge at a place."""
+    if place.list_type or place.items is not None:
+        items = shape_of(place.items) if place.items is not None else ANYTHING
+        if place.list_type == "map" and place.items is not None:
+            defaults = {
+                key: part.default
+                for key in place.list_keys
+                if (part := place.items.properties.get(key)) is not None and part.default is not None
+            }
+            return Shape(Form.LIST, items=items, keys=place.list_keys, key_defaults=defaults)
+        if place.list_type == "set":
+            return Shape(Form.LIST, items=items, is_set=True)
+        return Shape(Form.LIST, items=items, atomic=True)
+    atomic = place.map_type == "atomic"
+    if place.has_additional:
+        items = shape_of(place.additional) if place.additional is not None else ANYTHING
+        return Shape(Form.MAP, items=items, atomic=atomic)
+    if place.properties or place.embedded:
+        fields = {key: shape_of(part) for key, part in place.properties.items()}
+        if place.embedded:
+            fields |= {"apiVersion": SCALAR, "kind": SCALAR, "metadata": METADATA_SHAPE}
+        return Shape(Form.OBJECT, fields=fields, items=ANYTHING if place.preserve else None, atomic=atomic)
+    if place.preserve or not place.type:
+        return Shape(Form.ANY, atomic=atomic)
+    if place.type == "object":
+        return Shape(Form.OBJECT, atomic=atomic)
+    return SCALAR
