@@ -37,8 +37,9 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            status["reason"] = self.reason
         if self.details:
             status["details"] = self.details
         status["code"] = self.code
@@ -106,6 +107,12 @@ def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
     subject = qualified(resource, group)
     message = f"{subject} {quoted(name)} is forbidden: {why}" if name else f"{subject} is forbidden: {why}"
     return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, _of(group, resource, name))
+
+
+def not_allowed_here() -> ApiError:
+    """The address does not know this method."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 
 
 def method_not_allowed(group: str, resource: str, action: str) -> ApiError:

@@ -1,40 +1,5 @@
 """Objects as the server keeps them: plain JSON values, never changed once stored, only replaced."""
 
-from __future__ import annotations
+from moorage.api.manifests import Manifest, annotations_of, child, copy, labels_of, metadata
 
-from typing import Any, TypeAlias
-
-Manifest: TypeAlias = dict[str, Any]
-
-
-def metadata(obj: Manifest) -> Manifest:
-    """An object's metadata; there is always some."""
-    meta: Manifest = obj.setdefault("metadata", {})
-    return meta
-
-
-def child(obj: Manifest, key: str) -> Manifest:
-    """A part of an object that is an object itself, made if it is not there."""
-    part: Manifest = obj.setdefault(key, {})
-    return part
-
-
-def labels_of(obj: Manifest) -> dict[str, str]:
-    """An object's labels, not to be changed."""
-    labels: dict[str, str] = obj.get("metadata", {}).get("labels") or {}
-    return labels
-
-
-def annotations_of(obj: Manifest) -> dict[str, str]:
-    """An object's annotations, not to be changed."""
-    annotations: dict[str, str] = obj.get("metadata", {}).get("annotations") or {}
-    return annotations
-
-
-def copy(value: Any) -> Any:
-    """A copy that shares no container with the original."""
-    if isinstance(value, dict):
-        return {key: copy(item) if isinstance(item, dict | list) else item for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy(item) if isinstance(item, dict | list) else item for item in value]
-    return value
+__all__ = ["Manifest", "annotations_of", "child", "copy", "labels_of", "metadata"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from moorage.apiserver.objects import Manifest
 from moorage.apiserver.schema.base import ANYTHING_GOES, KindSchema
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.tables.base import NAME_AND_AGE, Printer
@@ -25,6 +27,26 @@ class Subresource:
     version: str = ""
 
 
+class Conversion(Protocol):
+    """How a resource differs from what is stored for it."""
+
+    def from_storage(self, obj: Manifest) -> Manifest:
+        """An object of this resource, from the stored form; a private copy may be changed in place."""
+
+    def to_storage(self, obj: Manifest) -> Manifest:
+        """The stored form of an object of this resource."""
+
+
+class Scaling(Protocol):
+    """How a kind is scaled."""
+
+    def scale_of(self, obj: Manifest) -> Manifest:
+        """An object's autoscaling/v1 Scale."""
+
+    def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
+        """An object with the replicas that a Scale wants."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
     """A kind of objects and where they live."""
@@ -42,6 +64,12 @@ class Resource:
     singular: str = ""
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[Subresource, ...] = ()
+    conversion: Conversion | None = None
+    """None: objects of other versions differ in nothing but their apiVersion."""
+    scaling: Scaling | None = None
+    """What the `scale` subresource does, where there is one."""
+    is_custom: bool = False
+    """Whether the kind comes from a CustomResourceDefinition; such kinds have no strategic merge patches."""
     stored_as: str = ""
     """Where objects are kept: `group/plural`, or another resource's (events of two groups are the same)."""
 

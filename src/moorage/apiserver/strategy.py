@@ -82,7 +82,7 @@ class Strategy:
         return []
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """The fields that field selectors know, beyond metadata.name and metadata.namespace.
+        """The fields of the stored form that field selectors know, beyond metadata.name and .namespace.
 
         The same keys for every object of the kind: a selector with another key is refused.
         """

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from moorage.api.decode import InputError
-from moorage.cli import config, decide, replay
+from moorage.cli import apiserver, config, decide, replay
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(config.app)
+app.command()(apiserver.apiserver)
 app.command()(decide.decide)
 app.command()(replay.replay)
 

@@ -1,0 +1,52 @@
+"""What a path means: which verb on which resource, or none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAMESPACE_PARTS = ("status", "finalize")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A path, read."""
+
+    verb: str
+    path: str
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def parse_address(method: str, path: str, watching: bool) -> Address:
+    """What a request to a path means; `watching` is the query's `watch`."""
+    verb = method.lower()
+    elsewhere = Address(verb, path)
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return elsewhere
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_PARTS:
+            rest = rest[2:]
+    resource, name, *more = [*rest, ""] if len(rest) == 1 else rest
+    if not all(rest) or len(more) > 1:
+        return elsewhere
+    if method in ("GET", "HEAD"):
+        verb = "get" if name else "watch" if watching else "list"
+    elif method == "DELETE":
+        verb = "delete" if name else "deletecollection"
+    else:
+        verb = _VERBS.get(method, verb)
+    return Address(verb, path, True, group, version, resource, more[0] if more else "", namespace, name)

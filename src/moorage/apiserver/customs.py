@@ -1,0 +1,132 @@
+"""Custom resources: a CustomResourceDefinition's kinds are served from the moment it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from moorage.apiserver.errors import ApiError
+from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating
+from moorage.apiserver.extensions.openapi import openapi_schema
+from moorage.apiserver.extensions.resources import resources_of
+from moorage.apiserver.extensions.scale import scale_of, with_scale
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.resources import Resource, Resources
+from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.deletes import DeleteOptions, Deleter
+from moorage.apiserver.rest.writes import Writer
+from moorage.apiserver.store import Change, Collection
+from moorage.apiserver.work import Work
+
+DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
+
+
+class CustomResources:
+    """Follows definitions, and adds and removes what they define."""
+
+    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: Work) -> None:
+        self._resources = resources
+        self._writer = writer
+        self._deleter = deleter
+        self._work = work
+        self._served: dict[str, list[Resource]] = {}
+        self._ending: dict[str, str] = {}
+        """Definitions that wait for their objects to go: by the storage of these."""
+        self.openapi: dict[tuple[str, str, str], Manifest] = {}
+        """The OpenAPI schema of each custom kind that is served, by group, version and kind."""
+
+    def load(self) -> None:
+        """Serve what was defined before."""
+        for stored in list(self._writer.store.collection(DEFINITIONS).items.values()):
+            self._serve(stored.key[1], stored.obj)
+
+    def follow(self, collection: Collection, change: Change) -> None:
+        """Note a change of a definition, or that a definition's objects are gone."""
+        name = change.stored.key[1]
+        if collection.name != DEFINITIONS:
+            definition = self._ending.get(collection.name)
+            if definition is not None and change.type == "DELETED":
+                self._work.soon(lambda: self._end(definition))
+        elif change.type == "DELETED":
+            self._forget(name)
+        else:
+            self._serve(name, change.stored.obj)
+
+    def _serve(self, name: str, definition: Manifest) -> None:
+        if is_terminating(definition):
+            for resource in self._served.get(name, ()):
+                self._ending[resource.storage] = name
+            self._work.soon(lambda: self._end(name))
+            return
+        others = [one for one in self._resources if one not in self._served.get(name, ())]
+        status = accepted(definition, others, self._writer.now())
+        self._forget(name)
+        if _is_true(status, "NamesAccepted"):
+            self._served[name] = [_served(resource, definition) for resource in resources_of(definition)]
+            for resource in self._served[name]:
+                self._resources.add(resource)
+                key = (resource.group, resource.version, resource.kind)
+                self.openapi[key] = openapi_schema(definition, resource.version)
+        if status != definition.get("status"):
+            self._work.soon(lambda: self._write_status(name))
+
+    def _write_status(self, name: str) -> None:
+        resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        stored = self._writer.store.collection(DEFINITIONS).get(("", name))
+        if resource is None or stored is None:
+            return
+        old, definition = stored.decoded(), stored.decoded()
+        others = [one for one in self._resources if one not in self._served.get(name, ())]
+        definition["status"] = accepted(definition, others, self._writer.now())
+        self._writer.replace(resource, stored, old, definition, Context())
+
+    def _forget(self, name: str) -> None:
+        for resource in self._served.pop(name, ()):
+            self._resources.remove(resource)
+            self.openapi.pop((resource.group, resource.version, resource.kind), None)
+            self._ending.pop(resource.storage, None)
+
+    def _end(self, name: str) -> None:
+        """Delete a definition's objects; it goes when none is left."""
+        stored = self._writer.store.collection(DEFINITIONS).get(("", name))
+        definition_resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        if stored is None or definition_resource is None:
+            return
+        for resource in self._served.get(name, ())[:1]:
+            collection = self._writer.store.collection(resource.storage)
+            for custom in list(collection.items.values()):
+                if b'"deletionTimestamp"' not in custom.raw:
+                    try:
+                        self._deleter.delete(resource, *custom.key, DeleteOptions(), Context())
+                    except ApiError:
+                        continue
+            if collection.items:
+                return
+        old, definition = stored.decoded(), stored.decoded()
+        meta = definition["metadata"]
+        meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
+        self._writer.replace(definition_resource, stored, old, definition, Context())
+
+
+class _CustomScaling:
+    """Scales objects where their definition says."""
+
+    def __init__(self, definition: Manifest) -> None:
+        self._definition = definition
+
+    def scale_of(self, obj: Manifest) -> Manifest:
+        """An object's Scale."""
+        return scale_of(obj, self._definition)
+
+    def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
+        """An object with the replicas that a Scale wants."""
+        return with_scale(obj, scale, self._definition)
+
+
+def _served(resource: Resource, definition: Manifest) -> Resource:
+    return replace(resource, scaling=_CustomScaling(definition), is_custom=True)
+
+
+def _is_true(status: Manifest, condition: str) -> bool:
+    return any(
+        one.get("type") == condition and one.get("status") == "True" for one in status.get("conditions") or ()
+    )

@@ -1,0 +1,225 @@
+"""A whole API server, put together: what `moorage apiserver` runs, and what tests and simulations call."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Literal
+
+from moorage.apiserver.admission.base import Attributes, Operation, Reader
+from moorage.apiserver.admission.chain import Chain, default_plugins
+from moorage.apiserver.admission.plugin import Call, Plugin
+from moorage.apiserver.auth import reviews
+from moorage.apiserver.auth.authorizers import AlwaysAllow, Authorizer
+from moorage.apiserver.auth.bootstrap import bootstrap_objects
+from moorage.apiserver.auth.escalation import GUARDED_RESOURCES, check_escalation
+from moorage.apiserver.auth.private_files import load_or_make_private
+from moorage.apiserver.auth.rbac import Rbac
+from moorage.apiserver.auth.tokens import Authenticator
+from moorage.apiserver.auth.users import User
+from moorage.apiserver.certificates import ServerCertificate, load_or_make
+from moorage.apiserver.customs import DEFINITIONS, CustomResources
+from moorage.apiserver.discovery import Discovery
+from moorage.apiserver.documents import Documents
+from moorage.apiserver.garbage import GarbageCollector
+from moorage.apiserver.guard import Guard
+from moorage.apiserver.journal import JournalError, SqliteJournal
+from moorage.apiserver.kinds.catalog import builtin_resources
+from moorage.apiserver.namespaces import NamespaceKeeper
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.openapi_documents import OpenApiDocuments
+from moorage.apiserver.resources import Resources
+from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.deletes import Deleter
+from moorage.apiserver.rest.dispatch import Answer, Dispatcher
+from moorage.apiserver.rest.subresources import Logs, Subresources, no_logs
+from moorage.apiserver.rest.writes import Writer
+from moorage.apiserver.server import ApiServer
+from moorage.apiserver.store import Store
+from moorage.apiserver.work import Work
+from moorage.clock import Clock, LoopClock
+
+Authorization = Literal["AlwaysAllow", "RBAC"]
+
+
+def utc_now() -> datetime:
+    """The time, from the machine's clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a server is to be."""
+
+    data_dir: Path | None = None
+    """Where objects are kept; None: in memory only."""
+    authorization: Authorization = "AlwaysAllow"
+    names: tuple[str, ...] = ()
+    """Names and addresses of this server beside those of loopback."""
+    history: int = 20_000
+    """So many changes of each resource can be watched from the past."""
+    static_users: Mapping[str, User] | None = None
+    """Further users by their tokens."""
+
+
+class EmbeddedServer:
+    """A server, its secrets, and its transport (`api`)."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        logs: Logs = no_logs,
+    ) -> None:
+        settings = settings or Settings()
+        random = random or SystemRandom()
+        clock = clock or LoopClock()
+        self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
+        self.token = _secret(settings.data_dir, "token")
+        self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
+        # Without a data directory, revisions start where an earlier server's cannot have been: clients that
+        # watched that one are told to list anew.
+        revision = self._journal.revision if self._journal else int(now().timestamp() * 1000)
+        self.store = Store(self._journal, revision, settings.history)
+        self.resources = Resources(builtin_resources(self.store.all, now))
+        self._work = Work()
+        authorizer: Authorizer = (
+            AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
+        )
+        chain = Chain((*default_plugins(random, now), _escalation(authorizer)))
+        writer = Writer(self.store, chain, now, random)
+        deleter = Deleter(writer)
+        signing_key = _secret(settings.data_dir, "signing-key").encode()
+        authenticator = Authenticator(
+            self.token,
+            signing_key,
+            self.store,
+            now=lambda: now().timestamp(),
+            static_users=settings.static_users,
+        )
+        customs = CustomResources(self.resources, writer, deleter, self._work)
+        keeper = NamespaceKeeper(self.resources, writer, deleter, self._work, self.certificate.ca_pem)
+        collector = GarbageCollector(self.resources, writer, deleter, self._work)
+        self._load(customs)
+        self.store.listeners += [customs.follow, keeper.follow, collector.follow]
+        self._bootstrap(writer)
+        keeper.load()
+        collector.load()
+        self.subresources = Subresources(self.resources, writer, authenticator, logs)
+        dispatcher = Dispatcher(
+            self.resources,
+            writer,
+            self.subresources,
+            _answers(authorizer, authenticator, now),
+            clock,
+            random,
+        )
+        self.api = ApiServer(
+            self.resources,
+            authenticator,
+            authorizer,
+            Guard(settings.names),
+            Documents(Discovery(self.resources), OpenApiDocuments(self.resources, customs.openapi)),
+            dispatcher,
+        )
+
+    def _load(self, customs: CustomResources) -> None:
+        """Bring back what the journal kept; definitions first, since they say what custom objects are."""
+        if self._journal is None:
+            return
+        by_storage: dict[str, list[tuple[int, Manifest]]] = {}
+        for collection, version, obj in self._journal.objects():
+            by_storage.setdefault(collection, []).append((version, obj))
+        self._load_collections({DEFINITIONS} & by_storage.keys(), by_storage)
+        customs.load()
+        self._load_collections(by_storage.keys() - {DEFINITIONS}, by_storage)
+
+    def _load_collections(
+        self, names: Iterable[str], by_storage: Mapping[str, list[tuple[int, Manifest]]]
+    ) -> None:
+        strategies = {resource.storage: resource.strategy for resource in self.resources}
+        for name in names:
+            strategy = strategies.get(name)
+            for version, obj in by_storage[name]:
+                self.store.load(name, obj, version, strategy.selectable(obj) if strategy else {})
+
+    def _bootstrap(self, writer: Writer) -> None:
+        """Make what every cluster has, where it is not there yet."""
+        for obj in bootstrap_objects(self.certificate.ca_pem):
+            resource = self.resources.of_kind(obj["apiVersion"], obj["kind"])
+            assert resource is not None, obj["kind"]
+            meta = obj["metadata"]
+            namespace = meta.get("namespace", "")
+            if self.store.find(resource.storage, namespace, meta["name"]) is None:
+                writer.create(resource, namespace, obj, Context())
+
+    def start(self) -> None:
+        """Begin with what was left to do when the server was put together."""
+        self._work.start()
+
+    def close(self) -> None:
+        """Let go of the data directory."""
+        if self._journal is not None:
+            self._journal.close()
+
+
+def _escalation(authorizer: Authorizer) -> Plugin:
+    """Refuses roles and bindings that give more than their writer has."""
+
+    def admit(attributes: Attributes, reader: Reader) -> None:
+        check_escalation(
+            authorizer,
+            attributes.user,
+            attributes.resource.plural,
+            attributes.namespace,
+            attributes.obj,
+            attributes.old,
+            request_name="" if attributes.operation == "CREATE" else attributes.name,
+        )
+
+    storages = [f"rbac.authorization.k8s.io/{plural}" for plural in sorted(GUARDED_RESOURCES)]
+    operations: tuple[Operation, ...] = ("CREATE", "UPDATE")
+    calls = [Call(operation, storage) for operation in operations for storage in storages]
+    return Plugin("RBACEscalation", admit, tuple(calls))
+
+
+def _answers(
+    authorizer: Authorizer, authenticator: Authenticator, now: Callable[[], datetime]
+) -> dict[str, Answer]:
+    """What is asked by creating an object that is answered and not stored, by storage name."""
+
+    def answered(review: Callable[[Manifest, reviews.ReviewContext], Manifest]) -> Answer:
+        def answer(body: Manifest, namespace: str, context: Context) -> Manifest:
+            known = reviews.ReviewContext(
+                context.user, authorizer, authenticator, namespace, lambda: now().timestamp()
+            )
+            return review(body, known)
+
+        return answer
+
+    return {
+        "authentication.k8s.io/selfsubjectreviews": answered(reviews.self_subject_review),
+        "authentication.k8s.io/tokenreviews": answered(reviews.token_review),
+        "authorization.k8s.io/localsubjectaccessreviews": answered(reviews.local_subject_access_review),
+        "authorization.k8s.io/selfsubjectaccessreviews": answered(reviews.self_subject_access_review),
+        "authorization.k8s.io/selfsubjectrulesreviews": answered(reviews.self_subject_rules_review),
+        "authorization.k8s.io/subjectaccessreviews": answered(reviews.subject_access_review),
+    }
+
+
+def _secret(directory: Path | None, name: str) -> str:
+    """A random word; with a data directory, the same one after a restart."""
+    if directory is None:
+        return secrets.token_urlsafe(32)
+    path = directory / name
+    try:
+        return load_or_make_private(path, lambda: secrets.token_urlsafe(32).encode()).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise JournalError(f"cannot use {path}: {error}") from None

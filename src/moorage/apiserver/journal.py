@@ -1,0 +1,87 @@
+"""Objects on disk: one SQLite file in WAL mode, one transaction a write.
+
+A write is committed before its client hears of it, so a killed process loses nothing that was acknowledged.
+`synchronous=NORMAL` leaves the flushing to the operating system: what it promises is to survive the death of
+the process, not of the machine.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.store import Key, Stored, decode
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS object (
+    collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    version INTEGER NOT NULL, raw BLOB NOT NULL,
+    PRIMARY KEY (collection, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS revision (one INTEGER PRIMARY KEY CHECK (one = 1), value INTEGER NOT NULL);
+INSERT OR IGNORE INTO revision VALUES (1, 1);
+"""
+_PUT = "INSERT OR REPLACE INTO object VALUES (?, ?, ?, ?, ?)"
+_DELETE = "DELETE FROM object WHERE collection = ? AND namespace = ? AND name = ?"
+_MOVE = "UPDATE revision SET value = ?"
+
+
+class JournalError(Exception):
+    """The data directory cannot be used; the message is one line."""
+
+
+class SqliteJournal:
+    """The journal of a data directory; one process at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / "objects.db"
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _FORMAT):
+                raise JournalError(f"{path} is of format {version}; this moorage reads format {_FORMAT}")
+            self._connection.executescript(_TABLES)
+            self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        except (OSError, sqlite3.Error) as error:
+            reason = "another process uses it" if "locked" in str(error) else str(error)
+            raise JournalError(f"cannot use {path}: {reason}") from None
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last write."""
+        value: int = self._connection.execute("SELECT value FROM revision").fetchone()[0]
+        return value
+
+    def objects(self) -> Iterator[tuple[str, int, Manifest]]:
+        """All that is kept: collection, revision, object."""
+        for collection, version, raw in self._connection.execute(
+            "SELECT collection, version, raw FROM object"
+        ):
+            yield collection, version, decode(raw)
+
+    def put(self, collection: str, stored: Stored) -> None:
+        """Keep an object; on return it is safe."""
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        execute(_PUT, (collection, *stored.key, stored.version, stored.raw))
+        execute(_MOVE, (stored.version,))
+        execute("COMMIT")
+
+    def delete(self, collection: str, key: Key, version: int) -> None:
+        """Forget an object; on return that is safe."""
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        execute(_DELETE, (collection, *key))
+        execute(_MOVE, (version,))
+        execute("COMMIT")
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._connection.close()

@@ -1,0 +1,150 @@
+"""What a request's query says, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from moorage.apiserver import errors
+from moorage.apiserver.selection import (
+    FieldSelector,
+    LabelSelector,
+    parse_field_selector,
+    parse_label_selector,
+)
+
+MAX_PAGE = 10_000
+"""The most items a page has; a client that asks for more gets the rest with the next page."""
+_FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
+_MATCHES = ("Exact", "NotOlderThan")
+_INT64_MAX = (1 << 63) - 1
+
+Query = Mapping[str, str]
+
+
+def parse_query(text: str) -> Query:
+    """The query's parameters; of one given twice the first counts."""
+    query: dict[str, str] = {}
+    if text:
+        for key, value in parse_qsl(text, keep_blank_values=True):
+            query.setdefault(key, value)
+    return query
+
+
+def flag(query: Query, name: str) -> bool:
+    """A parameter that is true or false; Kubernetes takes anything but these two words as true."""
+    return name in query and query[name].lower() not in ("false", "0")
+
+
+def number(query: Query, name: str) -> int | None:
+    """A parameter that is a whole number."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if abs(value) > _INT64_MAX:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
+
+
+def revision(query: Query) -> int | None:
+    """The `resourceVersion` asked for; None: the newest."""
+    text = query.get("resourceVersion", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text) > _INT64_MAX:
+        raise errors.bad_request(
+            f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Which objects, and as of when."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+    revision: int | None
+    match: str
+    limit: int
+    token: str
+    """Where the page before ended."""
+
+
+def list_options(query: Query) -> ListOptions:
+    """The options of a list, a watch or a deletecollection."""
+    match = query.get("resourceVersionMatch", "")
+    at = revision(query)
+    limit = number(query, "limit") or 0
+    token = query.get("continue", "")
+    if match:
+        if match not in _MATCHES:
+            supported = ", ".join(f'"{known}"' for known in (*_MATCHES, ""))
+            raise _bad_option(
+                "resourceVersionMatch", f'Unsupported value: "{match}": supported values: {supported}'
+            )
+        if at is None:
+            raise _bad_option(
+                "resourceVersionMatch",
+                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+            )
+        if at == 0 and match == "Exact":
+            raise _bad_option(
+                "resourceVersionMatch",
+                'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+            )
+    if token and at:
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
+    return ListOptions(
+        parse_label_selector(query.get("labelSelector", "")),
+        parse_field_selector(query.get("fieldSelector", "")),
+        at,
+        match,
+        min(max(limit, 0), MAX_PAGE),
+        token,
+    )
+
+
+def _bad_option(field: str, problem: str) -> errors.ApiError:
+    return errors.bad_request(f'ListOptions.meta.k8s.io "" is invalid: {field}: {problem}')
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a write is done."""
+
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    field_manager: str = ""
+    force: bool = False
+
+
+def write_options(query: Query) -> WriteOptions:
+    """The options of a create, an update or a patch."""
+    if not query:
+        return _PLAIN
+    validation = query.get("fieldValidation") or "Warn"
+    if validation not in _FIELD_VALIDATIONS:
+        supported = ", ".join(f'"{known}"' for known in ("", *_FIELD_VALIDATIONS))
+        raise errors.bad_request(
+            f'fieldValidation: Unsupported value: "{validation}": supported values: {supported}'
+        )
+    manager = query.get("fieldManager", "")
+    if len(manager) > 128:
+        raise errors.bad_request("fieldManager: Too long: may not be more than 128 bytes")
+    return WriteOptions(dry_run(query.get("dryRun", "")), validation, manager, flag(query, "force"))
+
+
+_PLAIN = WriteOptions()
+
+
+def dry_run(value: str) -> bool:
+    """Whether nothing must be stored."""
+    if value not in ("", "All"):
+        raise errors.bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
+    return value == "All"

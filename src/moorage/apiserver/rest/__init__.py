@@ -1,0 +1,1 @@
+"""The verbs: what is the same for every kind."""

@@ -1,0 +1,26 @@
+"""What is known of the request that a verb works for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from moorage.apiserver.auth.users import MASTERS, User
+from moorage.apiserver.options import WriteOptions
+
+SYSTEM = User("system:apiserver", (MASTERS,))
+"""Whom the server's own work is done for."""
+
+
+@dataclass(slots=True)
+class Context:
+    """Who writes, how, and what to tell them beside the answer."""
+
+    user: User = SYSTEM
+    options: WriteOptions = field(default_factory=WriteOptions)
+    warnings: list[str] = field(default_factory=list)
+    user_agent: str = ""
+
+    @property
+    def manager(self) -> str:
+        """The name under which fields are owned: given, or the first word of the client's name."""
+        return self.options.field_manager or self.user_agent.partition("/")[0][:128]

@@ -1,0 +1,203 @@
+"""Get and list."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from moorage.apiserver import errors
+from moorage.apiserver.negotiation import Wanted
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.options import ListOptions
+from moorage.apiserver.resources import Resource
+from moorage.apiserver.rest.writes import Writer
+from moorage.apiserver.selection import FieldSelector, matches_fields, matches_labels
+from moorage.apiserver.store import Collection, Key, Stored, decode, encode
+from moorage.apiserver.tables.table import partial_metadata, partial_metadata_list, table
+
+_METADATA_FIELDS = ("metadata.name", "metadata.namespace")
+
+
+class _Token(msgspec.Struct):
+    """Where a page ended."""
+
+    version: int
+    namespace: str
+    name: str
+
+
+class ObjectReader:
+    """Reads objects of any resource."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._store = writer.store
+
+    def get(self, resource: Resource, namespace: str, name: str, revision: int | None) -> bytes:
+        """One object, encoded."""
+        check_revision(self._store.revision, revision)
+        return self._writer.shown(resource, self._writer.stored(resource, namespace, name))
+
+    def listed(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        options: ListOptions,
+        wanted: Wanted,
+        include_object: str = "",
+    ) -> bytes:
+        """All that match, or a page of them, encoded."""
+        found, metadata = self.page(resource, namespace, options)
+        if wanted.transform == "Table":
+            rows = (self._writer.opened(resource, stored) for stored in found)
+            return encode(table(resource.printer, rows, self._writer.now(), metadata, include_object))
+        if wanted.transform == "PartialObjectMetadataList":
+            rows = (self._writer.opened(resource, stored) for stored in found)
+            return encode(partial_metadata_list(rows, metadata))
+        return self.encoded_list(resource, found, metadata)
+
+    def encoded_list(self, resource: Resource, found: list[Stored], metadata: Manifest) -> bytes:
+        """Stored objects as a list."""
+        shown = self._writer.shown
+        head = encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata})
+        items = b",".join([shown(resource, stored) for stored in found])
+        return b"".join((head[:-1], b',"items":[', items, b"]}"))
+
+    def page(
+        self, resource: Resource, namespace: str | None, options: ListOptions
+    ) -> tuple[list[Stored], Manifest]:
+        """What matches, as stored, and the list's metadata."""
+        collection = self._store.collection(resource.storage)
+        after: Key = ("", "")
+        version = self._store.revision
+        exact = options.match == "Exact" or (options.limit and options.revision and not options.match)
+        if options.token:
+            token = _read_token(options.token)
+            after, version = (token.namespace, token.name), token.version
+        elif exact and options.revision is not None:
+            version = options.revision
+        else:
+            check_revision(version, options.revision)
+        items, version = _items_at(collection, version, self._store.revision, bool(options.token))
+        names = options.fields
+        keys = _candidates(collection, items, namespace, names)
+        found: list[Stored] = []
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        remaining = 0
+        for key in keys:
+            if key <= after and options.token:
+                continue
+            stored = items.get(key)
+            if stored is None or not matches(stored, options):
+                continue
+            if options.limit and len(found) >= options.limit:
+                remaining += 1
+                if options.labels or options.fields:
+                    break
+                continue
+            found.append(stored)
+        if remaining:
+            metadata["continue"] = _write_token(_Token(version, *found[-1].key))
+            if not (options.labels or options.fields):
+                metadata["remainingItemCount"] = remaining
+        return found, metadata
+
+
+def matches(stored: Stored, options: ListOptions) -> bool:
+    """Whether an object is one of those asked for."""
+    if options.labels and not matches_labels(options.labels, stored.labels):
+        return False
+    return not options.fields or matches_fields(options.fields, stored.fields, *stored.key)
+
+
+def _candidates(
+    collection: Collection, items: dict[Key, Stored], namespace: str | None, fields: FieldSelector
+) -> Iterable[Key]:
+    """The keys to look at, in order."""
+    name = next((term.value for term in fields if term.field == "metadata.name" and term.equals), None)
+    if name is not None and namespace is not None:
+        return [(namespace, name)]
+    if items is not collection.items:
+        return sorted(key for key in items if namespace is None or key[0] == namespace)
+    if namespace is None:
+        return collection.keys()
+    return sorted(collection.within(namespace))
+
+
+def _items_at(
+    collection: Collection, version: int, current: int, is_page: bool
+) -> tuple[dict[Key, Stored], int]:
+    if version > current:
+        raise _too_large(version, current)
+    items = collection.at(version)
+    if items is not None:
+        return items, version
+    if is_page:
+        raise errors.expired(
+            "The provided continue parameter is too old to display a consistent list result. "
+            "You can start a new list without the continue parameter."
+        )
+    raise errors.expired(f"The resourceVersion for the provided list is too old: {version}")
+
+
+def check_revision(current: int, wanted: int | None) -> None:
+    """That we have come as far as a client has seen already; ApiError (504) if not."""
+    if wanted is not None and wanted > current:
+        raise _too_large(wanted, current)
+
+
+def _too_large(wanted: int, current: int) -> errors.ApiError:
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return errors.timeout(f"Too large resource version: {wanted}, current: {current}", causes, 1)
+
+
+def check_fields(resource: Resource, selector: FieldSelector) -> None:
+    """That a kind knows the fields asked for; ApiError (400) if not."""
+    if not selector:
+        return
+    known = resource.strategy.selectable({"metadata": {}}).keys() | set(_METADATA_FIELDS)
+    for term in selector:
+        if term.field not in known:
+            text = ",".join(f"{one.field}{'=' if one.equals else '!='}{one.value}" for one in selector)
+            address = f"{resource.group}/{resource.version}, Resource={resource.plural}"
+            raise errors.bad_request(
+                f'Unable to find "{address}" that match label selector "", field selector "{text}": '
+                f"field label not supported: {term.field}"
+            )
+
+
+def transformed(
+    raw: bytes,
+    resource: Resource,
+    wanted: Wanted,
+    now: datetime,
+    include_object: str = "",
+    *,
+    headers: bool = True,
+) -> bytes:
+    """One encoded object in the form that a client wants."""
+    if wanted.transform == "Table":
+        obj = decode(raw)
+        if obj.get("kind") == "Status":
+            return raw
+        metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return encode(table(resource.printer, [obj], now, metadata, include_object, headers=headers))
+    if wanted.transform == "PartialObjectMetadata":
+        return encode(partial_metadata(decode(raw)))
+    return raw
+
+
+def _write_token(token: _Token) -> str:
+    return base64.urlsafe_b64encode(encode(token)).decode().rstrip("=")
+
+
+def _read_token(text: str) -> _Token:
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
+    except (ValueError, msgspec.MsgspecError):
+        raise errors.bad_request("continue key is not valid: the token cannot be read") from None

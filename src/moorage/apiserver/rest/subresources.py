@@ -1,0 +1,261 @@
+"""Subresources: the parts of an object that have an address of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from moorage.apiserver import errors
+from moorage.apiserver.address import Address
+from moorage.apiserver.auth.tokens import Authenticator
+from moorage.apiserver.kinds.namespaces import prepare_finalize, validate_finalize
+from moorage.apiserver.kinds.pods.binding import bind
+from moorage.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
+from moorage.apiserver.kinds.pods.eviction import evict
+from moorage.apiserver.kinds.pods.resize import resize
+from moorage.apiserver.negotiation import negotiate
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.options import Query
+from moorage.apiserver.resources import Resource, Resources, Subresource
+from moorage.apiserver.rest.bodies import decode_as, decode_object, media_type, parse_body
+from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.deletes import Deleter, delete_options
+from moorage.apiserver.rest.patching import APPLY_PATCH, Patcher, patched
+from moorage.apiserver.rest.reads import transformed
+from moorage.apiserver.rest.writes import Writer, modified
+from moorage.apiserver.schema import schema_of
+from moorage.apiserver.schema.base import ANYTHING_GOES
+from moorage.apiserver.store import Stored, encode
+from moorage.transport import Request, Response
+
+Logs = Callable[[Manifest, Query], bytes]
+"""What a pod's container has written; ApiError if there is nothing to read."""
+
+
+def no_logs(pod: Manifest, query: Query) -> bytes:
+    """The logs of a pod that no kubelet runs."""
+    name = pod["metadata"]["name"]
+    container = query.get("container") or pod["spec"]["containers"][0]["name"]
+    raise errors.bad_request(
+        f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating'
+    )
+
+
+class _Call:
+    """One request for a subresource, and what handlers need of it."""
+
+    def __init__(
+        self, resource: Resource, sub: Subresource, namespace: str, address: Address, query: Query,
+        request: Request, context: Context,
+    ) -> None:  # fmt: skip
+        self.resource = resource
+        self.sub = sub
+        self.namespace = namespace
+        self.name = address.name
+        self.verb = address.verb
+        self.query = query
+        self.request = request
+        self.context = context
+
+    @property
+    def api_version(self) -> str:
+        """The group and version of what this subresource speaks."""
+        if not self.sub.version:
+            return self.resource.api_version
+        return f"{self.sub.group}/{self.sub.version}" if self.sub.group else self.sub.version
+
+    def body(self) -> Manifest:
+        """The request's body as the subresource's kind."""
+        group, _, version = self.api_version.rpartition("/")
+        schema = schema_of(group, version, self.sub.kind) or ANYTHING_GOES
+        value = parse_body(self.request.body, self.request.headers.get("content-type", ""))
+        return decode_as(value, self.api_version, self.sub.kind, schema, self.context)
+
+
+class Subresources:
+    """Answers requests for subresources."""
+
+    def __init__(
+        self, resources: Resources, writer: Writer, authenticator: Authenticator, logs: Logs = no_logs
+    ) -> None:
+        self._resources = resources
+        self._writer = writer
+        self._deleter = Deleter(writer)
+        self._patcher = Patcher(writer)
+        self._authenticator = authenticator
+        self.logs = logs
+        self._handlers: dict[str, Callable[[_Call], Response]] = {
+            "status": self._status,
+            "scale": self._scale,
+            "binding": self._binding,
+            "eviction": self._eviction,
+            "ephemeralcontainers": self._ephemeral_containers,
+            "resize": self._resize,
+            "log": self._log,
+            "finalize": self._finalize,
+            "token": self._token,
+        }
+
+    def answer(
+        self, resource: Resource, namespace: str, address: Address, query: Query, request: Request,
+        context: Context,
+    ) -> Response:  # fmt: skip
+        """The answer to a request for a subresource."""
+        sub = resource.subresource(address.subresource)
+        if sub is None:
+            raise errors.unknown_path()
+        if address.verb not in sub.verbs:
+            raise errors.not_allowed_here()
+        call = _Call(resource, sub, namespace, address, query, request, context)
+        response = self._handlers[sub.name](call)
+        wanted = negotiate(request.headers.get("accept", "")) if sub.name == "status" else None
+        if wanted and wanted.transform and isinstance(response.body, bytes):
+            response.body = transformed(response.body, resource, wanted, self._writer.now())
+        return response
+
+    # -- of many kinds
+
+    def _status(self, call: _Call) -> Response:
+        resource, namespace, name = call.resource, call.namespace, call.name
+        if call.verb == "get":
+            return Response(200, self._shown(call))
+        if call.verb == "patch":
+            content_type = call.request.headers.get("content-type", "")
+            body = call.request.body
+            code, raw = self._patcher.patch(
+                resource, namespace, name, body, content_type, call.context, "status"
+            )
+            return Response(code, raw)
+        content_type = call.request.headers.get("content-type", "")
+        value = parse_body(call.request.body, content_type)
+        obj = decode_object(value, resource, call.context, call.request.body, content_type)
+        return Response(
+            200, self._writer.update(resource, namespace, name, lambda _: obj, call.context, "status")
+        )
+
+    def _scale(self, call: _Call) -> Response:
+        scaling = call.resource.scaling
+        if scaling is None:
+            raise errors.unknown_path()
+        resource = call.resource
+        if call.verb == "get":
+            return Response(200, encode(scaling.scale_of(self._opened(call))))
+        scale_schema = schema_of("autoscaling", "v1", "Scale") or ANYTHING_GOES
+
+        def edit(current: Manifest) -> Manifest:
+            if call.verb == "patch":
+                media = media_type(call.request.headers.get("content-type", ""))
+                if media == APPLY_PATCH:
+                    raise errors.unsupported_media_type(("application/merge-patch+json",))
+                patch = self._patcher.parse(media, call.request.body, resource)
+                value = patched(scaling.scale_of(current), patch, media, scale_schema.shape)
+                wanted = decode_as(value, "autoscaling/v1", "Scale", scale_schema, call.context)
+            else:
+                wanted = call.body()
+            version = wanted["metadata"].get("resourceVersion")
+            if version and version != current["metadata"]["resourceVersion"]:
+                raise modified(resource, call.name)
+            return scaling.with_scale(current, wanted)
+
+        self._writer.update(resource, call.namespace, call.name, edit, call.context, "scale")
+        return Response(200, encode(scaling.scale_of(self._opened(call))))
+
+    # -- of pods
+
+    def _binding(self, call: _Call) -> Response:
+        return self.bind(call.resource, call.namespace, call.name, call.body(), call.context)
+
+    def bind(
+        self, resource: Resource, namespace: str, name: str, binding: Manifest, context: Context
+    ) -> Response:
+        """Bind a pod to a node."""
+        stored = self._writer.stored(resource, namespace, name)
+        binding["metadata"].setdefault("name", name)
+        binding["metadata"].setdefault("namespace", namespace)
+        self._writer.admit("CREATE", resource, "binding", namespace, name, binding, None, context)
+        bound = bind(self._writer.opened(resource, stored), binding, self._writer.now())
+        self._replace(resource, stored, bound, context)
+        return _success(201)
+
+    def _eviction(self, call: _Call) -> Response:
+        """Delete a pod if its disruption budget allows it."""
+        eviction = call.body()
+        stored = self._writer.stored(call.resource, call.namespace, call.name)
+        options = delete_options(call.query, eviction.get("deleteOptions") or {})
+        budgets = list(self._writer.store.all("policy/poddisruptionbudgets", call.namespace))
+        decision = evict(stored.decoded(), budgets, eviction, self._writer.now())
+        if options.dry_run or call.context.options.dry_run:
+            return _success(201)
+        if decision.budget is not None:
+            budget = self._resources.of_kind("policy/v1", "PodDisruptionBudget")
+            assert budget is not None
+            held = self._writer.stored(budget, call.namespace, decision.budget["metadata"]["name"])
+            self._replace(budget, held, decision.budget, call.context)
+        self._replace(call.resource, stored, decision.pod, call.context)
+        how = replace(options, uid="", resource_version="")
+        self._deleter.delete(call.resource, call.namespace, call.name, how, call.context)
+        return _success(201)
+
+    def _ephemeral_containers(self, call: _Call) -> Response:
+        return self._edited(call, set_ephemeral_containers)
+
+    def _resize(self, call: _Call) -> Response:
+        return self._edited(call, resize)
+
+    def _edited(self, call: _Call, change: Callable[[Manifest, Manifest], Manifest]) -> Response:
+        """A pod of which a subresource changes one aspect: `change(stored, wanted)` is the result."""
+        if call.verb == "get":
+            return Response(200, self._shown(call))
+        stored = self._writer.stored(call.resource, call.namespace, call.name)
+        if call.verb == "patch":
+            media = media_type(call.request.headers.get("content-type", ""))
+            patch = self._patcher.parse(media, call.request.body, call.resource)
+            value = patched(stored.decoded(), patch, media, call.resource.schema.shape)
+            wanted = decode_object(value, call.resource, call.context)
+        else:
+            wanted = call.body()
+        call.resource.strategy.default(wanted)
+        pod = change(self._writer.opened(call.resource, stored), wanted)
+        return Response(200, self._replace(call.resource, stored, pod, call.context))
+
+    def _log(self, call: _Call) -> Response:
+        stored = self._writer.stored(call.resource, call.namespace, call.name)
+        return Response(200, self.logs(stored.obj, call.query), "text/plain")
+
+    # -- of others
+
+    def _finalize(self, call: _Call) -> Response:
+        """Change a namespace's finalizers; without any, a terminating namespace goes."""
+        stored = self._writer.stored(call.resource, call.namespace, call.name)
+        old, namespace = self._writer.opened(call.resource, stored), call.body()
+        self._writer.check_same(call.resource, call.namespace, call.name, namespace, old)
+        call.resource.strategy.default(namespace)
+        prepare_finalize(namespace, old)
+        self._writer.refuse(call.resource, namespace, validate_finalize(namespace))
+        if namespace["metadata"].get("deletionTimestamp") and not namespace["spec"].get("finalizers"):
+            return Response(200, self._writer.remove(call.resource, stored, call.context))
+        return Response(200, self._replace(call.resource, stored, namespace, call.context))
+
+    def _token(self, call: _Call) -> Response:
+        account = self._writer.stored(call.resource, call.namespace, call.name).obj
+        return Response(201, encode(self._authenticator.issue(account, call.body())))
+
+    # -- shared
+
+    def _opened(self, call: _Call) -> Manifest:
+        return self._writer.opened(
+            call.resource, self._writer.stored(call.resource, call.namespace, call.name)
+        )
+
+    def _shown(self, call: _Call) -> bytes:
+        return self._writer.shown(
+            call.resource, self._writer.stored(call.resource, call.namespace, call.name)
+        )
+
+    def _replace(self, resource: Resource, stored: Stored, obj: Manifest, context: Context) -> bytes:
+        return self._writer.replace(resource, stored, self._writer.opened(resource, stored), obj, context)
+
+
+def _success(code: int) -> Response:
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+    return Response(code, encode(status))

@@ -1,0 +1,151 @@
+"""Watch: reading on in a collection's log, from a revision or from the present state.
+
+A watcher holds a position in the log and nothing else. When its client is slow the position falls behind;
+once the log has moved past it the watcher is cut off with 410, and the client lists anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from moorage.apiserver import errors
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.options import ListOptions
+from moorage.apiserver.resources import Resource
+from moorage.apiserver.rest.reads import matches
+from moorage.apiserver.store import Change, Collection, Store, Stored, encode
+from moorage.clock import Clock
+
+BOOKMARK_SECONDS: Final = 60.0
+_BATCH: Final = 500
+"""The most changes that are sent at once, so that one watcher does not keep the others waiting."""
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+Show = Callable[[Stored], bytes]
+"""An object as this watcher's client wants it."""
+
+
+class Watch:
+    """One client's watch: an iterator of encoded events."""
+
+    def __init__(
+        self,
+        store: Store,
+        resource: Resource,
+        namespace: str | None,
+        options: ListOptions,
+        show: Show,
+        clock: Clock,
+        *,
+        timeout_seconds: float,
+        bookmarks: bool = False,
+        initial_events: bool = False,
+    ) -> None:
+        self._store = store
+        self._collection: Collection = store.collection(resource.storage)
+        self._resource = resource
+        self._namespace = namespace
+        self._options = options
+        self._show = show
+        self._bookmarks = bookmarks
+        self._marks_initial_end = initial_events
+        self._clock = clock
+        self._timer = clock.call_later(timeout_seconds, self.close)
+        self._woken = asyncio.Event()
+        self._is_closed = False
+        self._mark_due = False
+        self._initial: list[Stored] = []
+        revision = options.revision
+        if initial_events or not revision:
+            self._initial = [stored for stored in self._within().values() if matches(stored, options)]
+            self._position = self._collection.log.end
+        else:
+            position = self._collection.log.position_after(revision)
+            if position is None:
+                oldest = self._collection.log.oldest
+                raise errors.expired(f"too old resource version: {revision} ({oldest})")
+            self._position = position
+
+    def _within(self) -> dict[tuple[str, str], Stored]:
+        if self._namespace is None:
+            return self._collection.items
+        return self._collection.within(self._namespace)
+
+    def close(self) -> None:
+        """Nobody listens any more, or the time is up: the iteration ends."""
+        self._is_closed = True
+        self._woken.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the log has moved past this watcher."""
+        return self._collection.log.read(self._position, 0) is None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self._initial), _BATCH):
+            yield b"".join(
+                _event("ADDED", self._show(stored)) for stored in self._initial[start : start + _BATCH]
+            )
+        self._initial = []
+        if self._marks_initial_end:
+            yield self._bookmark({_INITIAL_EVENTS_END: "true"})
+        mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark) if self._bookmarks else None
+        try:
+            while not self._is_closed:
+                changes = self._collection.log.read(self._position, _BATCH)
+                if changes is None:
+                    gone = errors.expired(f"too old resource version ({self._collection.log.oldest})")
+                    yield _event("ERROR", encode(gone.status))
+                    return
+                if changes:
+                    self._position += len(changes)
+                    events = b"".join(filter(None, map(self._seen, changes)))
+                    if events:
+                        yield events
+                    continue
+                if self._mark_due:
+                    self._mark_due = False
+                    mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark)
+                    yield self._bookmark({})
+                    continue
+                self._woken.clear()
+                self._collection.waiting.add(self._woken)
+                await self._woken.wait()
+        finally:
+            self._collection.waiting.discard(self._woken)
+            self._timer.cancel()
+            if mark is not None:
+                mark.cancel()
+
+    def _mark(self) -> None:
+        self._mark_due = True
+        self._woken.set()
+
+    def _seen(self, change: Change) -> bytes:
+        """A change as this watcher sees it: what comes to match appears, what ceases to match goes."""
+        stored, previous = change.stored, change.previous
+        if self._namespace is not None and stored.key[0] != self._namespace:
+            return b""
+        options = self._options
+        if not options.labels and not options.fields:
+            return _event(change.type, self._show(stored))
+        was = previous is not None and matches(previous, options)
+        now = change.type != "DELETED" and matches(stored, options)
+        if now:
+            return _event("MODIFIED" if was else "ADDED", self._show(stored))
+        if was:
+            return _event("DELETED", self._show(stored))
+        return b""
+
+    def _bookmark(self, annotations: dict[str, str]) -> bytes:
+        metadata: Manifest = {"resourceVersion": str(self._store.revision), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        mark = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
+        return _event("BOOKMARK", encode(mark))
+
+
+def _event(kind: str, raw: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), raw)

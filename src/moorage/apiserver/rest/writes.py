@@ -1,0 +1,312 @@
+"""Create and update: the path every write takes from a decoded object to the store.
+
+Nothing here waits, so what was read is still true when the write happens: there are no lost updates and no
+retries.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from random import Random
+from typing import Final
+
+from moorage.apiserver import errors, fields
+from moorage.apiserver.admission.base import Attributes, Operation
+from moorage.apiserver.admission.chain import Chain
+from moorage.apiserver.fields import FieldError
+from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
+from moorage.apiserver.objects import Manifest
+from moorage.apiserver.patches.apply import NOTHING, FieldSet, track_update
+from moorage.apiserver.resources import Resource
+from moorage.apiserver.rest.context import Context
+from moorage.apiserver.store import Collection, Store, Stored, encode
+from moorage.apiserver.text import timestamp
+
+_NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_GENERATED_BASE_LENGTH: Final = 63 - _SUFFIX_LENGTH
+_GENERATE_ATTEMPTS: Final = 8
+
+Edit = Callable[[Manifest], Manifest]
+"""From a private copy of the stored object to the wanted one."""
+
+
+class Writer:
+    """Creates and updates objects of any resource."""
+
+    def __init__(self, store: Store, chain: Chain, now: Callable[[], datetime], random: Random) -> None:
+        self.store = store
+        self._chain = chain
+        self.now = now
+        self._random = random
+
+    # -- reading, as writers need it
+
+    def stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+        """A stored object, or ApiError (404)."""
+        stored = self.store.collection(resource.storage).get((namespace, name))
+        if stored is None:
+            raise errors.not_found(resource.group, resource.plural, name)
+        return stored
+
+    def opened(self, resource: Resource, stored: Stored) -> Manifest:
+        """A private copy of a stored object in the resource's own form."""
+        obj = stored.decoded()
+        if resource.conversion is not None:
+            return resource.conversion.from_storage(obj)
+        obj["apiVersion"] = resource.api_version
+        return obj
+
+    # -- create
+
+    def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        obj: Manifest,
+        context: Context,
+        managed_fields: list[Manifest] | None = None,
+    ) -> bytes:
+        """Store a new object; the answer is its encoded form."""
+        strategy = resource.strategy
+        collection = self.store.collection(resource.storage)
+        strategy.default(obj)
+        self._stamp(resource, collection, namespace, obj)
+        name = obj["metadata"]["name"]
+        self.admit("CREATE", resource, "", namespace, name, obj, None, context)
+        strategy.prepare_create(obj)
+        problems = validate_metadata(obj["metadata"], name_problems=strategy.name_problems)
+        problems += strategy.validate(obj)
+        self.refuse(resource, obj, problems)
+        context.warnings.extend(strategy.warnings(obj, None))
+        if collection.get((namespace, name)) is not None:
+            raise errors.already_exists(resource.group, resource.plural, name)
+        if managed_fields:
+            obj["metadata"]["managedFields"] = managed_fields
+        return self.write(resource, obj, context)
+
+    def _stamp(self, resource: Resource, collection: Collection, namespace: str, obj: Manifest) -> None:
+        """What the server says of a new object: name, namespace, uid, time."""
+        meta: Manifest = obj["metadata"]
+        given = meta.get("namespace", "")
+        if resource.namespaced:
+            if given and given != namespace:
+                raise errors.bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            meta["namespace"] = namespace
+        elif given:
+            raise errors.bad_request("namespace may not be set on a cluster-scoped object")
+        if meta.get("resourceVersion"):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        for key in (
+            "resourceVersion",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "managedFields",
+        ):
+            meta.pop(key, None)
+        if not meta.get("name"):
+            if not meta.get("generateName"):
+                raise errors.invalid(
+                    resource.group,
+                    resource.kind,
+                    "",
+                    validate_metadata(meta, name_problems=resource.strategy.name_problems),
+                )
+            meta["name"] = self._generated_name(collection, namespace, meta["generateName"])
+        meta["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        meta["creationTimestamp"] = timestamp(self.now())
+
+    def _generated_name(self, collection: Collection, namespace: str, base: str) -> str:
+        name = ""
+        for _ in range(_GENERATE_ATTEMPTS):
+            suffix = "".join(self._random.choices(_NAME_ALPHABET, k=_SUFFIX_LENGTH))
+            name = base[:_GENERATED_BASE_LENGTH] + suffix
+            if collection.get((namespace, name)) is None:
+                break
+        return name
+
+    # -- update
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        edit: Edit,
+        context: Context,
+        subresource: str = "",
+        tracked: bool = False,
+    ) -> bytes:
+        """Replace an object by what `edit` makes of it; the answer is its new encoded form.
+
+        `tracked` says that `edit` has kept the managed fields itself.
+        """
+        stored = self.stored(resource, namespace, name)
+        old = self.opened(resource, stored)
+        obj = edit(self.opened(resource, stored))
+        self.check_same(resource, namespace, name, obj, old)
+        strategy = resource.strategy
+        strategy.default(obj)
+        self.admit("UPDATE", resource, subresource, namespace, name, obj, old, context)
+        meta, old_meta = obj["metadata"], old["metadata"]
+        if subresource == "status":
+            strategy.prepare_status(obj, old)
+            problems = strategy.validate_status(obj, old)
+        else:
+            strategy.prepare_update(obj, old)
+            problems = strategy.validate_update(obj, old)
+            context.warnings.extend(strategy.warnings(obj, old))
+        self.refuse(resource, obj, validate_metadata_update(meta, old_meta) + problems)
+        if not tracked:
+            self._track(resource, old, obj, subresource, context)
+        return self.replace(resource, stored, old, obj, context)
+
+    def replace(
+        self, resource: Resource, stored: Stored, old: Manifest, obj: Manifest, context: Context
+    ) -> bytes:
+        """Write a checked object in place of `old`; one that is the same is not written."""
+        meta = obj["metadata"]
+        meta["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if obj == old:
+            return self.shown(resource, stored)
+        if meta.get("deletionTimestamp") and not meta.get("finalizers") and not _waits(obj):
+            return self.remove(resource, stored, context)
+        return self.write(resource, obj, context)
+
+    def check_same(self, resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest) -> None:
+        """That the wanted object is the stored one, and of its present version; then the identity is kept."""
+        meta, old_meta = obj["metadata"], old["metadata"]
+        given = meta.get("name", "")
+        if given and given != name:
+            raise errors.bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({name})"
+            )
+        given = meta.get("namespace", "")
+        if given and given != namespace:
+            raise errors.bad_request(
+                f"the namespace of the object ({given}) does not match the namespace on the URL ({namespace})"
+            )
+        if not given and not meta.get("name"):
+            meta["name"] = name
+        if not meta.get("resourceVersion"):
+            if not resource.strategy.allows_unconditional_update:
+                raise errors.invalid(
+                    resource.group,
+                    resource.kind,
+                    name,
+                    [fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+                )
+        elif meta["resourceVersion"] != old_meta["resourceVersion"]:
+            raise modified(resource, name)
+        uid = meta.get("uid")
+        if uid and uid != old_meta["uid"]:
+            raise errors.conflict(
+                resource.group,
+                resource.plural,
+                name,
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_meta['uid']}",
+            )
+        for key in _KEPT:
+            if key in old_meta:
+                meta[key] = old_meta[key]
+            else:
+                meta.pop(key, None)
+
+    def _track(
+        self, resource: Resource, old: Manifest, obj: Manifest, subresource: str, context: Context
+    ) -> None:
+        track_update(
+            old,
+            obj,
+            resource.schema.shape,
+            context.manager or "unknown",
+            resource.api_version,
+            subresource,
+            timestamp(self.now()),
+            unowned(resource, subresource),
+        )
+
+    # -- what all writes share
+
+    def admit(
+        self,
+        operation: Operation,
+        resource: Resource,
+        subresource: str,
+        namespace: str,
+        name: str,
+        obj: Manifest,
+        old: Manifest | None,
+        context: Context,
+    ) -> None:
+        """Let the admission plugins change or refuse a write."""
+        attributes = Attributes(
+            operation, resource, subresource, namespace, name, obj, old, context.user,
+            context.options.dry_run, context.warnings,
+        )  # fmt: skip
+        self._chain.admit(attributes, self.store)
+
+    def refuse(self, resource: Resource, obj: Manifest, problems: list[FieldError]) -> None:
+        """ApiError (422) if there are problems."""
+        if problems:
+            raise errors.invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), problems)
+
+    def write(self, resource: Resource, obj: Manifest, context: Context) -> bytes:
+        """Store a checked object, unless this is a dry run."""
+        if context.options.dry_run:
+            return encode(obj)
+        if resource.conversion is not None:
+            obj = resource.conversion.to_storage(obj)
+        collection = self.store.collection(resource.storage)
+        stored = self.store.put(collection, obj, resource.strategy.selectable(obj))
+        return self.shown(resource, stored)
+
+    def remove(self, resource: Resource, stored: Stored, context: Context) -> bytes:
+        """Take an object out of the store, unless this is a dry run; the answer is its last form."""
+        if context.options.dry_run:
+            return self.shown(resource, stored)
+        return self.shown(resource, self.store.delete(self.store.collection(resource.storage), stored.key))
+
+    def shown(self, resource: Resource, stored: Stored) -> bytes:
+        """A stored object as clients of a resource see it."""
+        if resource.conversion is None and stored.api_version == resource.api_version:
+            return stored.raw
+        return encode(self.opened(resource, stored))
+
+
+_KEPT = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
+
+
+_STATUS: Final = FieldSet.of("status")
+_ALL_BUT_STATUS: Final = FieldSet.of("spec")
+
+
+def unowned(resource: Resource, subresource: str) -> FieldSet:
+    """The fields that a write does not reach, so that it cannot own them."""
+    if not resource.strategy.has_status:
+        return NOTHING
+    return _ALL_BUT_STATUS if subresource == "status" else _STATUS
+
+
+def modified(resource: Resource, name: str) -> errors.ApiError:
+    """The refusal of an update that was made from an older version."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return errors.conflict(resource.group, resource.plural, name, why)
+
+
+def _waits(obj: Manifest) -> bool:
+    """Whether an object being deleted still has its grace period."""
+    return bool(obj["metadata"].get("deletionGracePeriodSeconds"))

@@ -1,0 +1,105 @@
+"""The server: from a request to its answer.
+
+guard → who asks → what is asked → may they → the verb → the answer. Everything but a watch is answered in one
+go, without waiting, so requests do not see each other's half-done work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from moorage.apiserver import errors
+from moorage.apiserver.address import Address, parse_address
+from moorage.apiserver.auth.attributes import RequestAttributes, forbidden
+from moorage.apiserver.auth.authorizers import Authorizer
+from moorage.apiserver.auth.impersonation import impersonate
+from moorage.apiserver.auth.tokens import Authenticator
+from moorage.apiserver.auth.users import User
+from moorage.apiserver.documents import Documents
+from moorage.apiserver.errors import ApiError
+from moorage.apiserver.guard import Guard
+from moorage.apiserver.options import flag, parse_query
+from moorage.apiserver.resources import Resources
+from moorage.apiserver.rest.dispatch import Dispatcher
+from moorage.apiserver.store import encode
+from moorage.transport import Request, Response
+
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+log = logging.getLogger(__name__)
+
+
+class ApiServer:
+    """A Kubernetes API server without a socket: see `transport` for how to reach it."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        guard: Guard,
+        documents: Documents,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self.resources = resources
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._guard = guard
+        self._documents = documents
+        self._dispatcher = dispatcher
+
+    async def handle(self, request: Request) -> Response:
+        """The answer to a request; failures are answers too."""
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            return failure(error)
+        except Exception as error:
+            log.exception("%s %s failed", request.method, request.path)
+            return failure(errors.internal(f"{type(error).__name__} in the server; see its log"))
+
+    def _answer(self, request: Request) -> Response:
+        self._guard.check(request.headers)
+        if request.method not in _METHODS:
+            raise ApiError(405, "MethodNotAllowed", f"the server does not know the method {request.method}")
+        user = self._authenticator.authenticate(request.headers.get("authorization"))
+        query = parse_query(request.query)
+        address = parse_address(request.method, request.path, flag(query, "watch"))
+        user = self._acting_as(user, address, request.repeated)
+        self._authorize(user, address)
+        if not address.is_resource:
+            return self._documents.answer(address, request)
+        return self._dispatcher.answer(address, query, request, user)
+
+    def _acting_as(self, user: User, address: Address, headers: Sequence[tuple[str, str]]) -> User:
+        if not any(name.startswith("impersonate-") for name, _ in headers):
+            return user
+        return impersonate(_attributes(user, address), headers, self._authorizer.authorize)
+
+    def _authorize(self, user: User, address: Address) -> None:
+        attributes = _attributes(user, address)
+        decision = self._authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise forbidden(attributes, decision.reason)
+
+
+def _attributes(user: User, address: Address) -> RequestAttributes:
+    return RequestAttributes(
+        user,
+        address.verb,
+        address.group,
+        address.version,
+        address.resource,
+        address.subresource,
+        address.namespace,
+        address.name,
+        address.path,
+        address.is_resource,
+    )
+
+
+def failure(error: ApiError) -> Response:
+    """An error as an answer."""
+    return Response(error.code, encode(error.status), headers=dict(error.headers))

@@ -1,0 +1,271 @@
+"""Where objects live: collections of encoded objects, one revision counter, and a bounded log of changes.
+
+Invariants:
+- every write moves the revision by one, and an object's resourceVersion is the revision of its last write;
+- a stored object is never changed, only replaced, and its encoded form is what clients get;
+- a collection's log holds every change after `Log.oldest`, in order, so watching is reading on in the log and
+  a watcher costs no memory however slow it is; whoever has fallen behind the log starts again;
+- a write is in the journal before anybody can see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from moorage.apiserver.objects import Manifest
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-wide objects) and name."""
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder().decode
+
+
+class Stored:
+    """One object at one revision."""
+
+    __slots__ = ("_obj", "api_version", "fields", "key", "labels", "raw", "version")
+
+    def __init__(
+        self,
+        key: Key,
+        version: int,
+        api_version: str,
+        raw: bytes,
+        labels: dict[str, str],
+        fields: dict[str, str],
+    ) -> None:
+        self.key = key
+        self.version = version
+        self.api_version = api_version
+        self.raw = raw
+        self.labels = labels
+        self.fields = fields
+        self._obj: Manifest | None = None
+
+    def decoded(self) -> Manifest:
+        """A new copy of the object."""
+        obj: Manifest = decode(self.raw)
+        return obj
+
+    @property
+    def obj(self) -> Manifest:
+        """The object, shared with others: not to be changed."""
+        if self._obj is None:
+            self._obj = self.decoded()
+        return self._obj
+
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+class Change(NamedTuple):
+    """What a write did. A deletion's `stored` is the object's last state under the deletion's revision."""
+
+    version: int
+    type: ChangeType
+    stored: Stored
+    previous: Stored | None
+
+
+class Journal(Protocol):
+    """Where writes are kept beyond the process."""
+
+    def put(self, collection: str, stored: Stored) -> None:
+        """Keep an object; on return it is safe."""
+
+    def delete(self, collection: str, key: Key, version: int) -> None:
+        """Forget an object; on return that is safe."""
+
+
+class Log:
+    """The latest changes of a collection."""
+
+    def __init__(self, capacity: int, oldest: int) -> None:
+        self._capacity = capacity
+        self._changes: list[Change] = []
+        self._start = 0
+        """The position of the first change kept."""
+        self.oldest = oldest
+        """Changes up to this revision may be missing; all later ones are here."""
+
+    @property
+    def end(self) -> int:
+        """The position after the last change."""
+        return self._start + len(self._changes)
+
+    def append(self, change: Change) -> None:
+        """Add a change; now and then the older half goes."""
+        self._changes.append(change)
+        if len(self._changes) >= 2 * self._capacity:
+            gone = len(self._changes) - self._capacity
+            self.oldest = self._changes[gone - 1].version
+            del self._changes[:gone]
+            self._start += gone
+
+    def position_after(self, version: int) -> int | None:
+        """Where to read on after a revision, or None if changes since then are gone."""
+        if version < self.oldest:
+            return None
+        return self._start + bisect_right(self._changes, version, key=lambda change: change.version)
+
+    def read(self, position: int, most: int) -> list[Change] | None:
+        """Changes from a position on, or None if they are gone."""
+        at = position - self._start
+        return None if at < 0 else self._changes[at : at + most]
+
+    def reversed_until(self, version: int) -> Iterator[Change]:
+        """Changes after a revision, the latest first."""
+        for change in reversed(self._changes):
+            if change.version <= version:
+                return
+            yield change
+
+
+class Collection:
+    """All objects of one resource."""
+
+    def __init__(self, name: str, history: int, revision: int) -> None:
+        self.name = name
+        self.items: dict[Key, Stored] = {}
+        self.log = Log(history, revision)
+        self._sorted: list[Key] | None = None
+        self._by_namespace: dict[str, dict[Key, Stored]] = {}
+        self.waiting: set[asyncio.Event] = set()
+        """Set at the next change, and then forgotten."""
+
+    def get(self, key: Key) -> Stored | None:
+        """One object."""
+        return self.items.get(key)
+
+    def within(self, namespace: str) -> dict[Key, Stored]:
+        """The objects of one namespace."""
+        return self._by_namespace.get(namespace, {})
+
+    def keys(self) -> list[Key]:
+        """All keys in order."""
+        if self._sorted is None:
+            self._sorted = sorted(self.items)
+        return self._sorted
+
+    def record(self, change: Change) -> None:
+        """Make a change visible, and wake who waits for it."""
+        stored = change.stored
+        key = stored.key
+        if change.type == "DELETED":
+            del self.items[key]
+            del self._by_namespace[key[0]][key]
+        else:
+            self.items[key] = stored
+            self._by_namespace.setdefault(key[0], {})[key] = stored
+        if change.type != "MODIFIED":
+            self._sorted = None
+        self.log.append(change)
+        if self.waiting:
+            for event in self.waiting:
+                event.set()
+            self.waiting.clear()
+
+    def load(self, stored: Stored) -> None:
+        """Bring back an object from the journal."""
+        self.items[stored.key] = stored
+        self._by_namespace.setdefault(stored.key[0], {})[stored.key] = stored
+        self._sorted = None
+
+    def at(self, version: int) -> dict[Key, Stored] | None:
+        """All objects as they were at a revision, or None if that is too long ago."""
+        if version < self.log.oldest:
+            return None
+        past: dict[Key, Stored | None] = {}
+        for change in self.log.reversed_until(version):
+            past[change.stored.key] = change.previous
+        if not past:
+            return self.items
+        then = {**self.items, **past}
+        return {key: stored for key, stored in then.items() if stored is not None}
+
+
+Listener = Callable[[Collection, Change], None]
+
+_DEFAULT_HISTORY: Final = 20_000
+
+
+class Store:
+    """All collections under one revision counter."""
+
+    def __init__(
+        self, journal: Journal | None = None, revision: int = 1, history: int = _DEFAULT_HISTORY
+    ) -> None:
+        self._journal = journal
+        self._history = history
+        self._collections: dict[str, Collection] = {}
+        self._started_at = revision
+        self.revision = revision
+        self.listeners: list[Listener] = []
+        """Called after each change, before the writer gets its answer; they must not raise."""
+
+    def collection(self, name: str) -> Collection:
+        """A collection by its name; there is one for every name."""
+        collection = self._collections.get(name)
+        if collection is None:
+            collection = self._collections[name] = Collection(name, self._history, self._started_at)
+        return collection
+
+    def collections(self) -> Iterable[Collection]:
+        """All collections that hold or held something."""
+        return list(self._collections.values())
+
+    def load(self, collection: str, obj: Manifest, version: int, fields: dict[str, str]) -> None:
+        """Bring back an object from the journal."""
+        self.collection(collection).load(_stored(obj, version, fields))
+
+    def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
+        """Write an object, new or in place of another; it gets its resourceVersion here."""
+        version = self.revision + 1
+        stored = _stored(obj, version, fields)
+        if self._journal is not None:
+            self._journal.put(collection.name, stored)
+        self.revision = version
+        previous = collection.items.get(stored.key)
+        self._record(collection, Change(version, "MODIFIED" if previous else "ADDED", stored, previous))
+        return stored
+
+    def delete(self, collection: Collection, key: Key) -> Stored:
+        """Remove an object; the answer is its last state."""
+        version = self.revision + 1
+        previous = collection.items[key]
+        last = _stored(previous.decoded(), version, previous.fields)
+        if self._journal is not None:
+            self._journal.delete(collection.name, key, version)
+        self.revision = version
+        self._record(collection, Change(version, "DELETED", last, previous))
+        return last
+
+    def _record(self, collection: Collection, change: Change) -> None:
+        collection.record(change)
+        for listener in self.listeners:
+            listener(collection, change)
+
+    def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
+        """One object of a collection, not to be changed."""
+        stored = self.collection(storage).get((namespace, name))
+        return None if stored is None else stored.obj
+
+    def all(self, storage: str, namespace: str | None = None) -> Iterator[Manifest]:
+        """All objects of a collection, in one namespace or in all; not to be changed."""
+        collection = self.collection(storage)
+        found = collection.items if namespace is None else collection.within(namespace)
+        for stored in found.values():
+            yield stored.obj
+
+
+def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
+    meta: dict[str, Any] = obj["metadata"]
+    meta["resourceVersion"] = str(version)
+    key = (meta.get("namespace", ""), meta["name"])
+    return Stored(key, version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields)

@@ -1,0 +1,89 @@
+"""`moorage apiserver`: a Kubernetes API server alone, for trying things with kubectl or a client library."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+import uvloop
+
+from moorage.apiserver.certificates import CertificateError
+from moorage.apiserver.documents import KUBERNETES_VERSION
+from moorage.apiserver.embedded import EmbeddedServer, Settings
+from moorage.apiserver.journal import JournalError
+from moorage.apiserver.kubeconfig import write_kubeconfig
+from moorage.apiserver.serving import HttpServer, ServingError, listen
+
+DEFAULT_PORT = 6443
+DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
+
+
+def apiserver(
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
+    ] = DEFAULT_PORT,
+    address: Annotated[
+        str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
+    ] = "127.0.0.1",
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Keep everything in this directory; without it, in memory only.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
+    ] = DEFAULT_KUBECONFIG,
+    authorization: Annotated[
+        Literal["AlwaysAllow", "RBAC"],
+        typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
+    ] = "AlwaysAllow",
+    watch_history: Annotated[
+        int, typer.Option(help="So many changes of each resource can be watched from the past.", min=1)
+    ] = 20_000,
+) -> None:
+    """Run a Kubernetes API server that kubectl and client libraries accept."""
+    logging.basicConfig(format="moorage apiserver: %(message)s", level=logging.WARNING)
+    names = () if _is_wildcard(address) else (address,)
+    settings = Settings(data_dir, authorization, names, watch_history)
+    try:
+        uvloop.run(_run(settings, address, port, kubeconfig))
+    except (JournalError, ServingError, CertificateError) as error:
+        typer.echo(f"moorage apiserver: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _is_wildcard(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
+
+
+async def _run(settings: Settings, address: str, port: int, kubeconfig: Path) -> None:
+    with listen(address, port) as listener:
+        embedded = EmbeddedServer(settings)
+        try:
+            url = server_url(address, listener.getsockname()[1])
+            write_kubeconfig(kubeconfig, url, embedded.token, embedded.certificate.ca_pem)
+            server = HttpServer(embedded.api, embedded.certificate.ssl_context())
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, server.stop)
+            serving = asyncio.ensure_future(server.serve(listener))
+            await server.listens()
+            embedded.start()
+            typer.echo(f"Kubernetes {KUBERNETES_VERSION} API at {url}. In another terminal:")
+            typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
+            typer.echo("  kubectl get namespaces")
+            await serving
+        finally:
+            embedded.close()
+
+
+def server_url(address: str, port: int) -> str:
+    """Where clients on this machine find the server."""
+    host = "127.0.0.1" if address == "0.0.0.0" else "::1" if address == "::" else address
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"

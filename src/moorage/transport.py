@@ -1,0 +1,51 @@
+"""The seam between a server and whoever talks to it: one method.
+
+HTTP (`asgi`) is one way to carry requests; calling `handle` directly is another, and clients cannot tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Request:
+    """What a client asks."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in lower case; of a header given twice, the last."""
+    body: bytes = b""
+    repeated: Sequence[tuple[str, str]] = ()
+    """All headers as they came, where that may matter (`Impersonate-Group`)."""
+
+
+class Stream(Protocol):
+    """A body that comes bit by bit."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces."""
+
+    def close(self) -> None:
+        """Nobody listens any more: the iteration ends."""
+
+
+@dataclass(slots=True)
+class Response:
+    """What a server answers."""
+
+    status: int
+    body: bytes | Stream
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """Something that answers requests."""
+
+    async def handle(self, request: Request) -> Response:
+        """The answer; failures are answers too."""
