@@ -1,0 +1,158 @@
+"""Requests to an API server: verbs over a transport, answers decoded, refusals raised."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage.client.errors import RequestError
+from moorage.client.kinds import Kind
+from moorage.transport import Request, Response, Stream, Transport
+
+PatchType = Literal["json", "merge", "strategic"]
+
+_PATCH_TYPES: Mapping[PatchType, str] = {
+    "json": "application/json-patch+json",
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Client:
+    """One client of one API server; `token` is sent with every request."""
+
+    def __init__(self, transport: Transport, token: str = "", user_agent: str = "moorage") -> None:
+        self._transport = transport
+        self._headers = {"host": "localhost", "user-agent": user_agent, "accept": "application/json"}
+        if token:
+            self._headers["authorization"] = f"Bearer {token}"
+
+    # -- verbs
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
+        """One object."""
+        return await self.call("GET", kind.path(namespace, name))
+
+    async def list(self, kind: Kind, namespace: str = "", **query: str | int) -> list[Manifest]:
+        """All objects, of one namespace or of all."""
+        answer = await self.call("GET", kind.path(namespace), query)
+        items: list[Manifest] = answer["items"]
+        return items
+
+    async def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Manifest:
+        """Create an object; the answer is what was stored."""
+        return await self.call("POST", kind.path(namespace), query, obj)
+
+    async def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Manifest:
+        """Replace an object, or a part of it; a conflict is raised if it has changed since it was read."""
+        meta = obj["metadata"]
+        path = kind.path(meta.get("namespace", ""), meta["name"], subresource)
+        return await self.call("PUT", path, None, obj)
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Any,
+        type: PatchType = "strategic",
+        subresource: str = "",
+    ) -> Manifest:
+        """Change an object by a patch; the answer is what is stored then."""
+        path = kind.path(namespace, name, subresource)
+        return await self.call("PATCH", path, None, patch, _PATCH_TYPES[type])
+
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        *,
+        grace_seconds: int | None = None,
+        uid: str = "",
+        propagation: str = "",
+    ) -> Manifest:
+        """Delete an object, or begin to; with a uid, only that very object."""
+        options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if propagation:
+            options["propagationPolicy"] = propagation
+        return await self.call("DELETE", kind.path(namespace, name), None, options)
+
+    async def create_part(
+        self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
+    ) -> Manifest:
+        """Create a part of an object: bind a pod, evict it."""
+        return await self.call("POST", kind.path(namespace, name, subresource), None, obj)
+
+    # -- below the verbs
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Manifest:
+        """A request whose answer is one JSON object; RequestError if the server refuses."""
+        raw = b"" if body is None else _encode(body)
+        response = await self._send(method, path, query, raw, content_type)
+        assert isinstance(response.body, bytes)
+        answer: Manifest = _decode(response.body)
+        return answer
+
+    async def stream(self, path: str, query: Mapping[str, str | int]) -> Stream:
+        """A request whose answer comes bit by bit; RequestError if the server refuses."""
+        response = await self._send("GET", path, query, b"", "")
+        if isinstance(response.body, bytes):
+            return _Whole(response.body)
+        return response.body
+
+    async def _send(
+        self, method: str, path: str, query: Mapping[str, str | int] | None, body: bytes, content_type: str
+    ) -> Response:
+        headers = {**self._headers, "content-type": content_type} if body else self._headers
+        response = await self._transport.handle(
+            Request(method, path, urlencode(query) if query else "", headers, body)
+        )
+        if response.status >= 400:
+            raise await _refusal(response)
+        return response
+
+
+class _Whole:
+    """An answer that came in one piece, where pieces were expected."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+async def _refusal(response: Response) -> RequestError:
+    if isinstance(response.body, bytes):
+        body = response.body
+    else:
+        body = b"".join([piece async for piece in response.body])
+    try:
+        status = _decode(body)
+        return RequestError(
+            response.status, status.get("reason") or "", status.get("message") or "", status.get("details")
+        )
+    except (msgspec.MsgspecError, AttributeError):
+        text = body[:500].decode(errors="replace").strip()
+        return RequestError(response.status, "", text or f"the server answered {response.status}")

@@ -1,0 +1,40 @@
+"""How requests fail, on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RequestError(Exception):
+    """The server said no: its Status, read."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+    @property
+    def is_not_found(self) -> bool:
+        """There is no such object."""
+        return self.code == 404
+
+    @property
+    def already_exists(self) -> bool:
+        """An object of that name is there already."""
+        return self.reason == "AlreadyExists"
+
+    @property
+    def is_conflict(self) -> bool:
+        """The object has changed since it was read."""
+        return self.code == 409 and self.reason != "AlreadyExists"
+
+    @property
+    def is_expired(self) -> bool:
+        """The wanted resourceVersion is gone: list anew."""
+        return self.code == 410
+
+
+class ConnectionFailed(Exception):  # noqa: N818 -- it says what happened
+    """No answer: the server cannot be reached, or the connection broke."""

@@ -1,0 +1,64 @@
+"""The kinds that clients ask for, and where they live."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of objects and its address."""
+
+    group: str
+    version: str
+    name: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as objects say it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The address of all objects, of those in a namespace, of one, or of a part of one."""
+        path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if self.namespaced and namespace:
+            path += f"/namespaces/{namespace}"
+        path += f"/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False)
+NODE = Kind("", "v1", "Node", "nodes", False)
+POD = Kind("", "v1", "Pod", "pods")
+SERVICE = Kind("", "v1", "Service", "services")
+EVENT = Kind("events.k8s.io", "v1", "Event", "events")
+CORE_EVENT = Kind("", "v1", "Event", "events")
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
+SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts")
+PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False)
+PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+REPLICATION_CONTROLLER = Kind("", "v1", "ReplicationController", "replicationcontrollers")
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
+DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets")
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
+DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
+CONTROLLER_REVISION = Kind("apps", "v1", "ControllerRevision", "controllerrevisions")
+JOB = Kind("batch", "v1", "Job", "jobs")
+CRON_JOB = Kind("batch", "v1", "CronJob", "cronjobs")
+POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
+PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False)
+POD_GROUP = Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups")
+LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False)
+CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False)
+CSI_DRIVER = Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False)
+CSI_STORAGE_CAPACITY = Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
+VOLUME_ATTACHMENT = Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", False)
+RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
+RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
+RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False)
+DEVICE_CLASS = Kind("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", False)

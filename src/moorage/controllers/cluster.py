@@ -1,0 +1,186 @@
+"""What a controller sees of the cluster, and how it changes it.
+
+Reading is from informers, so it costs no request. Every write returns only when the informer has seen it:
+a controller never acts on a state older than its own last word, and needs no bookkeeping of expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from random import Random
+
+from moorage.api.base import LabelSelector
+from moorage.api.decode import InputError, convert
+from moorage.api.manifests import Manifest, timestamp
+from moorage.api.selectors import SelectorError, label_selector
+from moorage.client.client import Client, PatchType
+from moorage.client.errors import RequestError
+from moorage.client.informer import Index, Informer
+from moorage.client.kinds import CORE_EVENT, Kind
+from moorage.clock import Clock
+
+
+class Cluster:
+    """Informers to read, a client to write, and the time; shared by all controllers of a process."""
+
+    def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
+        self.client = client
+        self.clock = clock
+        self.now = now
+        self.random = random
+        self._informers: dict[Kind, Informer[Manifest]] = {}
+        self._by_owner: dict[Kind, Index[Manifest]] = {}
+
+    # -- reading
+
+    def informer(self, kind: Kind) -> Informer[Manifest]:
+        """The shared informer of a kind; all are asked for before they run."""
+        if kind not in self._informers:
+            self._informers[kind] = Informer(self.client, kind, self.clock, random=self.random)
+        return self._informers[kind]
+
+    def informers(self) -> Iterable[Informer[Manifest]]:
+        """All informers that anybody asked for."""
+        return list(self._informers.values())
+
+    def owned(self, kind: Kind) -> Index[Manifest]:
+        """The objects of a kind by the uid of their controller."""
+        if kind not in self._by_owner:
+            self._by_owner[kind] = Index(self.informer(kind), _controller_uids)
+        return self._by_owner[kind]
+
+    # -- writing
+
+    async def create(self, kind: Kind, namespace: str, obj: Manifest) -> Manifest:
+        """Create an object."""
+        made = await self.client.create(kind, namespace, obj)
+        await self._seen(kind, made)
+        return made
+
+    async def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Manifest:
+        """Replace an object or its status."""
+        stored = await self.client.update(kind, obj, subresource)
+        await self._seen(kind, stored)
+        return stored
+
+    async def patch(
+        self, kind: Kind, obj: Manifest, patch: Manifest, type: PatchType = "merge", subresource: str = ""
+    ) -> Manifest:
+        """Change some fields of an object."""
+        meta = obj["metadata"]
+        stored = await self.client.patch(
+            kind, meta.get("namespace", ""), meta["name"], patch, type, subresource
+        )
+        await self._seen(kind, stored)
+        return stored
+
+    async def delete(
+        self, kind: Kind, obj: Manifest, *, grace_seconds: int | None = None, propagation: str = ""
+    ) -> None:
+        """Delete that very object, or begin to; one that is gone already is no failure."""
+        meta = obj["metadata"]
+        namespace, name, uid = meta.get("namespace", ""), meta["name"], meta["uid"]
+        try:
+            await self.client.delete(
+                kind, namespace, name, grace_seconds=grace_seconds, uid=uid, propagation=propagation
+            )
+        except RequestError as error:
+            if not (error.is_not_found or error.is_conflict):
+                raise
+            return
+        informer = self._informers.get(kind)
+        if informer is None:
+            return
+
+        def goes() -> bool:
+            known = informer.get(namespace, name)
+            return (
+                known is None or known["metadata"]["uid"] != uid or "deletionTimestamp" in known["metadata"]
+            )
+
+        await informer.until(goes)
+
+    async def _seen(self, kind: Kind, stored: Manifest) -> None:
+        informer = self._informers.get(kind)
+        if informer is None:
+            return
+        meta = stored["metadata"]
+        key, version = (meta.get("namespace", ""), meta["name"]), int(meta["resourceVersion"])
+        await informer.until(lambda: _is_at(informer, key, version))
+
+    async def event(self, about: Manifest, type: str, reason: str, message: str, component: str) -> None:
+        """Tell what happened to an object, for whoever looks at it with `kubectl describe`."""
+        meta = about["metadata"]
+        namespace = meta.get("namespace", "") or "default"
+        now = self.now()
+        event: Manifest = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{meta['name']}.{self.random.getrandbits(64):016x}",
+                "namespace": namespace,
+            },
+            "involvedObject": {
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                "namespace": meta.get("namespace", ""),
+                "name": meta["name"],
+                "uid": meta["uid"],
+                "resourceVersion": meta["resourceVersion"],
+            },
+            "type": type,
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": component},
+            "reportingComponent": component,
+            "reportingInstance": "",
+            "firstTimestamp": timestamp(now),
+            "lastTimestamp": timestamp(now),
+            "count": 1,
+        }
+        try:
+            await self.client.create(CORE_EVENT, namespace, event)
+        except RequestError:
+            return  # A namespace that is going takes no more events; nothing depends on them.
+
+
+def _is_at(informer: Informer[Manifest], key: tuple[str, str], version: int) -> bool:
+    """Whether an informer has seen a version of an object, or is beyond it."""
+    known = informer.objects.get(key)
+    if known is not None:
+        return int(known["metadata"]["resourceVersion"]) >= version
+    return informer.version >= version
+
+
+def _controller_uids(obj: Manifest) -> list[str]:
+    owner = controller_of(obj)
+    return [owner["uid"]] if owner else []
+
+
+def controller_of(obj: Manifest) -> Manifest | None:
+    """The owner that manages an object, if any."""
+    owners: list[Manifest] = obj["metadata"].get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def owner_reference(owner: Manifest) -> Manifest:
+    """How a managed object names the object that manages it."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def selects(selector: Manifest | None, labels: dict[str, str]) -> bool:
+    """Whether a label selector, as objects carry it, matches labels; none, or one that is wrong, does not."""
+    if selector is None:
+        return False
+    try:
+        return label_selector(convert(selector, LabelSelector)).matches(labels)
+    except (InputError, SelectorError):
+        return False
