@@ -31,7 +31,7 @@ def dns_subdomain_problems(name: str) -> list[str]:
     """What keeps `name` from being a lowercase DNS subdomain."""
     problems = []
     if len(name) > 253:
-        problems.append("must be no more than 253 bytes")
+        problems.append("must be no more than 253 characters")
     if not _DNS_SUBDOMAIN_RE.fullmatch(name):
         problems.append(_SUBDOMAIN_RULE)
     return problems

@@ -96,7 +96,7 @@ def builtin_resources(
     """Every built-in resource; `all_of` gives the stored objects of a collection."""
     yield from _core(all_of, now)
     yield from _workloads()
-    yield from _cluster()
+    yield from _cluster(now)
     yield from _questions()
 
 
@@ -153,7 +153,7 @@ def _core(all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetim
     yield row(
         "PersistentVolume",
         "persistentvolumes",
-        PersistentVolumeStrategy(),
+        PersistentVolumeStrategy(now),
         namespaced=False,
         short_names=("pv",),
     )
@@ -223,7 +223,7 @@ def _workloads() -> Iterator[Resource]:
     )  # fmt: skip
 
 
-def _cluster() -> Iterator[Resource]:
+def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
     yield _resource(
         "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", PriorityClassStrategy(),
         namespaced=False, short_names=("pc",),
@@ -263,7 +263,7 @@ def _cluster() -> Iterator[Resource]:
         devices, "v1", "ResourceClaimTemplate", "resourceclaimtemplates", ResourceClaimTemplateStrategy()
     )
     yield _resource(
-        devices, "v1", "ResourceSlice", "resourceslices", ResourceSliceStrategy(), namespaced=False
+        devices, "v1", "ResourceSlice", "resourceslices", ResourceSliceStrategy(now), namespaced=False
     )
     rbac = "rbac.authorization.k8s.io"
     yield _resource(

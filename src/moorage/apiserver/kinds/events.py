@@ -172,18 +172,3 @@ def _check_series(event: Manifest) -> list[FieldError]:
     if not series.get("lastObservedTime"):
         errors.append(required("series.lastObservedTime"))
     return errors
-
-
-class _EventConversion:
-    """How events of the events.k8s.io group are stored: as those of the core group."""
-
-    def from_storage(self, obj: Manifest) -> Manifest:
-        """The newer form of a stored event."""
-        return to_events(obj)
-
-    def to_storage(self, obj: Manifest) -> Manifest:
-        """The stored form of a newer event."""
-        return to_core(obj)
-
-
-EVENT_CONVERSION: Final = _EventConversion()

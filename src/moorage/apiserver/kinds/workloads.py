@@ -191,7 +191,7 @@ def check_replica_counts(
     """Parts are not more than the whole, and only what is ready can be available."""
     replicas, available = status.get("replicas", 0), status.get("availableReplicas", 0)
     errors = [
-        invalid(f"status.{part}", status[part], _MORE_THAN_REPLICAS)
+        invalid(f"status.{part}", status.get(part, 0), _MORE_THAN_REPLICAS)
         for part in parts
         if status.get(part, 0) > replicas
     ]

@@ -1,0 +1,93 @@
+"""What users read of the scheduler's work: events and PodScheduled conditions, in kube-scheduler's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from random import Random
+
+from moorage.api.manifests import Manifest, micro_timestamp, timestamp
+from moorage.api.pod import Pod
+from moorage.client.client import Client
+from moorage.client.errors import RequestError
+from moorage.client.kinds import EVENT, POD
+
+_MOST_NOTE_CHARACTERS = 1024
+
+
+class Recorder:
+    """Writes events and conditions of pods; what cannot be written is not worth failing for."""
+
+    def __init__(self, client: Client, now: Callable[[], datetime], random: Random, instance: str) -> None:
+        self._client = client
+        self._now = now
+        self._random = random
+        self._instance = instance
+
+    async def scheduled(self, pod: Pod, node_name: str) -> None:
+        """A pod has got its node."""
+        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
+        await self._event(pod, "Normal", "Scheduled", "Binding", note)
+
+    async def failed(self, pod: Pod, reason: str, message: str) -> None:
+        """A pod has got no node: `Unschedulable` where none fits, `SchedulerError` where something broke."""
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": timestamp(self._now()),
+        }
+        known = next((one for one in pod.status.conditions if one.type == "PodScheduled"), None)
+        if known is None or (known.status, known.reason, known.message) != ("False", reason, message):
+            await self._patch_status(pod, {"conditions": [condition]})
+        await self._event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+
+    async def preempted(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        """A pod had to go for another."""
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        await self._event(victim, "Normal", "Preempted", "Preempting", note, related=preemptor)
+
+    async def _patch_status(self, pod: Pod, status: Manifest) -> None:
+        try:
+            await self._client.patch(POD, pod.namespace, pod.name, {"status": status}, "strategic", "status")
+        except RequestError:
+            return
+
+    async def _event(
+        self, pod: Pod, type: str, reason: str, action: str, note: str, related: Pod | None = None
+    ) -> None:
+        now = self._now()
+        event: Manifest = {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.name,
+            "metadata": {
+                "name": f"{pod.name}.{self._random.getrandbits(64):016x}",
+                "namespace": pod.namespace,
+            },
+            "eventTime": micro_timestamp(now),
+            "regarding": _reference(pod),
+            "type": type,
+            "reason": reason,
+            "action": action,
+            "note": note[:_MOST_NOTE_CHARACTERS],
+            "reportingController": pod.spec.scheduler_name,
+            "reportingInstance": self._instance,
+        }
+        if related is not None:
+            event["related"] = _reference(related)
+        try:
+            await self._client.create(EVENT, pod.namespace, event)
+        except RequestError:
+            return
+
+
+def _reference(pod: Pod) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "resourceVersion": pod.metadata.resource_version,
+    }
