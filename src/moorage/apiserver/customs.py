@@ -37,7 +37,7 @@ class CustomResources:
     def load(self) -> None:
         """Serve what was defined before."""
         for stored in list(self._writer.store.collection(DEFINITIONS).items.values()):
-            self._serve(stored.key[1], stored.obj)
+            self._take(stored.key[1], stored.obj)
 
     def follow(self, collection: Collection, change: Change) -> None:
         """Note a change of a definition, or that a definition's objects are gone."""
@@ -49,14 +49,18 @@ class CustomResources:
         elif change.type == "DELETED":
             self._forget(name)
         else:
-            self._serve(name, change.stored.obj)
+            self._take(name, change.stored.obj)
 
-    def _serve(self, name: str, definition: Manifest) -> None:
+    def _take(self, name: str, definition: Manifest) -> None:
+        """Serve what a definition says; one that is being deleted is served until its objects are gone."""
+        if not is_terminating(definition) or name not in self._served:
+            self._serve(name, definition)
         if is_terminating(definition):
             for resource in self._served.get(name, ()):
                 self._ending[resource.storage] = name
             self._work.soon(lambda: self._end(name))
-            return
+
+    def _serve(self, name: str, definition: Manifest) -> None:
         others = [one for one in self._resources if one not in self._served.get(name, ())]
         status = accepted(definition, others, self._writer.now())
         self._forget(name)

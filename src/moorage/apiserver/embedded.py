@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from typing import Literal
 
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
@@ -79,7 +79,7 @@ class EmbeddedServer:
         logs: Logs = no_logs,
     ) -> None:
         settings = settings or Settings()
-        random = random or SystemRandom()
+        random = random or Random()  # For names and uids; secrets come from elsewhere.
         clock = clock or LoopClock()
         self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
         self.token = _secret(settings.data_dir, "token")

@@ -20,6 +20,7 @@ class ApiError(Exception):
         message: str,
         details: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = int(code)
@@ -27,6 +28,7 @@ class ApiError(Exception):
         self.message = message
         self.details = details or {}
         self.headers = headers or {}
+        self.metadata = metadata or {}
 
     @property
     def status(self) -> dict[str, Any]:
@@ -34,7 +36,7 @@ class ApiError(Exception):
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }
@@ -142,9 +144,10 @@ def too_large(limit_bytes: int) -> ApiError:
     return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)
 
 
-def expired(message: str) -> ApiError:
-    """The wanted version is no longer kept: list again."""
-    return ApiError(HTTPStatus.GONE, "Expired", message)
+def expired(message: str, token: str = "") -> ApiError:
+    """The wanted version is no longer kept: list again, or read on with a token."""
+    metadata = {"continue": token} if token else None
+    return ApiError(HTTPStatus.GONE, "Expired", message, metadata=metadata)
 
 
 def too_many_requests(message: str, causes: list[dict[str, str]], retry_after_seconds: int = 0) -> ApiError:

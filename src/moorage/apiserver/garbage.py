@@ -6,7 +6,8 @@ answered (`Work.soon`), so a write never waits for the deletion of a thousand po
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
 from typing import NamedTuple
 
 from moorage.apiserver.errors import ApiError
@@ -26,6 +27,16 @@ class _Place(NamedTuple):
     key: Key
 
 
+class _Owner(Enum):
+    """What an owner means for its dependent."""
+
+    STAYS = auto()
+    """It is there, or nobody can tell: the dependent is kept."""
+    WAITS = auto()
+    """It is being deleted once its dependents are gone."""
+    GONE = auto()
+
+
 class GarbageCollector:
     """Knows who owns whom."""
 
@@ -38,12 +49,15 @@ class GarbageCollector:
         self._dependents: dict[str, set[_Place]] = {}
 
     def load(self) -> None:
-        """Learn what was there before; whose owners are gone goes now."""
+        """Learn what was there before; go on with what had begun, and with what has lost its owners since."""
         for collection in self._writer.store.collections():
             for stored in collection.items.values():
-                self._learn(_Place(collection.name, stored.key), stored.obj)
+                meta = stored.obj["metadata"]
+                self._learn(_Place(collection.name, stored.key), meta)
+                if _concerns_dependents(meta):
+                    self._later(self._owner_goes, meta["uid"])
         for owner in [uid for uid in self._dependents if uid not in self._live]:
-            self._soon(lambda uid=owner: self._owner_gone(uid))  # type: ignore[misc]
+            self._later(self._owner_gone, owner)
 
     def follow(self, collection: Collection, change: Change) -> None:
         """Note a change, and what is to be done because of it."""
@@ -57,29 +71,42 @@ class GarbageCollector:
             return
         meta = decode(change.stored.raw)["metadata"]
         uid = meta["uid"]
+        is_gone = change.type == "DELETED"
         if before is not None and concerned:
-            for owner in _owner_uids(before.decoded()["metadata"]):
-                places = self._dependents.get(owner, set())
-                places.discard(place)
-                if not places:
-                    self._dependents.pop(owner, None)
-                    self._soon(lambda owner=owner: self._dependent_gone(owner))  # type: ignore[misc]
-        if change.type == "DELETED":
+            self._release(place, before.decoded()["metadata"], {} if is_gone else meta)
+        if is_gone:
             self._live.pop(uid, None)
             if uid in self._dependents:
-                self._soon(lambda: self._owner_gone(uid))
+                self._later(self._owner_gone, uid)
             return
-        self._learn(place, {"metadata": meta})
-        if concerned and any(owner not in self._live for owner in _owner_uids(meta)):
+        self._learn(place, meta)
+        if concerned and not all(self._is_near(owner, place) for owner in _owner_uids(meta)):
             self._soon(lambda: self._check(place))
-        if meta.get("deletionTimestamp") and {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ()):
-            self._soon(lambda: self._owner_goes(uid))
+        if _concerns_dependents(meta):
+            self._later(self._owner_goes, uid)
 
-    def _learn(self, place: _Place, obj: Manifest) -> None:
-        meta = obj["metadata"]
+    def _later(self, job: Callable[[str], None], uid: str) -> None:
+        self._soon(lambda: job(uid))
+
+    def _learn(self, place: _Place, meta: Manifest) -> None:
         self._live[meta["uid"]] = place
         for owner in _owner_uids(meta):
             self._dependents.setdefault(owner, set()).add(place)
+
+    def _release(self, place: _Place, before: Manifest, meta: Manifest) -> None:
+        """Forget the owners that an object has no longer, and look at those that it no longer holds up."""
+        for owner in set(_owner_uids(before)) - set(_owner_uids(meta)):
+            places = self._dependents.get(owner, set())
+            places.discard(place)
+            if not places:
+                self._dependents.pop(owner, None)
+        for owner in _blocked_uids(before) - _blocked_uids(meta):
+            self._later(self._owner_goes, owner)
+
+    def _is_near(self, owner: str, place: _Place) -> bool:
+        """Whether an owner is there, where its dependent may have it."""
+        found = self._live.get(owner)
+        return found is not None and found.key[0] in ("", place.key[0])
 
     # -- what is to be done
 
@@ -88,53 +115,73 @@ class GarbageCollector:
             self._check(place)
 
     def _check(self, place: _Place) -> None:
-        """Delete an object that has owners, but none that lives; else drop the owners that are gone."""
-        obj = self._writer.store.find(place.storage, *place.key)
+        """Delete an object that has owners, but none that stays; else drop the owners that do not stay."""
+        obj = self._find(place)
         if obj is None or obj["metadata"].get("deletionTimestamp"):
             return
-        owners = obj["metadata"].get("ownerReferences") or []
-        living = [owner for owner in owners if owner.get("uid") in self._live]
-        if owners and not living:
-            self._delete(place, "Background")
-        elif len(living) < len(owners):
-            self._edit(place, lambda meta: meta.update(ownerReferences=living))
+        meta = obj["metadata"]
+        owners = meta.get("ownerReferences") or []
+        states = [self._state(owner, place) for owner in owners]
+        staying = [owner for owner, state in zip(owners, states, strict=True) if state is _Owner.STAYS]
+        if staying:
+            if len(staying) < len(owners):
+                self._edit(place, lambda meta: meta.update(ownerReferences=staying))
+        elif _Owner.WAITS in states and meta["uid"] in self._dependents:
+            if any(self._is_foreground(dependent) for dependent in self._dependents[meta["uid"]]):
+                self._edit(place, _hold_nobody_up)  # They may wait for each other in a circle.
+            self._delete(place, "Foreground")
+        elif owners:
+            self._delete(place, "")
+
+    def _state(self, owner: Manifest, place: _Place) -> _Owner:
+        namespace = place.key[0]
+        resource = self._resources.of_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
+        if resource is None or (resource.namespaced and not namespace):
+            return _Owner.STAYS
+        should_be = _Place(resource.storage, (namespace if resource.namespaced else "", owner["name"]))
+        if self._live.get(owner.get("uid", "")) != should_be:
+            return _Owner.GONE
+        return _Owner.WAITS if self._is_foreground(should_be) else _Owner.STAYS
+
+    def _is_foreground(self, place: _Place) -> bool:
+        obj = self._find(place)
+        meta = obj["metadata"] if obj else {}
+        return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
 
     def _owner_goes(self, uid: str) -> None:
         """An owner that is being deleted waits for its dependents, or lets them go."""
         place = self._live.get(uid)
-        obj = place and self._writer.store.find(place.storage, *place.key)
-        if place is None or obj is None:
+        obj = place and self._find(place)
+        if place is None or obj is None or not _concerns_dependents(obj["metadata"]):
             return
-        finalizers = obj["metadata"].get("finalizers") or []
         dependents = sorted(self._dependents.get(uid, ()))
-        if ORPHAN in finalizers:
+        if ORPHAN in obj["metadata"]["finalizers"]:
             for dependent in dependents:
                 self._edit(dependent, lambda meta: _disown(meta, uid))
             self._finish(place, ORPHAN)
-        elif FOREGROUND in finalizers:
-            blocking = [dependent for dependent in dependents if self._blocks(dependent, uid)]
-            if not blocking:
-                self._finish(place, FOREGROUND)
-            for dependent in dependents:
-                self._delete(dependent, "Foreground")
-
-    def _dependent_gone(self, owner: str) -> None:
-        self._owner_goes(owner)
+            return
+        blocking = [dependent for dependent in dependents if self._blocks(dependent, uid)]
+        if not blocking:
+            self._finish(place, FOREGROUND)
+        for dependent in blocking:
+            self._check(dependent)
 
     def _blocks(self, place: _Place, uid: str) -> bool:
-        obj = self._writer.store.find(place.storage, *place.key)
-        owners = obj["metadata"].get("ownerReferences") or [] if obj else []
-        return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") for owner in owners)
+        obj = self._find(place)
+        return obj is not None and uid in _blocked_uids(obj["metadata"])
 
     # -- how it is done
+
+    def _find(self, place: _Place) -> Manifest | None:
+        return self._writer.store.find(place.storage, *place.key)
 
     def _resource(self, place: _Place) -> Resource | None:
         return next((one for one in self._resources if one.storage == place.storage), None)
 
     def _delete(self, place: _Place, policy: str) -> None:
         resource = self._resource(place)
-        obj = self._writer.store.find(place.storage, *place.key)
-        if resource is None or obj is None or obj["metadata"].get("deletionTimestamp"):
+        obj = self._find(place)
+        if resource is None or obj is None:
             return
         try:
             options = DeleteOptions(policy=policy, uid=obj["metadata"]["uid"])
@@ -160,12 +207,34 @@ class GarbageCollector:
         self._edit(place, drop)
 
 
+def _concerns_dependents(meta: Manifest) -> bool:
+    """Whether an object is being deleted in a way that has to do with its dependents."""
+    return bool(meta.get("deletionTimestamp")) and bool(
+        {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ())
+    )
+
+
+def _owners(meta: Manifest) -> Iterable[Manifest]:
+    return meta.get("ownerReferences") or ()
+
+
 def _owner_uids(meta: Manifest) -> list[str]:
-    return [owner.get("uid", "") for owner in meta.get("ownerReferences") or ()]
+    return [owner.get("uid", "") for owner in _owners(meta)]
+
+
+def _blocked_uids(meta: Manifest) -> set[str]:
+    """Owners that wait for this dependent if they wait for any."""
+    return {owner.get("uid", "") for owner in _owners(meta) if owner.get("blockOwnerDeletion")}
+
+
+def _hold_nobody_up(meta: Manifest) -> None:
+    for owner in _owners(meta):
+        if owner.get("blockOwnerDeletion"):
+            owner["blockOwnerDeletion"] = False
 
 
 def _disown(meta: Manifest, uid: str) -> None:
-    left = [owner for owner in meta.get("ownerReferences") or () if owner.get("uid") != uid]
+    left = [owner for owner in _owners(meta) if owner.get("uid") != uid]
     if left:
         meta["ownerReferences"] = left
     else:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from moorage.apiserver.objects import Manifest
 from moorage.apiserver.store import Key, Stored, decode
@@ -37,7 +40,7 @@ class SqliteJournal:
     """The journal of a data directory; one process at a time."""
 
     def __init__(self, directory: Path) -> None:
-        path = directory / "objects.db"
+        self._path = path = directory / "objects.db"
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=0)
@@ -56,31 +59,44 @@ class SqliteJournal:
     @property
     def revision(self) -> int:
         """The revision of the last write."""
-        value: int = self._connection.execute("SELECT value FROM revision").fetchone()[0]
+        with self._reading():
+            value: int = self._connection.execute("SELECT value FROM revision").fetchone()[0]
         return value
 
     def objects(self) -> Iterator[tuple[str, int, Manifest]]:
         """All that is kept: collection, revision, object."""
-        for collection, version, raw in self._connection.execute(
-            "SELECT collection, version, raw FROM object"
-        ):
-            yield collection, version, decode(raw)
+        with self._reading():
+            for collection, version, raw in self._connection.execute(
+                "SELECT collection, version, raw FROM object"
+            ):
+                yield collection, version, decode(raw)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            raise JournalError(f"cannot read {self._path}: {error}") from None
 
     def put(self, collection: str, stored: Stored) -> None:
         """Keep an object; on return it is safe."""
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
-        execute(_PUT, (collection, *stored.key, stored.version, stored.raw))
-        execute(_MOVE, (stored.version,))
-        execute("COMMIT")
+        self._write(_PUT, (collection, *stored.key, stored.version, stored.raw), stored.version)
 
     def delete(self, collection: str, key: Key, version: int) -> None:
         """Forget an object; on return that is safe."""
+        self._write(_DELETE, (collection, *key), version)
+
+    def _write(self, statement: str, values: tuple[str | int | bytes, ...], version: int) -> None:
         execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
-        execute(_DELETE, (collection, *key))
-        execute(_MOVE, (version,))
-        execute("COMMIT")
+        try:
+            execute("BEGIN IMMEDIATE")
+            execute(statement, values)
+            execute(_MOVE, (version,))
+            execute("COMMIT")
+        except BaseException:
+            # Such as a full disk: this write has not been, and the next one begins anew.
+            self._connection.rollback()
+            raise
 
     def close(self) -> None:
         """Let another process have it."""

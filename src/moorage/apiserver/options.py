@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from moorage.apiserver import errors
+from moorage.apiserver.fields import FieldError, Problem, forbidden, not_supported
 from moorage.apiserver.selection import (
     FieldSelector,
     LabelSelector,
@@ -76,28 +77,15 @@ class ListOptions:
     """Where the page before ended."""
 
 
-def list_options(query: Query) -> ListOptions:
+def list_options(query: Query, *, watching: bool = False) -> ListOptions:
     """The options of a list, a watch or a deletecollection."""
     match = query.get("resourceVersionMatch", "")
     at = revision(query)
     limit = number(query, "limit") or 0
     token = query.get("continue", "")
-    if match:
-        if match not in _MATCHES:
-            supported = ", ".join(f'"{known}"' for known in (*_MATCHES, ""))
-            raise _bad_option(
-                "resourceVersionMatch", f'Unsupported value: "{match}": supported values: {supported}'
-            )
-        if at is None:
-            raise _bad_option(
-                "resourceVersionMatch",
-                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-            )
-        if at == 0 and match == "Exact":
-            raise _bad_option(
-                "resourceVersionMatch",
-                'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-            )
+    problems = _watch_problems(query) if watching else _list_problems(query)
+    if problems:
+        raise errors.invalid("meta.k8s.io", "ListOptions", "", problems)
     if token and at:
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     return ListOptions(
@@ -110,8 +98,43 @@ def list_options(query: Query) -> ListOptions:
     )
 
 
-def _bad_option(field: str, problem: str) -> errors.ApiError:
-    return errors.bad_request(f'ListOptions.meta.k8s.io "" is invalid: {field}: {problem}')
+def _list_problems(query: Query) -> list[FieldError]:
+    found = []
+    match = query.get("resourceVersionMatch", "")
+    if match:
+        if not query.get("resourceVersion"):
+            found.append(_bad_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if query.get("continue"):
+            found.append(_bad_match("resourceVersionMatch is forbidden when continue is provided"))
+        if match not in _MATCHES:
+            known = 'supported values: "Exact", "NotOlderThan", ""'
+            found.append(FieldError(Problem.NOT_SUPPORTED, "resourceVersionMatch", match, known))
+        if match == "Exact" and query.get("resourceVersion") == "0":
+            found.append(_bad_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query:
+        found.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return found
+
+
+def _watch_problems(query: Query) -> list[FieldError]:
+    found = []
+    match = query.get("resourceVersionMatch", "")
+    if "sendInitialEvents" in query and match != "NotOlderThan":
+        found.append(_bad_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match:
+        if "sendInitialEvents" not in query:
+            found.append(
+                _bad_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            found.append(not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
+        if query.get("continue"):
+            found.append(_bad_match("resourceVersionMatch is forbidden when continue is provided"))
+    return found
+
+
+def _bad_match(why: str) -> FieldError:
+    return forbidden("resourceVersionMatch", why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,13 @@ class Scaling(Protocol):
         """An object with the replicas that a Scale wants."""
 
 
+class Source(Protocol):
+    """Where the objects of a resource come from that is not stored, but made when somebody asks."""
+
+    def objects(self, namespace: str | None) -> list[Manifest]:
+        """All objects as of now, in one namespace or in all."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
     """A kind of objects and where they live."""
@@ -66,6 +73,8 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     conversion: Conversion | None = None
     """None: objects of other versions differ in nothing but their apiVersion."""
+    source: Source | None = None
+    """Who makes the objects of a resource that can only be read; None: they are stored."""
     scaling: Scaling | None = None
     """What the `scale` subresource does, where there is one."""
     is_custom: bool = False

@@ -69,6 +69,7 @@ class HttpServer:
             log_config=None,
             server_header=False,
             date_header=False,
+            proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )

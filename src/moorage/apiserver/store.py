@@ -29,11 +29,12 @@ decode = msgspec.json.Decoder().decode
 class Stored:
     """One object at one revision."""
 
-    __slots__ = ("_obj", "api_version", "fields", "key", "labels", "raw", "version")
+    __slots__ = ("_obj", "api_version", "fields", "key", "labels", "raw", "uid", "version")
 
     def __init__(
         self,
         key: Key,
+        uid: str,
         version: int,
         api_version: str,
         raw: bytes,
@@ -41,6 +42,7 @@ class Stored:
         fields: dict[str, str],
     ) -> None:
         self.key = key
+        self.uid = uid
         self.version = version
         self.api_version = api_version
         self.raw = raw
@@ -268,4 +270,4 @@ def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
     meta: dict[str, Any] = obj["metadata"]
     meta["resourceVersion"] = str(version)
     key = (meta.get("namespace", ""), meta["name"])
-    return Stored(key, version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields)
+    return Stored(key, meta.get("uid", ""), version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields)

@@ -22,10 +22,11 @@ _RANKS: Final = {
     for rank, kind in enumerate(
         (
             "Namespace", "CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass",
-            "CSIDriver", "DeviceClass", "Node", "CSINode", "ResourceSlice", "PersistentVolume", "ServiceAccount",
-            "LimitRange", "ConfigMap", "Secret", "PersistentVolumeClaim", "ResourceClaimTemplate",
-            "ResourceClaim", "Service", "PodDisruptionBudget", "PodGroup", "Deployment", "CronJob",
-            "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "ReplicationController", "Pod",
+            "CSIDriver", "DeviceClass", "Node", "CSINode", "ResourceSlice", "PersistentVolume",
+            "ServiceAccount", "LimitRange", "ConfigMap", "Secret", "PersistentVolumeClaim",
+            "ResourceClaimTemplate", "ResourceClaim", "Service", "PodDisruptionBudget", "PodGroup",
+            "Deployment", "CronJob", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "ReplicationController",
+            "Pod",
         )
     )
 }  # fmt: skip

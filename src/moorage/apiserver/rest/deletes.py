@@ -102,33 +102,33 @@ class Deleter:
         old = self._writer.opened(resource, stored)
         meta = obj["metadata"]
         _propagate(meta, options)
-        grace = resource.strategy.grace_seconds(obj, options.grace_seconds)
-        if self._keeps(resource, obj, grace, meta):
-            raw = self._writer.replace(resource, stored, old, obj, context)
-            return raw
+        if self._keeps(resource, obj, options.grace_seconds, meta):
+            return self._writer.replace(resource, stored, old, obj, context)
         raw = self._writer.remove(resource, stored, context)
         return raw if resource.kind in _ANSWERED_WITH_OBJECT else encode(_success(resource, obj))
 
-    def _keeps(self, resource: Resource, obj: Manifest, grace: int, meta: Manifest) -> bool:
+    def _keeps(self, resource: Resource, obj: Manifest, wanted: int | None, meta: Manifest) -> bool:
         """Mark an object as being deleted; whether it stays for now: for its grace period or a finalizer."""
-        now = self._writer.now()
         waits_for = meta.get("finalizers") or _namespace_finalizers(resource, obj)
         if not meta.get("deletionTimestamp"):
+            grace = resource.strategy.grace_seconds(obj, wanted)
             if not grace and not waits_for:
                 return False
-            _mark(meta, now, grace)
+            _mark(meta, self._writer.now(), grace)
             if resource.strategy.has_generation or meta.get("generation"):
                 meta["generation"] = meta.get("generation", 0) + 1
             if resource.kind == "Namespace":
                 obj.setdefault("status", {})["phase"] = "Terminating"
             return True
-        if grace < meta.get("deletionGracePeriodSeconds", 0):
-            _mark(meta, now, grace)
+        before = meta.get("deletionGracePeriodSeconds") or 0
+        if wanted is not None and (grace := 1 if wanted < 0 else wanted) < before:
+            begun = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=before)
+            _mark(meta, begun, grace)
         return bool(meta.get("deletionGracePeriodSeconds") or waits_for)
 
 
-def _mark(meta: Manifest, now: datetime, grace_seconds: int) -> None:
-    meta["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace_seconds))
+def _mark(meta: Manifest, begun: datetime, grace_seconds: int) -> None:
+    meta["deletionTimestamp"] = timestamp(begun + timedelta(seconds=grace_seconds))
     meta["deletionGracePeriodSeconds"] = grace_seconds
 
 
@@ -140,14 +140,17 @@ def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptio
     meta = obj["metadata"]
     why = ""
     if options.uid and options.uid != meta["uid"]:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}"
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
     elif options.resource_version and options.resource_version != meta["resourceVersion"]:
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-            f"ResourceVersion in object meta: {meta['resourceVersion']}"
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+            f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
         )
     if why:
-        raise errors.conflict(resource.group, resource.plural, meta["name"], why)
+        raise errors.conflict(resource.group, resource.kind, meta["name"], why)
 
 
 def _propagate(meta: Manifest, options: DeleteOptions) -> None:

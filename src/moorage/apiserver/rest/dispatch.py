@@ -26,7 +26,8 @@ from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
 from moorage.apiserver.rest.patching import Patcher
 from moorage.apiserver.rest.reads import ObjectReader, check_fields, check_revision, transformed
-from moorage.apiserver.rest.subresources import Subresources
+from moorage.apiserver.rest.subresources import BINDINGS, Subresources
+from moorage.apiserver.rest.virtual import made_now
 from moorage.apiserver.rest.watches import Watch
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import Stored, encode
@@ -69,6 +70,9 @@ class Dispatcher:
             raise errors.unknown_path()
         namespace = address.namespace if resource.namespaced else ""
         _check_scope(resource, address)
+        if resource.source is not None:
+            now = self._writer.now()
+            return Response(200, made_now(resource, resource.source, address, query, request, now))
         context = Context(user, write_options(query), [], request.headers.get("user-agent", ""))
         if address.subresource:
             response = self._subresources.answer(resource, namespace, address, query, request, context)
@@ -93,7 +97,7 @@ class Dispatcher:
         name = address.name
         if address.verb in ("list", "watch", "deletecollection"):
             within = namespace if address.namespace else None
-            options = list_options(query)
+            options = list_options(query, watching=address.verb == "watch")
             check_fields(resource, options.fields)
             if address.verb == "watch":
                 return self._watch(resource, within, options, query, wanted)
@@ -125,6 +129,8 @@ class Dispatcher:
         answer = self._answers.get(resource.storage)
         if answer is not None:
             return encode(answer(obj, namespace, context))
+        if resource.storage == BINDINGS:
+            return self._subresources.bind_named(namespace, obj, context)
         return self._writer.create(resource, namespace, obj, context)
 
     def _update(
@@ -171,14 +177,6 @@ class Dispatcher:
     def _watch(
         self, resource: Resource, namespace: str | None, options: ListOptions, query: Query, wanted: Wanted
     ) -> Response:
-        initial = flag(query, "sendInitialEvents")
-        if initial and options.match != "NotOlderThan":
-            raise errors.ApiError(
-                422,
-                "Invalid",
-                'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
         check_revision(self._writer.store.revision, options.revision)
         seconds = number(query, "timeoutSeconds")
         timeout = (
@@ -188,12 +186,14 @@ class Dispatcher:
 
         headers = iter((True,))
 
-        def show(stored: Stored) -> bytes:
-            raw = self._writer.shown(resource, stored)
+        def formed(raw: bytes) -> bytes:
             if not wanted.transform:
                 return raw
             first = next(headers, False)
             return transformed(raw, resource, wanted, self._writer.now(), included, headers=first)
+
+        def show(stored: Stored) -> bytes:
+            return formed(self._writer.shown(resource, stored))
 
         stream = Watch(
             self._writer.store,
@@ -201,10 +201,11 @@ class Dispatcher:
             namespace,
             options,
             show,
+            formed,
             self._clock,
             timeout_seconds=timeout,
             bookmarks=flag(query, "allowWatchBookmarks"),
-            initial_events=initial,
+            initial_events=flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
         )
         return Response(200, stream)
 

@@ -20,6 +20,15 @@ from moorage.apiserver.store import Collection, Key, Stored, decode, encode
 from moorage.apiserver.tables.table import partial_metadata, partial_metadata_list, table
 
 _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
+_NEWEST = -1
+"""The version in a token whose holder reads on although the objects have changed in between."""
+_INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a "
+    "new list without the continue parameter, or use the continue token in this response to retrieve "
+    "the remainder of the results. Continuing with the provided token results in an inconsistent list -"
+    " objects that were created, modified, or deleted between the time the first chunk was returned and"
+    " now may show up in the list."
+)
 
 
 class _Token(msgspec.Struct):
@@ -77,12 +86,13 @@ class ObjectReader:
         exact = options.match == "Exact" or (options.limit and options.revision and not options.match)
         if options.token:
             token = _read_token(options.token)
-            after, version = (token.namespace, token.name), token.version
+            after = (token.namespace, token.name)
+            version = version if token.version == _NEWEST else token.version
         elif exact and options.revision is not None:
             version = options.revision
         else:
             check_revision(version, options.revision)
-        items, version = _items_at(collection, version, self._store.revision, bool(options.token))
+        items = _items_at(collection, version, self._store.revision, after if options.token else None)
         names = options.fields
         keys = _candidates(collection, items, namespace, names)
         found: list[Stored] = []
@@ -128,20 +138,16 @@ def _candidates(
     return sorted(collection.within(namespace))
 
 
-def _items_at(
-    collection: Collection, version: int, current: int, is_page: bool
-) -> tuple[dict[Key, Stored], int]:
+def _items_at(collection: Collection, version: int, current: int, after: Key | None) -> dict[Key, Stored]:
+    """All objects at a revision; `after` is where the page before ended."""
     if version > current:
         raise _too_large(version, current)
     items = collection.at(version)
     if items is not None:
-        return items, version
-    if is_page:
-        raise errors.expired(
-            "The provided continue parameter is too old to display a consistent list result. "
-            "You can start a new list without the continue parameter."
-        )
-    raise errors.expired(f"The resourceVersion for the provided list is too old: {version}")
+        return items
+    if after is None:
+        raise errors.expired("The resourceVersion for the provided list is too old.")
+    raise errors.expired(_INCONSISTENT, _write_token(_Token(_NEWEST, *after)))
 
 
 def check_revision(current: int, wanted: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
@@ -27,6 +28,9 @@ from moorage.apiserver.schema import schema_of
 from moorage.apiserver.schema.base import ANYTHING_GOES
 from moorage.apiserver.store import Stored, encode
 from moorage.transport import Request, Response
+
+BINDINGS: Final = "/bindings"
+"""Where bindings would be kept, but they never are: creating one binds the pod it names."""
 
 Logs = Callable[[Manifest, Query], bytes]
 """What a pod's container has written; ApiError if there is nothing to read."""
@@ -163,12 +167,17 @@ class Subresources:
     # -- of pods
 
     def _binding(self, call: _Call) -> Response:
-        return self.bind(call.resource, call.namespace, call.name, call.body(), call.context)
+        return Response(201, self._bind(call.resource, call.namespace, call.name, call.body(), call.context))
 
-    def bind(
+    def bind_named(self, namespace: str, binding: Manifest, context: Context) -> bytes:
+        """Bind the pod that a Binding names; the answer is a Status, encoded."""
+        pods = self._resources.of_kind("v1", "Pod")
+        assert pods is not None
+        return self._bind(pods, namespace, binding["metadata"].get("name", ""), binding, context)
+
+    def _bind(
         self, resource: Resource, namespace: str, name: str, binding: Manifest, context: Context
-    ) -> Response:
-        """Bind a pod to a node."""
+    ) -> bytes:
         stored = self._writer.stored(resource, namespace, name)
         binding["metadata"].setdefault("name", name)
         binding["metadata"].setdefault("namespace", namespace)
@@ -185,7 +194,7 @@ class Subresources:
         budgets = list(self._writer.store.all("policy/poddisruptionbudgets", call.namespace))
         decision = evict(stored.decoded(), budgets, eviction, self._writer.now())
         if options.dry_run or call.context.options.dry_run:
-            return _success(201)
+            return Response(201, _success(201))
         if decision.budget is not None:
             budget = self._resources.of_kind("policy/v1", "PodDisruptionBudget")
             assert budget is not None
@@ -194,7 +203,7 @@ class Subresources:
         self._replace(call.resource, stored, decision.pod, call.context)
         how = replace(options, uid="", resource_version="")
         self._deleter.delete(call.resource, call.namespace, call.name, how, call.context)
-        return _success(201)
+        return Response(201, _success(201))
 
     def _ephemeral_containers(self, call: _Call) -> Response:
         return self._edited(call, set_ephemeral_containers)
@@ -256,6 +265,6 @@ class Subresources:
         return self._writer.replace(resource, stored, self._writer.opened(resource, stored), obj, context)
 
 
-def _success(code: int) -> Response:
+def _success(code: int) -> bytes:
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
-    return Response(code, encode(status))
+    return encode(status)

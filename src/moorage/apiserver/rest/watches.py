@@ -25,6 +25,8 @@ _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Show = Callable[[Stored], bytes]
 """An object as this watcher's client wants it."""
+Form = Callable[[bytes], bytes]
+"""An encoded object in the form that this watcher's client wants."""
 
 
 class Watch:
@@ -37,11 +39,12 @@ class Watch:
         namespace: str | None,
         options: ListOptions,
         show: Show,
+        form: Form,
         clock: Clock,
         *,
         timeout_seconds: float,
         bookmarks: bool = False,
-        initial_events: bool = False,
+        initial_events: bool | None = None,
     ) -> None:
         self._store = store
         self._collection: Collection = store.collection(resource.storage)
@@ -49,8 +52,9 @@ class Watch:
         self._namespace = namespace
         self._options = options
         self._show = show
+        self._form = form
         self._bookmarks = bookmarks
-        self._marks_initial_end = initial_events
+        self._marks_initial_end = bool(initial_events) and bookmarks
         self._clock = clock
         self._timer = clock.call_later(timeout_seconds, self.close)
         self._woken = asyncio.Event()
@@ -59,7 +63,8 @@ class Watch:
         self._initial: list[Stored] = []
         revision = options.revision
         if initial_events or not revision:
-            self._initial = [stored for stored in self._within().values() if matches(stored, options)]
+            if initial_events is not False:
+                self._initial = [stored for stored in self._within().values() if matches(stored, options)]
             self._position = self._collection.log.end
         else:
             position = self._collection.log.position_after(revision)
@@ -144,7 +149,7 @@ class Watch:
         if annotations:
             metadata["annotations"] = annotations
         mark = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
-        return _event("BOOKMARK", encode(mark))
+        return _event("BOOKMARK", self._form(encode(mark)))
 
 
 def _event(kind: str, raw: bytes) -> bytes:

@@ -12,6 +12,8 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
+import msgspec
+
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Attributes, Operation
 from moorage.apiserver.admission.chain import Chain
@@ -28,6 +30,9 @@ _NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _GENERATED_BASE_LENGTH: Final = 63 - _SUFFIX_LENGTH
 _GENERATE_ATTEMPTS: Final = 8
+
+_NO_VERSION: Final = msgspec.Raw(b"0x0")
+"""How the absence of a resourceVersion is shown: as the unsigned number that it becomes."""
 
 Edit = Callable[[Manifest], Manifest]
 """From a private copy of the stored object to the wanted one."""
@@ -182,7 +187,11 @@ class Writer:
         """That the wanted object is the stored one, and of its present version; then the identity is kept."""
         meta, old_meta = obj["metadata"], old["metadata"]
         given = meta.get("name", "")
-        if given and given != name:
+        if not given:
+            raise errors.bad_request(
+                f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )
+        if given != name:
             raise errors.bad_request(
                 f"the name of the object ({given}) does not match the name on the URL ({name})"
             )
@@ -191,15 +200,17 @@ class Writer:
             raise errors.bad_request(
                 f"the namespace of the object ({given}) does not match the namespace on the URL ({namespace})"
             )
-        if not given and not meta.get("name"):
-            meta["name"] = name
         if not meta.get("resourceVersion"):
             if not resource.strategy.allows_unconditional_update:
                 raise errors.invalid(
                     resource.group,
                     resource.kind,
                     name,
-                    [fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+                    [
+                        fields.invalid(
+                            "metadata.resourceVersion", _NO_VERSION, "must be specified for an update"
+                        )
+                    ],
                 )
         elif meta["resourceVersion"] != old_meta["resourceVersion"]:
             raise modified(resource, name)
