@@ -29,8 +29,11 @@ class Recorder:
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         await self._event(pod, "Normal", "Scheduled", "Binding", note)
 
-    async def failed(self, pod: Pod, reason: str, message: str) -> None:
-        """A pod has got no node: `Unschedulable` where none fits, `SchedulerError` where something broke."""
+    async def failed(self, pod: Pod, reason: str, message: str, nominated: str | None = None) -> None:
+        """A pod has got no node: `Unschedulable` where none fits, `SchedulerError` where something broke.
+
+        `nominated` is the node that is being freed for it; empty: none any more; None: as before.
+        """
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -39,8 +42,13 @@ class Recorder:
             "lastTransitionTime": timestamp(self._now()),
         }
         known = next((one for one in pod.status.conditions if one.type == "PodScheduled"), None)
+        status: Manifest = {}
         if known is None or (known.status, known.reason, known.message) != ("False", reason, message):
-            await self._patch_status(pod, {"conditions": [condition]})
+            status["conditions"] = [condition]
+        if nominated is not None and nominated != pod.status.nominated_node_name:
+            status["nominatedNodeName"] = nominated or None
+        if status:
+            await self._patch_status(pod, status)
         await self._event(pod, "Warning", "FailedScheduling", "Scheduling", message)
 
     async def preempted(self, victim: Pod, preemptor: Pod, node_name: str) -> None:

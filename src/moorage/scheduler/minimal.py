@@ -166,6 +166,9 @@ class MinimalScheduler:
         waiting.seen_change = self._changes
         if decision.node is None:
             self._put_off(waiting)
+            arranged = decision.post_filter
+            if arranged is not None and arranged.nominated_node is not None:
+                self._cache.nominations.put(pod, arranged.nominated_node)
             tasks.create_task(self._explain(waiting, decision))
             return
         self._cache.assume_pod(pod, decision.node)
@@ -198,7 +201,8 @@ class MinimalScheduler:
         arranged = decision.post_filter
         reason = "SchedulerError" if decision.error is not None else "Unschedulable"
         try:
-            await self._recorder.failed(waiting.pod, reason, decision.message)
+            nominated = None if arranged is None else arranged.nominated_node
+            await self._recorder.failed(waiting.pod, reason, decision.message, nominated)
             if arranged is not None:
                 for effect in arranged.effects:
                     await self._effects.perform(effect)
