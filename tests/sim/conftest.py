@@ -1,0 +1,1 @@
+from tests.apiserver.conftest import cluster as cluster
