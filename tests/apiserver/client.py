@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from moorage.apiserver.embedded import EmbeddedServer, Settings
-from moorage.transport import Request, Response
 from moorage.clock import VirtualClock
+from moorage.transport import Request, Response
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -34,7 +34,9 @@ class Answer:
         self.headers = response.headers
         self.raw = response.body
         self.json: Any = (
-            msgspec.json.decode(response.body) if response.content_type.startswith("application/json") else None
+            msgspec.json.decode(response.body)
+            if response.content_type.startswith("application/json")
+            else None
         )
 
     def __getitem__(self, key: str) -> Any:
@@ -54,7 +56,11 @@ class Cluster:
     def __init__(self, settings: Settings | None = None, seed: int = 1) -> None:
         self.clock = VirtualClock()
         self._runner = asyncio.Runner()
-        self.server = self._runner.run(self._make(settings, seed))
+        try:
+            self.server = self._runner.run(self._make(settings, seed))
+        except BaseException:
+            self._runner.close()
+            raise
         self.token = self.server.token
 
     async def _make(self, settings: Settings | None, seed: int) -> EmbeddedServer:
@@ -66,6 +72,11 @@ class Cluster:
     def close(self) -> None:
         self.server.close()
         self._runner.close()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and what it causes happen."""
+        self.clock.advance(seconds)
+        self._runner.run(settled())
 
     def send(self, request: Request) -> Answer:
         return Answer(self._runner.run(self._handled(request)))
@@ -112,8 +123,14 @@ class Cluster:
         assert answer.code == 201, answer
         return answer.json
 
-    def watch(self, path: str, **query: str | int) -> Watcher:
-        headers = {"host": "127.0.0.1", "authorization": f"Bearer {self.token}"}
+    def exists(self, path: str) -> bool:
+        """Whether there is an object at a path."""
+        answer = self.get(path)
+        assert answer.code in (200, 404), answer
+        return answer.code == 200
+
+    def watch(self, path: str, accept: str = "", **query: str | int) -> Watcher:
+        headers = {"host": "127.0.0.1", "authorization": f"Bearer {self.token}", "accept": accept}
         request = Request("GET", path, urlencode({"watch": "1", **query}), headers)
         response = self._runner.run(self.server.api.handle(request))
         assert not isinstance(response.body, bytes), response.body
@@ -168,7 +185,7 @@ async def _piece(pieces: Any) -> bytes:
 
 async def settled() -> None:
     """Let what is under way come to rest."""
-    for _ in range(20):
+    for _ in range(50):
         await asyncio.sleep(0)
 
 
@@ -180,6 +197,32 @@ def pod(name: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
         "spec": {"containers": containers, **spec},
     }
+
+
+def configmap(name: str, namespace: str = "default", **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": data,
+    }
+
+
+def owner(obj: Any, **more: Any) -> dict[str, Any]:
+    """A reference to an owner."""
+    meta = obj["metadata"]
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        **more,
+    }
+
+
+def owned(obj: dict[str, Any], *owners: dict[str, Any]) -> dict[str, Any]:
+    """An object with owners."""
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": list(owners)}}
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _STALLED_CHECK_SECONDS = 5.0
+_MOST_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
 
 
 class Asgi:
@@ -52,10 +53,11 @@ class Asgi:
         await self._send(response, receive, send)
 
     async def _send(self, response: Response, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", response.content_type.encode("latin-1"))] if response.content_type else []
+        headers = (
+            [(b"content-type", response.content_type.encode("latin-1"))] if response.content_type else []
+        )
         headers += [
-            (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
-            for name, value in response.headers.items()
+            (name.lower().encode("latin-1"), value.encode()) for name, value in response.headers.items()
         ]
         body = response.body
         if isinstance(body, bytes):
@@ -100,7 +102,11 @@ async def _closes_when_gone(stream: Stream, receive: Receive) -> None:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """A request's body, or None if it is too long."""
+    """A request's body, or None if it is too long.
+
+    The rest of such a body is read and thrown away, within reason: a client that is still sending when the
+    connection is closed does not get to read why.
+    """
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
@@ -110,7 +116,10 @@ async def _read_body(receive: Receive) -> bytes | None:
         message = await receive()
         piece = message.get("body", b"")
         length += len(piece)
+        if length > _MOST_DISCARDED_BYTES:
+            break
         if length > MAX_BODY_BYTES:
-            return None
-        pieces.append(piece)
-    return b"".join(pieces)
+            pieces.clear()
+        else:
+            pieces.append(piece)
+    return b"".join(pieces) if length <= MAX_BODY_BYTES else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from moorage.apiserver.admission.base import Attributes, Reader
+from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating
 from moorage.apiserver.extensions.openapi import openapi_schema
@@ -70,6 +72,8 @@ class CustomResources:
                 self._resources.add(resource)
                 key = (resource.group, resource.version, resource.kind)
                 self.openapi[key] = openapi_schema(definition, resource.version)
+                # What objects can be selected by may be another now.
+                self._writer.store.collection(resource.storage).reindex(resource.strategy.selectable)
         if status != definition.get("status"):
             self._work.soon(lambda: self._write_status(name))
 
@@ -109,6 +113,19 @@ class CustomResources:
         meta = definition["metadata"]
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
         self._writer.replace(definition_resource, stored, old, definition, Context())
+
+
+def _admit_creation(attributes: Attributes, reader: Reader) -> None:
+    """Refuse new objects of a kind that is about to go."""
+    resource = attributes.resource
+    if not resource.is_custom:
+        return
+    definition = reader.find(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
+    if definition is not None and is_terminating(definition):
+        raise refusal(attributes, "create not allowed while custom resource definition is terminating")
+
+
+TERMINATING = Plugin("CustomResourceDefinitionTerminating", _admit_creation, (Call("CREATE", ANY),))
 
 
 class _CustomScaling:

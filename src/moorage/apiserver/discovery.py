@@ -58,6 +58,8 @@ class Discovery:
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         if parts[0] == "apis" and len(parts) == 2 and parts[1] in self._groups():
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1], self._groups()[parts[1]])}
+        if len(parts) != (2 if parts[0] == "api" else 3):
+            raise errors.unknown_path()
         group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
         served = [one for one in self._resources if (one.group, one.version) == (group, version)]
         if not served:

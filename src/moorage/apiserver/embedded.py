@@ -22,7 +22,7 @@ from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.certificates import ServerCertificate, load_or_make
-from moorage.apiserver.customs import DEFINITIONS, CustomResources
+from moorage.apiserver.customs import DEFINITIONS, TERMINATING, CustomResources
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.documents import Documents
 from moorage.apiserver.garbage import GarbageCollector
@@ -93,7 +93,7 @@ class EmbeddedServer:
         authorizer: Authorizer = (
             AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
         )
-        chain = Chain((*default_plugins(random, now), _escalation(authorizer)))
+        chain = Chain((TERMINATING, *default_plugins(random, now), _escalation(authorizer)))
         writer = Writer(self.store, chain, now, random)
         deleter = Deleter(writer)
         signing_key = _secret(settings.data_dir, "signing-key").encode()

@@ -44,17 +44,25 @@ class SqliteJournal:
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=0)
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _FORMAT):
-                raise JournalError(f"{path} is of format {version}; this moorage reads format {_FORMAT}")
-            self._connection.executescript(_TABLES)
-            self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
         except (OSError, sqlite3.Error) as error:
             reason = "another process uses it" if "locked" in str(error) else str(error)
             raise JournalError(f"cannot use {path}: {reason}") from None
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = NORMAL")
+        version = execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _FORMAT):
+            raise JournalError(f"{self._path} is of format {version}; this moorage reads format {_FORMAT}")
+        self._connection.executescript(_TABLES)
+        execute(f"PRAGMA user_version = {_FORMAT}")
 
     @property
     def revision(self) -> int:
@@ -76,6 +84,7 @@ class SqliteJournal:
         try:
             yield
         except (sqlite3.Error, msgspec.DecodeError) as error:
+            self.close()
             raise JournalError(f"cannot read {self._path}: {error}") from None
 
     def put(self, collection: str, stored: Stored) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from moorage.apiserver.auth.bootstrap import root_ca
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.kinds.namespaces import FINALIZER
+from moorage.apiserver.kinds.namespaces import finalize
 from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
@@ -101,10 +101,4 @@ class NamespaceKeeper:
         stored = self._writer.store.collection(NAMESPACES).get(("", name))
         if resource is None or stored is None:
             return
-        old, namespace = stored.decoded(), stored.decoded()
-        finalizers = namespace["spec"].get("finalizers") or []
-        namespace["spec"]["finalizers"] = [one for one in finalizers if one != FINALIZER]
-        if namespace["spec"]["finalizers"] or namespace["metadata"].get("finalizers"):
-            self._writer.replace(resource, stored, old, namespace, Context())
-        else:
-            self._writer.remove(resource, stored, Context())
+        self._writer.replace(resource, stored, stored.decoded(), finalize(stored.decoded()), Context())

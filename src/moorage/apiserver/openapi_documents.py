@@ -11,7 +11,8 @@ from moorage.apiserver.schema.openapi import openapi_v2, openapi_v2_protobuf, op
 from moorage.apiserver.store import encode
 from moorage.transport import Response
 
-_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""Clients ask with an @ before the version, but cannot read it in answers: media types have no such sign."""
 _V2_PROTOBUF_WORD = "proto-openapi.spec.v2"
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from moorage.api.names import label_value_problems
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
 from moorage.apiserver import errors
 from moorage.apiserver.text import quoted
@@ -79,17 +78,17 @@ class _Parser:
             return requirement(key, Operator.DOES_NOT_EXIST if absent else Operator.EXISTS, [])
         self._take()
         if sign in _WORDS:
-            return _checked(key, _WORDS[sign], self._values())
+            return requirement(key, _WORDS[sign], self._values())
         if sign not in _SIGNS:
             raise SelectorError("", f"found '{sign}', expected: in, notin, =, ==, !=, gt, lt")
         value = "" if self._peek() in ("", ",") else self._take()
         if value and value in "!=<>()":
             raise SelectorError("", f"found '{value}', expected: identifier")
-        return _checked(key, _SIGNS[sign], [value])
+        return requirement(key, _SIGNS[sign], [value])
 
     def _values(self) -> list[str]:
-        if self._take() != "(":
-            raise SelectorError("", f"found '{self._tokens[self._at - 2]}', expected: '('")
+        if (token := self._take()) != "(":
+            raise SelectorError("", f"found '{token}' expected: '('")
         values: list[str] = []
         expects_value = True
         while (token := self._take()) != ")":
@@ -105,14 +104,6 @@ class _Parser:
         if expects_value:
             values.append("")
         return values
-
-
-def _checked(key: str, operator: Operator, values: list[str]) -> Requirement:
-    made = requirement(key, operator, values)
-    for value in made.values:
-        if problems := label_value_problems(value):
-            raise SelectorError("values", f"Invalid value: {quoted(value)}: {problems[0]}")
-    return made
 
 
 def matches_labels(selector: LabelSelector, labels: Mapping[str, str]) -> bool:

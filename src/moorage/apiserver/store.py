@@ -179,6 +179,13 @@ class Collection:
         self._by_namespace.setdefault(stored.key[0], {})[stored.key] = stored
         self._sorted = None
 
+    def reindex(self, fields_of: Callable[[Manifest], dict[str, str]]) -> None:
+        """Take other fields of the objects to select by."""
+        names = fields_of({"metadata": {}}).keys()
+        for stored in self.items.values():
+            if stored.fields.keys() != names:
+                stored.fields = fields_of(stored.obj)
+
     def at(self, version: int) -> dict[Key, Stored] | None:
         """All objects as they were at a revision, or None if that is too long ago."""
         if version < self.log.oldest:
@@ -270,4 +277,6 @@ def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
     meta: dict[str, Any] = obj["metadata"]
     meta["resourceVersion"] = str(version)
     key = (meta.get("namespace", ""), meta["name"])
-    return Stored(key, meta.get("uid", ""), version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields)
+    return Stored(
+        key, meta.get("uid", ""), version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields
+    )

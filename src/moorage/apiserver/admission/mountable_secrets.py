@@ -85,7 +85,7 @@ def _container_secrets(container: Manifest) -> Iterator[tuple[str, str]]:
     for variable in container.get("env") or ():
         reference = variable.get("valueFrom", {}).get("secretKeyRef")
         if reference is not None:
-            yield reference.get("name", ""), variable["name"]
+            yield reference.get("name", ""), variable.get("name", "")
     for source in container.get("envFrom") or ():
         if "secretRef" in source:
             yield source["secretRef"].get("name", ""), ""

@@ -44,7 +44,7 @@ def charged_totals(pod: Manifest, part: Part) -> Amounts:
     """A pod's requests or limits with overhead and what its node has given it: what quotas charge."""
     spec, status = pod.get("spec", {}), pod.get("status") or {}
     given = {
-        each["name"]: each
+        each.get("name", ""): each
         for field in ("containerStatuses", "initContainerStatuses")
         for each in status.get(field) or ()
         if "resources" in each
@@ -90,7 +90,7 @@ def _containers_total(pod: Manifest, part: Part, given: dict[str, Manifest], *, 
 def _effective(container: Manifest, part: Part, given: dict[str, Manifest], infeasible: bool) -> Amounts:
     """What a container wants or has, whichever is more."""
     wanted = amounts_of(container_resources(container, part))
-    status = given.get(container["name"]) if given else None
+    status = given.get(container.get("name", "")) if given else None
     if status is None:
         return wanted
     largest = {} if infeasible else wanted

@@ -57,7 +57,7 @@ class ServiceAccount:
         volumes: list[Manifest] = spec.get("volumes") or []
         volume_name = ""
         for volume in volumes:
-            if volume["name"].startswith(_VOLUME_PREFIX):
+            if volume.get("name", "").startswith(_VOLUME_PREFIX):
                 volume_name = volume["name"]
                 break
         is_new = not volume_name

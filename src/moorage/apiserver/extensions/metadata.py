@@ -21,6 +21,15 @@ _OWNER_FIELDS: Final[Mapping[str, type]] = {
     "controller": bool,
     "blockOwnerDeletion": bool,
 }
+_MANAGER_FIELDS: Final[Mapping[str, type]] = {
+    "manager": str,
+    "operation": str,
+    "apiVersion": str,
+    "time": str,
+    "fieldsType": str,
+    "fieldsV1": dict,
+    "subresource": str,
+}
 _SCALARS: Final[Mapping[str, type]] = {
     "name": str,
     "generateName": str,
@@ -74,24 +83,28 @@ def decode_metadata(value: Any, path: str, unknown: list[str]) -> Manifest:
             decoded[key] = [_checked(text, str, f"{here}[{i}]") for i, text in enumerate(texts)]
         elif key == "ownerReferences":
             owners = _checked(item, list, here)
-            decoded[key] = [_owner(owner, f"{here}[{i}]", unknown) for i, owner in enumerate(owners)]
+            decoded[key] = [
+                _struct(owner, _OWNER_FIELDS, f"{here}[{i}]", unknown) for i, owner in enumerate(owners)
+            ]
         elif key == "managedFields":
             entries = _checked(item, list, here)
-            decoded[key] = [copy(_checked(entry, dict, f"{here}[{i}]")) for i, entry in enumerate(entries)]
+            decoded[key] = [
+                _struct(entry, _MANAGER_FIELDS, f"{here}[{i}]", unknown) for i, entry in enumerate(entries)
+            ]
         else:
             unknown.append(here)
     return decoded
 
 
-def _owner(value: Any, path: str, unknown: list[str]) -> Manifest:
-    owner: Manifest = {}
+def _struct(value: Any, fields: Mapping[str, type], path: str, unknown: list[str]) -> Manifest:
+    found: Manifest = {}
     for key, item in _checked(value, dict, path).items():
-        expected = _OWNER_FIELDS.get(key)
+        expected = fields.get(key)
         if expected is None:
             unknown.append(f"{path}.{key}")
         elif item is not None:
-            owner[key] = _checked(item, expected, f"{path}.{key}")
-    return owner
+            found[key] = copy(_checked(item, expected, f"{path}.{key}"))
+    return found
 
 
 def _checked(value: Any, expected: type, path: str) -> Any:

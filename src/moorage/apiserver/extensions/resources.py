@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,7 +41,14 @@ class CustomStrategy(Strategy):
     has_generation = True
     allows_unconditional_update = False
 
-    def __init__(self, schema: CustomSchema, api_version: str, kind: str, version: Manifest) -> None:
+    def __init__(
+        self,
+        schema: CustomSchema,
+        api_version: str,
+        kind: str,
+        version: Manifest,
+        versions: Sequence[Manifest],
+    ) -> None:
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self._schema = schema
@@ -49,7 +57,8 @@ class CustomStrategy(Strategy):
         self._scale: Manifest | None = subresources.get("scale")
         self._selectable = {
             each["jsonPath"].removeprefix("."): each["jsonPath"].removeprefix(".").split(".")
-            for each in version.get("selectableFields") or ()
+            for any_version in versions
+            for each in any_version.get("selectableFields") or ()
         }
 
     def default(self, obj: Manifest) -> None:
@@ -97,7 +106,10 @@ class CustomStrategy(Strategy):
         ]
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """The fields that the definition names; empty where an object has none."""
+        """The fields that the definition names; empty where an object has none.
+
+        Those of all versions: one stored object is what all of them select from.
+        """
         return {name: _text_at(obj, steps) for name, steps in self._selectable.items()}
 
     def _type_problems(self, obj: Manifest) -> list[FieldError]:
@@ -146,7 +158,9 @@ def _resource(crd: Manifest, version: Manifest) -> CustomResource:
         kind=names["kind"],
         plural=names["plural"],
         namespaced=spec.get("scope") == "Namespaced",
-        strategy=CustomStrategy(schema, f"{group}/{version['name']}", names["kind"], version),
+        strategy=CustomStrategy(
+            schema, f"{group}/{version['name']}", names["kind"], version, spec["versions"]
+        ),
         schema=schema,
         printer=columns_of_custom(columns) if columns else NAME_AND_AGE,
         short_names=tuple(names.get("shortNames") or ()),

@@ -43,7 +43,7 @@ def parse_json(body: bytes) -> Any:
     """A JSON value."""
     try:
         return _decode_json(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
 
 

@@ -11,12 +11,13 @@ from moorage.apiserver.objects import Manifest
 from moorage.apiserver.options import Query, dry_run, flag, number
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
-from moorage.apiserver.rest.writes import Writer
+from moorage.apiserver.rest.writes import Writer, finalizers_of
 from moorage.apiserver.store import encode
 from moorage.apiserver.text import quoted, timestamp
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+_CENTURY_SECONDS: Final = 100 * 365 * 24 * 3600
 _POLICIES: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND, "Background": ""}
 _ANSWERED_WITH_OBJECT: Final = {
     "Pod", "Namespace", "Service", "ServiceAccount", "PersistentVolume", "PersistentVolumeClaim",
@@ -109,7 +110,7 @@ class Deleter:
 
     def _keeps(self, resource: Resource, obj: Manifest, wanted: int | None, meta: Manifest) -> bool:
         """Mark an object as being deleted; whether it stays for now: for its grace period or a finalizer."""
-        waits_for = meta.get("finalizers") or _namespace_finalizers(resource, obj)
+        waits_for = finalizers_of(obj)
         if not meta.get("deletionTimestamp"):
             grace = resource.strategy.grace_seconds(obj, wanted)
             if not grace and not waits_for:
@@ -122,18 +123,19 @@ class Deleter:
             return True
         before = meta.get("deletionGracePeriodSeconds") or 0
         if wanted is not None and (grace := 1 if wanted < 0 else wanted) < before:
-            begun = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=before)
+            begun = datetime.fromisoformat(meta["deletionTimestamp"]) - _grace_period(before)
             _mark(meta, begun, grace)
         return bool(meta.get("deletionGracePeriodSeconds") or waits_for)
 
 
 def _mark(meta: Manifest, begun: datetime, grace_seconds: int) -> None:
-    meta["deletionTimestamp"] = timestamp(begun + timedelta(seconds=grace_seconds))
+    meta["deletionTimestamp"] = timestamp(begun + _grace_period(grace_seconds))
     meta["deletionGracePeriodSeconds"] = grace_seconds
 
 
-def _namespace_finalizers(resource: Resource, obj: Manifest) -> bool:
-    return resource.kind == "Namespace" and bool(obj.get("spec", {}).get("finalizers"))
+def _grace_period(seconds: int) -> timedelta:
+    """A grace period; one that no calendar could hold is a century."""
+    return timedelta(seconds=min(seconds, _CENTURY_SECONDS))
 
 
 def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptions) -> None:

@@ -31,6 +31,7 @@ from moorage.apiserver.rest.virtual import made_now
 from moorage.apiserver.rest.watches import Watch
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import Stored, encode
+from moorage.apiserver.warning_header import warning_header
 from moorage.clock import Clock
 from moorage.transport import Request, Response
 
@@ -80,8 +81,8 @@ class Dispatcher:
             raise errors.not_allowed_here()
         else:
             response = self._verb(resource, namespace, address, query, request, context)
-        if context.warnings:
-            response.headers["Warning"] = ", ".join(map(_warning, dict.fromkeys(context.warnings)))
+        if said := warning_header(context.warnings):
+            response.headers["Warning"] = said
         return response
 
     def _verb(
@@ -119,7 +120,9 @@ class Dispatcher:
         else:
             raw = self._delete(resource, namespace, name, query, request, context)
         if wanted.transform:
-            raw = transformed(raw, resource, wanted, self._writer.now(), query.get("includeObject", ""))
+            raw = transformed(
+                raw, resource.printer, wanted, self._writer.now(), query.get("includeObject", "")
+            )
         return Response(code, raw)
 
     def _create(self, resource: Resource, namespace: str, request: Request, context: Context) -> bytes:
@@ -190,7 +193,7 @@ class Dispatcher:
             if not wanted.transform:
                 return raw
             first = next(headers, False)
-            return transformed(raw, resource, wanted, self._writer.now(), included, headers=first)
+            return transformed(raw, resource.printer, wanted, self._writer.now(), included, headers=first)
 
         def show(stored: Stored) -> bytes:
             return formed(self._writer.shown(resource, stored))
@@ -227,8 +230,3 @@ def _check_scope(resource: Resource, address: Address) -> None:
         raise errors.unknown_path()
     if (verb in ("update", "patch") and not name) or (verb == "create" and name and not address.subresource):
         raise errors.not_allowed_here()
-
-
-def _warning(text: str) -> str:
-    clean = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{clean}"'

@@ -17,7 +17,9 @@ from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.selection import FieldSelector, matches_fields, matches_labels
 from moorage.apiserver.store import Collection, Key, Stored, decode, encode
+from moorage.apiserver.tables.base import Printer
 from moorage.apiserver.tables.table import partial_metadata, partial_metadata_list, table
+from moorage.apiserver.text import quoted
 
 _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 _NEWEST = -1
@@ -165,20 +167,27 @@ def check_fields(resource: Resource, selector: FieldSelector) -> None:
     """That a kind knows the fields asked for; ApiError (400) if not."""
     if not selector:
         return
-    known = resource.strategy.selectable({"metadata": {}}).keys() | set(_METADATA_FIELDS)
+    own = resource.strategy.selectable({"metadata": {}}).keys()
     for term in selector:
-        if term.field not in known:
-            text = ",".join(f"{one.field}{'=' if one.equals else '!='}{one.value}" for one in selector)
-            address = f"{resource.group}/{resource.version}, Resource={resource.plural}"
-            raise errors.bad_request(
-                f'Unable to find "{address}" that match label selector "", field selector "{text}": '
-                f"field label not supported: {term.field}"
-            )
+        if term.field not in own and term.field not in _METADATA_FIELDS:
+            raise errors.bad_request(_unknown_field(resource, term.field, has_own=bool(own)))
+
+
+def _unknown_field(resource: Resource, field: str, *, has_own: bool) -> str:
+    """How the kinds say that they cannot be selected by a field: those with fields of their own differ."""
+    if resource.kind == "Job" and not resource.is_custom:
+        return f"field label {quoted(field)} not supported for Job"
+    if resource.kind == "ResourceSlice" and not resource.is_custom:
+        return f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}"
+    if has_own or resource.is_custom:
+        return f"field label not supported: {field}"
+    known = ", ".join(map(quoted, _METADATA_FIELDS))
+    return f"{quoted(field)} is not a known field selector: only {known}"
 
 
 def transformed(
     raw: bytes,
-    resource: Resource,
+    printer: Printer,
     wanted: Wanted,
     now: datetime,
     include_object: str = "",
@@ -191,7 +200,7 @@ def transformed(
         if obj.get("kind") == "Status":
             return raw
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return encode(table(resource.printer, [obj], now, metadata, include_object, headers=headers))
+        return encode(table(printer, [obj], now, metadata, include_object, headers=headers))
     if wanted.transform == "PartialObjectMetadata":
         return encode(partial_metadata(decode(raw)))
     return raw

@@ -26,11 +26,14 @@ from moorage.apiserver.rest.reads import transformed
 from moorage.apiserver.rest.writes import Writer, modified
 from moorage.apiserver.schema import schema_of
 from moorage.apiserver.schema.base import ANYTHING_GOES
-from moorage.apiserver.store import Stored, encode
+from moorage.apiserver.store import Stored, decode, encode
+from moorage.apiserver.tables.kinds import printer_for
 from moorage.transport import Request, Response
 
 BINDINGS: Final = "/bindings"
 """Where bindings would be kept, but they never are: creating one binds the pod it names."""
+
+_SCALE_PRINTER: Final = printer_for("autoscaling", "Scale")
 
 Logs = Callable[[Manifest, Query], bytes]
 """What a pod's container has written; ApiError if there is nothing to read."""
@@ -111,10 +114,13 @@ class Subresources:
         if address.verb not in sub.verbs:
             raise errors.not_allowed_here()
         call = _Call(resource, sub, namespace, address, query, request, context)
+        printer = {"status": resource.printer, "scale": _SCALE_PRINTER}.get(sub.name)
+        if printer is None:
+            return self._handlers[sub.name](call)
+        wanted = negotiate(request.headers.get("accept", ""))
         response = self._handlers[sub.name](call)
-        wanted = negotiate(request.headers.get("accept", "")) if sub.name == "status" else None
-        if wanted and wanted.transform and isinstance(response.body, bytes):
-            response.body = transformed(response.body, resource, wanted, self._writer.now())
+        if wanted.transform and isinstance(response.body, bytes):
+            response.body = transformed(response.body, printer, wanted, self._writer.now())
         return response
 
     # -- of many kinds
@@ -161,8 +167,8 @@ class Subresources:
                 raise modified(resource, call.name)
             return scaling.with_scale(current, wanted)
 
-        self._writer.update(resource, call.namespace, call.name, edit, call.context, "scale")
-        return Response(200, encode(scaling.scale_of(self._opened(call))))
+        changed = self._writer.update(resource, call.namespace, call.name, edit, call.context, "scale")
+        return Response(200, encode(scaling.scale_of(decode(changed))))
 
     # -- of pods
 

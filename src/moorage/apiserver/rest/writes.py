@@ -179,7 +179,7 @@ class Writer:
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
         if obj == old:
             return self.shown(resource, stored)
-        if meta.get("deletionTimestamp") and not meta.get("finalizers") and not _waits(obj):
+        if meta.get("deletionTimestamp") and not finalizers_of(obj) and not _waits(obj):
             return self.remove(resource, stored, context)
         return self.write(resource, obj, context)
 
@@ -202,16 +202,10 @@ class Writer:
             )
         if not meta.get("resourceVersion"):
             if not resource.strategy.allows_unconditional_update:
-                raise errors.invalid(
-                    resource.group,
-                    resource.kind,
-                    name,
-                    [
-                        fields.invalid(
-                            "metadata.resourceVersion", _NO_VERSION, "must be specified for an update"
-                        )
-                    ],
-                )
+                why = "must be specified for an update"
+                problem = fields.invalid("metadata.resourceVersion", _NO_VERSION, why)
+                raise errors.invalid(resource.group, resource.kind, name, [problem])
+            meta["resourceVersion"] = old_meta["resourceVersion"]
         elif meta["resourceVersion"] != old_meta["resourceVersion"]:
             raise modified(resource, name)
         uid = meta.get("uid")
@@ -316,6 +310,14 @@ def modified(resource: Resource, name: str) -> errors.ApiError:
     """The refusal of an update that was made from an older version."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return errors.conflict(resource.group, resource.plural, name, why)
+
+
+def finalizers_of(obj: Manifest) -> list[str]:
+    """What must be taken off an object before it goes; namespaces have more of it in their spec."""
+    finalizers: list[str] = obj["metadata"].get("finalizers") or []
+    if not finalizers and obj["kind"] == "Namespace":
+        finalizers = (obj.get("spec") or {}).get("finalizers") or []
+    return finalizers
 
 
 def _waits(obj: Manifest) -> bool:

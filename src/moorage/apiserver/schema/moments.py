@@ -11,6 +11,8 @@ from moorage.apiserver.text import micro_timestamp, quoted, timestamp
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_SECONDS_LENGTH: Final = len("2006-01-02T15:04:05Z")
+_MICROS_LENGTH: Final = len("2006-01-02T15:04:05.000000Z")
 
 _MICRO_FRACTION: Final = re.compile(r"[.,]\d{6}", re.ASCII)
 _ANY_FRACTION: Final = re.compile(r"[.,]\d+", re.ASCII)
@@ -34,13 +36,14 @@ _PARTS: Final = (
 @lru_cache(maxsize=8192)
 def canonical_time(text: str) -> str:
     """A time in whole seconds, UTC; ValueError with Go's message if it is none."""
-    return timestamp(_parsed(text, SECONDS_LAYOUT))
+    # Years before 1000 come out shorter, and would not be read again.
+    return timestamp(_parsed(text, SECONDS_LAYOUT)).zfill(_SECONDS_LENGTH)
 
 
 @lru_cache(maxsize=1024)
 def canonical_micro_time(text: str) -> str:
     """A time in microseconds, UTC; exactly six digits must be given, as Kubernetes demands."""
-    return micro_timestamp(_parsed(text, MICROS_LAYOUT))
+    return micro_timestamp(_parsed(text, MICROS_LAYOUT)).zfill(_MICROS_LENGTH)
 
 
 def _parsed(text: str, layout: str) -> datetime:

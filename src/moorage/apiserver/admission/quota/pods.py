@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from moorage.api.names import is_extended_resource, is_native_resource
@@ -65,7 +65,7 @@ def _is_alive(pod: Manifest, now: datetime) -> bool:
     deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     if deleted is None or grace is None:
         return True
-    return now <= datetime.fromisoformat(deleted) + timedelta(seconds=grace)
+    return (now - datetime.fromisoformat(deleted)).total_seconds() <= float(grace)
 
 
 def _missing(names: list[str], pod: Manifest) -> str:
@@ -79,7 +79,9 @@ def _missing(names: list[str], pod: Manifest) -> str:
             continue
         part, name = _MUST_BE_SAID[quota_name]
         silent = {
-            each["name"] for each in containers if name not in (each.get("resources") or {}).get(part, {})
+            each.get("name", "")
+            for each in containers
+            if name not in (each.get("resources") or {}).get(part, {})
         }
         if silent:
             said.append(f"{quota_name} for: {','.join(sorted(silent))}")
