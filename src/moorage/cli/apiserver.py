@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import signal
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,6 +17,7 @@ from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.kubeconfig import write_kubeconfig
 from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.cli.process import long_running
 
 DEFAULT_PORT = 6443
 DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
@@ -45,7 +45,7 @@ def apiserver(
     ] = 20_000,
 ) -> None:
     """Run a Kubernetes API server that kubectl and client libraries accept."""
-    logging.basicConfig(format="moorage apiserver: %(message)s", level=logging.WARNING)
+    long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
     settings = Settings(data_dir, authorization, names, watch_history)
     try:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from moorage.api.decode import InputError
-from moorage.cli import apiserver, config, decide, replay
+from moorage.cli import apiserver, config, decide, replay, up
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
@@ -29,6 +29,7 @@ app.add_typer(config.app)
 app.command()(apiserver.apiserver)
 app.command()(decide.decide)
 app.command()(replay.replay)
+app.command()(up.up)
 
 
 def _plugin_problems(configuration: SchedulerConfiguration) -> list[str]:

@@ -1,0 +1,131 @@
+"""A whole cluster in one process: API server, controllers, simulated nodes, scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+from moorage.api.manifests import Manifest
+from moorage.apiserver.embedded import EmbeddedServer, Settings, utc_now
+from moorage.apiserver.options import Query
+from moorage.apiserver.resources import Resource
+from moorage.client.client import Client
+from moorage.client.errors import RequestError
+from moorage.client.kinds import NODE, STORAGE_CLASS
+from moorage.clock import Clock, LoopClock
+from moorage.config.load import default_config
+from moorage.config.types import SchedulerConfiguration
+from moorage.controllers.cluster import Cluster
+from moorage.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
+from moorage.controllers.manager import Manager
+from moorage.controllers.volume_provisioning import default_storage_class
+from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage.plugins import default_registry
+from moorage.scheduler.minimal import MinimalScheduler
+from moorage.sim.dump import Brought, bring
+from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
+from moorage.sim.nodes.simulation import SimulatedNodes
+
+_READ_ONLY: Final = ("get", "list")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """How a cluster on a laptop is to be."""
+
+    nodes: int = 10
+    template: NodeTemplate = field(default_factory=NodeTemplate)
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    server: Settings = field(default_factory=Settings)
+    config: SchedulerConfiguration = field(default_factory=default_config)
+    schedules: bool = True
+    """Whether pods are scheduled here; if not, another process does it."""
+
+
+class LocalCluster:
+    """Everything that makes a cluster, joined by its API server."""
+
+    def __init__(
+        self,
+        settings: LocalSettings,
+        *,
+        clock: Clock | None = None,
+        now: Callable[[], datetime] = utc_now,
+        random: Random | None = None,
+    ) -> None:
+        self._settings = settings
+        clock, random = clock or LoopClock(), random or Random()
+        self.server = EmbeddedServer(settings.server, now=now, clock=clock, random=random, logs=self._logs)
+        self.client = Client(self.server.api, self.server.token, "moorage-up")
+        cluster = Cluster(self.client, clock, now, random)
+        self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
+        self.nodes = SimulatedNodes(cluster, settings.kubelets, seed=random.getrandbits(32))
+        self._scheduler = None
+        if settings.schedules:
+            self._scheduler = MinimalScheduler(
+                self.client, settings.config, default_registry(), clock, now, random
+            )
+        self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
+        self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
+
+    async def prepare(self, documents: Iterable[Any] = (), dump: Iterable[Any] = ()) -> Brought:
+        """Make what the cluster begins with: the objects of a dump, nodes up to their number, workloads.
+
+        What is there already, from an earlier run with the same data directory, stays.
+        """
+        with suppress(RequestError):
+            await self.client.create(STORAGE_CLASS, "", default_storage_class())
+        brought = await bring(self.client, dump)
+        missing = self._settings.nodes - len(await self.client.list(NODE))
+        await self.nodes.create(self._settings.template, max(missing, 0))
+        return brought.plus(await bring(self.client, documents))
+
+    async def run(self) -> None:
+        """Run all parts until cancelled."""
+        self.server.start()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._manager.run())
+            tasks.create_task(self.nodes.run())
+            if self._scheduler is not None:
+                tasks.create_task(self._scheduler.run())
+
+    def close(self) -> None:
+        """Let go of the data directory."""
+        self.server.close()
+
+    # -- what only nodes know
+
+    def _logs(self, pod: Manifest, query: Query) -> bytes:
+        return self.nodes.logs(pod, dict(query))
+
+    def _node_metrics(self, namespace: str | None) -> list[Manifest]:
+        items: list[Manifest] = self.nodes.node_metrics()["items"]
+        return items
+
+    def _pod_metrics(self, namespace: str | None) -> list[Manifest]:
+        items: list[Manifest] = self.nodes.pod_metrics(namespace)["items"]
+        return items
+
+
+class _Measured:
+    """Objects that a function makes."""
+
+    def __init__(self, measure: Callable[[str | None], list[Manifest]]) -> None:
+        self._measure = measure
+
+    def objects(self, namespace: str | None) -> list[Manifest]:
+        """All objects as of now."""
+        return self._measure(namespace)
+
+
+def _metrics(
+    kind: str, plural: str, namespaced: bool, measure: Callable[[str | None], list[Manifest]]
+) -> Resource:
+    return Resource(
+        "metrics.k8s.io", "v1beta1", kind, plural, namespaced, verbs=_READ_ONLY, source=_Measured(measure)
+    )
