@@ -256,10 +256,6 @@ class Index(Generic[T]):
         """All objects with a key."""
         return list(self._found.get(key, {}).values())
 
-    def count(self, key: str) -> int:
-        """How many objects have a key."""
-        return len(self._found.get(key, ()))
-
     def _follow(self, type: EventType, obj: T, before: T | None) -> None:
         if before is not None:
             for key in self._keys_of(before):

@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from random import Random
+from typing import Final
+
+import msgspec
 
 from moorage.api.base import LabelSelector
 from moorage.api.decode import InputError, convert
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.manifests import Manifest, labels_of, timestamp
 from moorage.api.selectors import SelectorError, label_selector
 from moorage.client.client import Client, PatchType
 from moorage.client.errors import RequestError
 from moorage.client.informer import Index, Informer
 from moorage.client.kinds import CORE_EVENT, Kind
 from moorage.clock import Clock
+from moorage.controllers.event_limits import EventLimits
+
+_EVENTS_REMEMBERED: Final = 4096
+_read_manifest = msgspec.json.Decoder(Manifest).decode
 
 
 class Cluster:
@@ -31,13 +38,19 @@ class Cluster:
         self.random = random
         self._informers: dict[Kind, Informer[Manifest]] = {}
         self._by_owner: dict[Kind, Index[Manifest]] = {}
+        self._orphans: dict[Kind, Index[Manifest]] = {}
+        self._by_namespace: dict[Kind, Index[Manifest]] = {}
+        self._event_limits = EventLimits()
+        self._told: dict[tuple[str, ...], tuple[str, int]] = {}
 
     # -- reading
 
     def informer(self, kind: Kind) -> Informer[Manifest]:
         """The shared informer of a kind; all are asked for before they run."""
         if kind not in self._informers:
-            self._informers[kind] = Informer(self.client, kind, self.clock, random=self.random)
+            self._informers[kind] = Informer(
+                self.client, kind, self.clock, decode=_reader(kind), random=self.random
+            )
         return self._informers[kind]
 
     def informers(self) -> Iterable[Informer[Manifest]]:
@@ -49,6 +62,18 @@ class Cluster:
         if kind not in self._by_owner:
             self._by_owner[kind] = Index(self.informer(kind), _controller_uids)
         return self._by_owner[kind]
+
+    def orphans(self, kind: Kind) -> Index[Manifest]:
+        """The objects of a kind without controller, by `namespace` and by `namespace/label=value`."""
+        if kind not in self._orphans:
+            self._orphans[kind] = Index(self.informer(kind), _orphan_keys)
+        return self._orphans[kind]
+
+    def within(self, kind: Kind) -> Index[Manifest]:
+        """The objects of a kind by their namespace."""
+        if kind not in self._by_namespace:
+            self._by_namespace[kind] = Index(self.informer(kind), _namespaces)
+        return self._by_namespace[kind]
 
     # -- writing
 
@@ -110,17 +135,23 @@ class Cluster:
         await informer.until(lambda: _is_at(informer, key, version))
 
     async def event(self, about: Manifest, type: str, reason: str, message: str, component: str) -> None:
-        """Tell what happened to an object, for whoever looks at it with `kubectl describe`."""
+        """Tell what happened to an object, for whoever looks at it with `kubectl describe`.
+
+        What was told before is counted, not told anew.
+        """
         meta = about["metadata"]
         namespace = meta.get("namespace", "") or "default"
         now = self.now()
+        if not self._event_limits.take(component, meta["uid"], self.clock.now()):
+            return
+        same = (meta["uid"], type, reason, message, component)
+        if same in self._told and await self._told_again(namespace, same, timestamp(now)):
+            return
+        name = f"{meta['name']}.{self.random.getrandbits(64):016x}"
         event: Manifest = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {
-                "name": f"{meta['name']}.{self.random.getrandbits(64):016x}",
-                "namespace": namespace,
-            },
+            "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {
                 "apiVersion": about["apiVersion"],
                 "kind": about["kind"],
@@ -143,6 +174,35 @@ class Cluster:
             await self.client.create(CORE_EVENT, namespace, event)
         except RequestError:
             return  # A namespace that is going takes no more events; nothing depends on them.
+        self._remember(same, name, 1)
+
+    async def _told_again(self, namespace: str, same: tuple[str, ...], now: str) -> bool:
+        """Count an event that was told before; False if it has been forgotten meanwhile."""
+        name, count = self._told.pop(same)
+        patch = {"count": count + 1, "lastTimestamp": now}
+        try:
+            await self.client.patch(CORE_EVENT, namespace, name, patch, "merge")
+        except RequestError:
+            return False
+        self._remember(same, name, count + 1)
+        return True
+
+    def _remember(self, same: tuple[str, ...], name: str, count: int) -> None:
+        self._told[same] = (name, count)
+        if len(self._told) > _EVENTS_REMEMBERED:
+            del self._told[next(iter(self._told))]
+
+
+def _reader(kind: Kind) -> Callable[[bytes], Manifest]:
+    """Reads objects of a kind; those that come in a list do not say themselves what they are."""
+
+    def read(raw: bytes) -> Manifest:
+        obj = _read_manifest(raw)
+        obj.setdefault("apiVersion", kind.api_version)
+        obj.setdefault("kind", kind.name)
+        return obj
+
+    return read
 
 
 def _is_at(informer: Informer[Manifest], key: tuple[str, str], version: int) -> bool:
@@ -156,6 +216,17 @@ def _is_at(informer: Informer[Manifest], key: tuple[str, str], version: int) -> 
 def _controller_uids(obj: Manifest) -> list[str]:
     owner = controller_of(obj)
     return [owner["uid"]] if owner else []
+
+
+def _orphan_keys(obj: Manifest) -> list[str]:
+    if controller_of(obj):
+        return []
+    namespace = obj["metadata"].get("namespace", "")
+    return [namespace, *(f"{namespace}/{key}={value}" for key, value in labels_of(obj).items())]
+
+
+def _namespaces(obj: Manifest) -> list[str]:
+    return [obj["metadata"].get("namespace", "")]
 
 
 def controller_of(obj: Manifest) -> Manifest | None:

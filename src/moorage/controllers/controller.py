@@ -23,6 +23,9 @@ from moorage.controllers.cluster import Cluster, controller_of
 Key = tuple[str, str]
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 60.0
+_SLOW_SECONDS: Final = 0.005
+_REST_FACTOR: Final = 9
+_LONGEST_REST_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +42,8 @@ class Controller(ABC):
         self._woken = asyncio.Event()
         self._timers: dict[Key, tuple[float, Timer]] = {}
         self._failures: dict[Key, int] = {}
+        self._resting_until: dict[Key, float] = {}
+        """Objects that took long to look at: what happens to them meanwhile is one look, not many."""
         self.is_busy = False
 
     @abstractmethod
@@ -49,6 +54,13 @@ class Controller(ABC):
 
     def look(self, namespace: str, name: str) -> None:
         """Look at an object soon; asking twice is asking once."""
+        until = self._resting_until.get((namespace, name))
+        if until is not None:
+            rest = until - self.cluster.clock.now()
+            if rest > 0:
+                self.look_after(namespace, name, rest)
+                return
+            del self._resting_until[namespace, name]
         self._queue[namespace, name] = None
         self._woken.set()
 
@@ -98,10 +110,21 @@ class Controller(ABC):
                 key = next(iter(self._queue))
                 del self._queue[key]
                 self.is_busy = True
+                began = self.cluster.clock.now()
                 await self._attempt(key)
+                self._rest(key, self.cluster.clock.now() - began)
                 self.is_busy = False
             self._woken.clear()
             await self._woken.wait()
+
+    def _rest(self, key: Key, seconds: float) -> None:
+        """Leave an object alone for a while if looking at it takes long, so that others get their turn."""
+        if seconds > _SLOW_SECONDS:
+            rest = min(seconds * _REST_FACTOR, _LONGEST_REST_SECONDS)
+            self._resting_until[key] = self.cluster.clock.now() + rest
+            if key in self._queue:
+                del self._queue[key]
+                self.look(*key)
 
     @property
     def is_idle(self) -> bool:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.embedded import EmbeddedServer, Settings, utc_now
-from moorage.apiserver.options import Query
 from moorage.apiserver.resources import Resource
 from moorage.client.client import Client
 from moorage.client.errors import RequestError
@@ -28,6 +27,7 @@ from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 from moorage.plugins import default_registry
 from moorage.scheduler.minimal import MinimalScheduler
 from moorage.sim.dump import Brought, bring
+from moorage.sim.nodes.logs import logs
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.simulation import SimulatedNodes
 
@@ -60,7 +60,7 @@ class LocalCluster:
     ) -> None:
         self._settings = settings
         clock, random = clock or LoopClock(), random or Random()
-        self.server = EmbeddedServer(settings.server, now=now, clock=clock, random=random, logs=self._logs)
+        self.server = EmbeddedServer(settings.server, now=now, clock=clock, random=random, logs=logs)
         self.client = Client(self.server.api, self.server.token, "moorage-up")
         cluster = Cluster(self.client, clock, now, random)
         self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
@@ -99,9 +99,6 @@ class LocalCluster:
         self.server.close()
 
     # -- what only nodes know
-
-    def _logs(self, pod: Manifest, query: Query) -> bytes:
-        return self.nodes.logs(pod, dict(query))
 
     def _node_metrics(self, namespace: str | None) -> list[Manifest]:
         items: list[Manifest] = self.nodes.node_metrics()["items"]

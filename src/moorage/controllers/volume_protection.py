@@ -1,0 +1,113 @@
+"""Claims that pods use, and volumes that are bound, stay until that is over, even when they are deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.client.informer import EventType, Index
+from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from moorage.controllers.cluster import Cluster
+from moorage.controllers.controller import Controller
+from moorage.controllers.volume_facts import (
+    claim_key,
+    claim_keys_of,
+    claims_of,
+    has_ended,
+    is_made_for,
+    phase_of,
+)
+
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+
+
+class ClaimProtection(Controller):
+    """Lets a deleted claim go when no pod on a node uses it."""
+
+    name = "persistentvolumeclaim-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
+        self._users = Index(cluster.informer(POD), claim_keys_of)
+        self.follow(PERSISTENT_VOLUME_CLAIM)
+        self.follow(POD, self._pod_changed)
+
+    def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
+        """A pod that is gone, has ended or has no node may have been what a claim waited for."""
+        if type == "DELETED" or not pod["spec"].get("nodeName") or has_ended(pod):
+            for key in claim_keys_of(pod):
+                self.look(*key.split("/"))
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one claim, or let it go."""
+        claim = self._claims.get(namespace, name)
+        if claim is None:
+            return None
+        if _is_wanted_gone(claim, CLAIM_PROTECTION):
+            # What the informer does not know of may be there all the same: only the server can be sure.
+            if not _any_uses(self._users.get(claim_key(claim)), claim) and not _any_uses(
+                await self.cluster.client.list(POD, namespace), claim
+            ):
+                await _unprotect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+        else:
+            await _protect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+        return None
+
+
+class VolumeProtection(Controller):
+    """Lets a deleted volume go when it is no longer bound."""
+
+    name = "persistentvolume-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._volumes = cluster.informer(PERSISTENT_VOLUME)
+        self.follow(PERSISTENT_VOLUME)
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one volume, or let it go."""
+        volume = self._volumes.get("", name)
+        if volume is None:
+            return None
+        if not _is_wanted_gone(volume, VOLUME_PROTECTION):
+            await _protect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+        elif phase_of(volume) != "Bound":
+            await _unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+        return None
+
+
+def _any_uses(pods: list[Manifest], claim: Manifest) -> bool:
+    return any(pod["spec"].get("nodeName") and _uses(pod, claim) for pod in pods)
+
+
+def _uses(pod: Manifest, claim: Manifest) -> bool:
+    meta = pod["metadata"]
+    is_shut_down = "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+    return any(
+        name == claim["metadata"]["name"]
+        and (not made_for_pod or (not is_shut_down and is_made_for(claim, pod)))
+        for name, made_for_pod in claims_of(pod)
+    )
+
+
+def _is_wanted_gone(obj: Manifest, finalizer: str) -> bool:
+    meta = obj["metadata"]
+    return "deletionTimestamp" in meta and finalizer in (meta.get("finalizers") or ())
+
+
+async def _protect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
+    finalizers = obj["metadata"].get("finalizers") or []
+    if "deletionTimestamp" not in obj["metadata"] and finalizer not in finalizers:
+        await _write(cluster, kind, obj, [*finalizers, finalizer])
+
+
+async def _unprotect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
+    await _write(cluster, kind, obj, [each for each in obj["metadata"]["finalizers"] if each != finalizer])
+
+
+async def _write(cluster: Cluster, kind: Kind, obj: Manifest, finalizers: list[str]) -> None:
+    version = obj["metadata"]["resourceVersion"]
+    patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+    await cluster.patch(kind, obj, patch)
