@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.apiserver.errors import ApiError
@@ -11,7 +12,6 @@ from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted,
 from moorage.apiserver.extensions.openapi import openapi_schema
 from moorage.apiserver.extensions.resources import resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter

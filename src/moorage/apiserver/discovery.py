@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource, Resources, Subresource
 from moorage.apiserver.store import encode
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
 from moorage.apiserver.admission.chain import Chain, default_plugins
 from moorage.apiserver.admission.plugin import Call, Plugin
@@ -30,7 +31,6 @@ from moorage.apiserver.guard import Guard
 from moorage.apiserver.journal import JournalError, SqliteJournal
 from moorage.apiserver.kinds.catalog import builtin_resources
 from moorage.apiserver.namespaces import NamespaceKeeper
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.openapi_documents import OpenApiDocuments
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.context import Context

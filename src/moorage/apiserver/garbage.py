@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import FOREGROUND, ORPHAN, DeleteOptions, Deleter

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.store import Key, Stored, decode
 
 _FORMAT = 1

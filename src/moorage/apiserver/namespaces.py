@@ -6,10 +6,10 @@ when nothing is left in it, it goes.
 
 from __future__ import annotations
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.bootstrap import root_ca
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.kinds.namespaces import finalize
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.schema.openapi import openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_index
 from moorage.apiserver.store import encode

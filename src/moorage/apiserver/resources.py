@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.schema.base import ANYTHING_GOES, KindSchema
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.tables.base import NAME_AND_AGE, Printer

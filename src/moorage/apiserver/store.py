@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.objects import Manifest
 
 
 class Strategy:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from moorage.api.manifests import micro_timestamp, timestamp
-
-__all__ = ["micro_timestamp", "qualified", "quoted", "timestamp"]
-
 
 def quoted(text: str) -> str:
     """Text in double quotes, with what cannot be printed escaped."""

@@ -51,6 +51,15 @@ class Brought:
     refused: list[str] = field(default_factory=list)
     """One line for each object that the server did not take."""
 
+    def plus(self, other: Brought) -> Brought:
+        """Both together."""
+        return Brought(
+            self.created + other.created,
+            self.there_already + other.there_already,
+            self.unknown_kinds | other.unknown_kinds,
+            self.refused + other.refused,
+        )
+
 
 async def bring(client: Client, documents: Iterable[Any]) -> Brought:
     """Create all objects of a dump that the server takes."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission import (
     default_toleration_seconds,
     pod_topology_labels,
     runtime_class,
     taint_nodes_by_condition,
 )
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.admission.world import World, named, pod, refused, write
 
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.priority import (
     POD_GROUPS,
     PRIORITY_CLASSES,
@@ -13,8 +14,8 @@ from moorage.apiserver.admission.priority import (
     admit_pod,
     admit_pod_group,
     keep_pod,
+    keep_system_class,
 )
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.admission.world import World, named, pod, refused, update, write
 
 LOWER = "PreemptLowerPriority"
@@ -141,3 +142,13 @@ def test_the_default_class_may_be_updated_and_others_created() -> None:
     admit_class(update(usual, usual, PRIORITY_CLASSES), WITH_DEFAULT)
     admit_class(write(priority_class("new", 1), PRIORITY_CLASSES, namespaced=False), WITH_DEFAULT)
     admit_class(write(usual, PRIORITY_CLASSES, namespaced=False), PLAIN)
+
+
+def test_the_system_classes_stay() -> None:
+    gone = priority_class("system-node-critical", 2_000_001_000)
+    error = refused(keep_system_class, write(gone, PRIORITY_CLASSES, "DELETE", namespaced=False), PLAIN)
+    assert error.message == (
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: '
+        "this is a system priority class and cannot be deleted"
+    )
+    keep_system_class(write(HIGH, PRIORITY_CLASSES, "DELETE", namespaced=False), PLAIN)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.service_account import ServiceAccount, check_ephemeral
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.admission.world import World, container, named, pod, refused, update, write
 
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

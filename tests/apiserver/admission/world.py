@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Operation
 from moorage.apiserver.admission.plugin import Call
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource
 
 ADMIN = User("admin", ("system:masters",))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.users import AUTHENTICATED, User
-from moorage.apiserver.objects import Manifest
 
 RBAC = "rbac.authorization.k8s.io"
 ALICE = User("alice", (AUTHENTICATED,))

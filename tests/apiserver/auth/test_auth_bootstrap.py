@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.bootstrap import NAMESPACES, bootstrap_objects, root_ca
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.serviceaccounts import groups
 from moorage.apiserver.auth.tokens import NOBODY
 from moorage.apiserver.auth.users import AUTHENTICATED, MASTERS, User
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, rule, subject
 
 OBJECTS = bootstrap_objects("the CA")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.impersonation import impersonate
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, role, rule, subject
 
 AUTH = "authentication.k8s.io"

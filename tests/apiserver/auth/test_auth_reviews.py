@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.claims import ISSUER
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.reviews import REVIEWS, ReviewContext
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.auth.cluster import ALICE, Store, binding, role, rule, subject
 
 STORE = Store(

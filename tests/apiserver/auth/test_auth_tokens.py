@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.claims import ISSUER
 from moorage.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage.apiserver.auth.tokens import ADMIN, NOBODY, Authenticator
 from moorage.apiserver.auth.users import AUTHENTICATED, User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.auth.cluster import Store, named
 
 KEY = b"a key of thirty-two bytes, or so"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 
 NOW = datetime(2025, 5, 1, 12, 0, tzinfo=UTC)
 STRING = {"type": "string"}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.extensions.definition import (
     CLEANUP_FINALIZER,
     CustomResourceDefinitionStrategy,
@@ -12,7 +13,6 @@ from moorage.apiserver.extensions.definition import (
     is_terminating,
     terminating,
 )
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.resources import Resource
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, array, crd, obj, of_spec, version
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.extensions.openapi import model_name, openapi_list_schema, openapi_schema
 from moorage.apiserver.extensions.resources import deprecation_warning, resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
-from moorage.apiserver.objects import Manifest
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, crd, obj, of_spec, version, widget
 
 SCALE = {

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
@@ -20,7 +21,6 @@ from moorage.apiserver.kinds.stateful import ControllerRevisionStrategy, Statefu
 from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
 from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
 from moorage.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,

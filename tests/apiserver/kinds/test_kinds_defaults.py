@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.apiserver.kinds.cronjobs import CronJobStrategy
@@ -36,7 +37,6 @@ from moorage.apiserver.kinds.workloads import (
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,

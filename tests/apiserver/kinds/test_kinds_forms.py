@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.kinds.events import (
     EventsEventStrategy,
     EventStrategy,
@@ -20,7 +21,6 @@ from moorage.apiserver.kinds.namespaces import (
 from moorage.apiserver.kinds.nodes import NodeStrategy
 from moorage.apiserver.kinds.scale import check_scale, scale_of, with_scale
 from moorage.apiserver.kinds.selectors import selector_text
-from moorage.apiserver.objects import Manifest, copy
 from tests.apiserver.kinds.making import an_object, status_problems, updated
 
 CORE_EVENT: Manifest = {

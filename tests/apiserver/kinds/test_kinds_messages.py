@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.apiserver.kinds.cronjobs import CronJobStrategy
@@ -40,7 +41,6 @@ from moorage.apiserver.kinds.workloads import (
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,

@@ -8,10 +8,10 @@ import pkgutil
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver import kinds
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.strategy import Strategy
 
 STRATEGIES = sorted(

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.patches.apply import FieldSet, apply, track_update
 from moorage.apiserver.patches.apply.managers import decode_managers, encode_managers
 from moorage.apiserver.patches.apply.ownership import compare, fields_of

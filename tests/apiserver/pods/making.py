@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.kinds.pods.defaults import default_pod
 from moorage.apiserver.kinds.pods.strategy import PodStrategy
-from moorage.apiserver.objects import Manifest, copy
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW_TEXT = "2026-03-04T05:06:07Z"

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.kinds.pods.binding import bind
 from moorage.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
 from moorage.apiserver.kinds.pods.eviction import EvictionDecision, evict
 from moorage.apiserver.kinds.pods.resize import resize
-from moorage.apiserver.objects import Manifest, copy
 from tests.apiserver.pods.making import NOW, NOW_TEXT, a_container, a_pod, created, defaulted
 
 

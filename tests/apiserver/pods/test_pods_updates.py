@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.objects import Manifest, copy
+from moorage.api.manifests import Manifest, copy
 from tests.apiserver.pods.making import a_container, a_pod, created, strategy, update_complaints
 
 OTHERS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from moorage.api.manifests import timestamp
 from moorage.apiserver.tables.base import Printer
 from moorage.apiserver.tables.kinds import printer_for
-from moorage.apiserver.text import timestamp
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 

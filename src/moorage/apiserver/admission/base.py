@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.users import User
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]

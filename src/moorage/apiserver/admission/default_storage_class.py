@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import CLAIMS, Call, Plugin
-from moorage.apiserver.objects import Manifest, annotations_of, child
 
 STORAGE_CLASSES: Final = "storage.k8s.io/storageclasses"
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import PODS, Call, Plugin
-from moorage.apiserver.objects import Manifest, child
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from moorage.apiserver.objects import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver.text import quoted
 
 _ANNOTATION: Final = "kubernetes.io/enforce-mountable-secrets"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.amounts import Amounts, add_to, amounts_of, raise_to
-from moorage.apiserver.objects import Manifest
 
 Part = Literal["requests", "limits"]
 

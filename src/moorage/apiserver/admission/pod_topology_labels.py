@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.labels import REGION, ZONE
+from moorage.api.manifests import Manifest, child, labels_of, metadata
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import NODES, PODS, Call, Plugin
-from moorage.apiserver.objects import Manifest, child, labels_of, metadata
 
 
 def topology_labels(node: Manifest) -> dict[str, str]:

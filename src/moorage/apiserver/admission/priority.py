@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import PODS, Call, Plugin, refusal
-from moorage.apiserver.objects import Manifest, child
 
 PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 POD_GROUPS: Final = "scheduling.k8s.io/podgroups"
 
+_SYSTEM_CLASSES: Final = frozenset(("system-cluster-critical", "system-node-critical"))
 _NO_CLASS: Final[Manifest] = {"metadata": {}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 """What a pod gets that names no class where none is the default."""
 
@@ -75,6 +76,12 @@ def admit_class(attributes: Attributes, reader: Reader) -> None:
         )
 
 
+def keep_system_class(attributes: Attributes, reader: Reader) -> None:
+    """Refuse to delete the classes that every cluster has."""
+    if attributes.name in _SYSTEM_CLASSES:
+        raise refusal(attributes, "this is a system priority class and cannot be deleted")
+
+
 def _class_for(spec: Manifest, attributes: Attributes, reader: Reader) -> Manifest:
     """The class that a spec names, or the default one, whose name is then written down."""
     name = spec.get("priorityClassName")
@@ -104,4 +111,5 @@ PLUGINS: Final = (
     Plugin("Priority", keep_pod, (Call("UPDATE", PODS),)),
     Plugin("Priority", admit_pod_group, (Call("CREATE", POD_GROUPS),)),
     Plugin("Priority", admit_class, (Call("CREATE", PRIORITY_CLASSES), Call("UPDATE", PRIORITY_CLASSES))),
+    Plugin("Priority", keep_system_class, (Call("DELETE", PRIORITY_CLASSES),)),
 )

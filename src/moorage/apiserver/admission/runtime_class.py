@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import PODS, Call, Plugin, refusal
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.text import quoted
 
 RUNTIME_CLASSES: Final = "node.k8s.io/runtimeclasses"

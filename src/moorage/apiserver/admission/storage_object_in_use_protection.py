@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import metadata
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import CLAIMS, Call, Plugin
-from moorage.apiserver.objects import metadata
 
 _FINALIZERS: Final = {
     CLAIMS: "kubernetes.io/pvc-protection",

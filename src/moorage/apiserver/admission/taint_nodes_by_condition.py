@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import child
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import NODES, Call, Plugin
-from moorage.apiserver.objects import child
 
 _KEY: Final = "node.kubernetes.io/not-ready"
 _EFFECT: Final = "NoSchedule"

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 

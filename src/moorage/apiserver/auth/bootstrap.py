@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.bootstrap_roles import cluster_role_bindings, cluster_roles, role_bindings, roles
-from moorage.apiserver.objects import Manifest
 
 NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 

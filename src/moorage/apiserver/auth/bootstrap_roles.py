@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.authorizers import PUBLIC_PATHS
 from moorage.apiserver.auth.rbac import GROUP, aggregated_rules
 from moorage.apiserver.auth.rules import EVERYTHING, Rule
 from moorage.apiserver.auth.serviceaccounts import ALL_SERVICE_ACCOUNTS
 from moorage.apiserver.auth.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from moorage.apiserver.objects import Manifest
 
 _API_VERSION: Final = f"{GROUP}/v1"
 _SYSTEM: Final = "kube-system"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors, fields
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import Authorizer
 from moorage.apiserver.auth.rbac import GROUP
 from moorage.apiserver.auth.rules import EVERYTHING, Rule, merged, missing, quoted_list, rules_of
 from moorage.apiserver.auth.users import MASTERS, User
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 GUARDED_RESOURCES: Final = frozenset(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from moorage.api.base import LabelSelector
+from moorage.api.manifests import Manifest, labels_of
 from moorage.api.selectors import Selector, SelectorError, label_selector
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import serviceaccounts
@@ -21,7 +22,6 @@ from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import ALLOWED, DENIED, Decision, UserRules
 from moorage.apiserver.auth.rules import Rule, RuleSet, rules_of
 from moorage.apiserver.auth.users import MASTERS, User
-from moorage.apiserver.objects import Manifest, labels_of
 from moorage.apiserver.text import quoted
 
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors, fields
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import Authorizer
@@ -18,8 +19,6 @@ from moorage.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.objects import Manifest
-from moorage.apiserver.text import timestamp
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"

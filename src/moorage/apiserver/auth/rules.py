@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.attributes import RequestAttributes
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 ANY: Final = "*"

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import jwt
 from moorage.apiserver.auth.claims import ISSUER, Claims, Private, Ref, user_of
 from moorage.apiserver.auth.rules import quoted_list
 from moorage.apiserver.auth.users import User
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 _LEEWAY_SECONDS: Final = 60

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import jwt, serviceaccounts
 from moorage.apiserver.auth.bodies import read_as
 from moorage.apiserver.auth.claims import ISSUER, Claims, Private, Ref
-from moorage.apiserver.objects import Manifest
-from moorage.apiserver.text import quoted, timestamp
+from moorage.apiserver.text import quoted
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth.claims import ISSUER
 from moorage.apiserver.auth.serviceaccount_tokens import Authenticated, ServiceAccountTokens, TokenError
 from moorage.apiserver.auth.token_requests import TokenIssuer
 from moorage.apiserver.auth.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
-from moorage.apiserver.objects import Manifest
 
 ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 NOBODY: Final = User(ANONYMOUS, (UNAUTHENTICATED,))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from moorage.api.manifests import Manifest, annotations_of, timestamp
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.extensions.names import (
     accepted,
@@ -18,9 +19,8 @@ from moorage.apiserver.extensions.names import (
 from moorage.apiserver.extensions.openapi_rules import unknown_formats
 from moorage.apiserver.extensions.versions import versions_problems
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage.apiserver.objects import Manifest, annotations_of
 from moorage.apiserver.strategy import Strategy
-from moorage.apiserver.text import quoted, timestamp
+from moorage.apiserver.text import quoted
 
 __all__ = [
     "CLEANUP_FINALIZER",

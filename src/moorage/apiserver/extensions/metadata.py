@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver import errors
 from moorage.apiserver.fields import invalid
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.shape import ANYTHING, SCALAR, Form, Shape
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})

@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver.fields import FieldError, invalid, required
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.text import quoted, timestamp
+from moorage.apiserver.text import quoted
 
 _LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_RE: Final = re.compile(_LABEL)

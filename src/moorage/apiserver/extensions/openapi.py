@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.extensions.keywords import parts_of
-from moorage.apiserver.objects import Manifest, copy
 
 _META: Final = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
 _API_VERSION: Final = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.extensions.formats import is_known
 from moorage.apiserver.extensions.keywords import keyword_problems, parts_of
@@ -13,7 +14,6 @@ from moorage.apiserver.extensions.places import Place, pruned
 from moorage.apiserver.extensions.structure import structure_problems
 from moorage.apiserver.extensions.values import Check, placed, unsupported
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage.apiserver.objects import Manifest
 
 _KNOWN_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_KNOWN_HERE: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")

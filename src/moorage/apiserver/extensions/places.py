@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver import errors
 from moorage.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, decode_metadata
 from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
 from moorage.apiserver.fields import invalid
-from moorage.apiserver.objects import Manifest, copy
 from moorage.apiserver.shape import ANYTHING, SCALAR, Form, Shape
 
 

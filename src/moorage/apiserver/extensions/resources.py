@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
 from moorage.apiserver.extensions.scale import scale_problems
 from moorage.apiserver.extensions.structural import CustomSchema
 from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.tables.base import NAME_AND_AGE

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.extensions.names import dns_label_problems
 from moorage.apiserver.extensions.places import Place
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required
-from moorage.apiserver.objects import Manifest
 
 
 def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:

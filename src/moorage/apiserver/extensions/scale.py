@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 _MOST_INT32: Final = 2**31 - 1

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.extensions.places import Place, fill_in, pruned, shape_of
 from moorage.apiserver.extensions.rules import embedded_problems, list_problems
 from moorage.apiserver.extensions.values import ABSENT, Check, placed
 from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.schema.base import Decoded
 from moorage.apiserver.shape import Shape
 

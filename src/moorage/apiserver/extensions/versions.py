@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.extensions.names import dns_label_problems
 from moorage.apiserver.extensions.openapi_rules import schema_problems
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_many
-from moorage.apiserver.objects import Manifest
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

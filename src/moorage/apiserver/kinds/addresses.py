@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.objects import Manifest
 
 HEADLESS: Final = "None"
 _STATIC_ADDRESSES = 256

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from moorage.apiserver.objects import Manifest, copy
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.strategy import Strategy
 
 Clock = Callable[[], datetime]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.extensions.definition import CustomResourceDefinitionStrategy
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy, ServiceAccountStrategy
@@ -52,7 +53,6 @@ from moorage.apiserver.kinds.workloads import (
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage.apiserver.schema import schema_of
 from moorage.apiserver.strategy import Strategy

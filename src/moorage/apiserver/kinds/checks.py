@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
     FieldError,
@@ -24,7 +25,6 @@ from moorage.apiserver.kinds.names import (
     port_name_problems,
     subdomain_problems,
 )
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 NOT_NEGATIVE = "must be greater than or equal to 0"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_optional_word, check_positive_quantity, check_unchanged
 from moorage.apiserver.kinds.names import check_subdomain, dns_label_problems
 from moorage.apiserver.kinds.selectors import check_label_selector
-from moorage.apiserver.objects import Manifest, annotations_of, child
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")

@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.checks import check_unchanged
 from moorage.apiserver.kinds.names import config_key_problems
-from moorage.apiserver.objects import Manifest, annotations_of
 from moorage.apiserver.strategy import Strategy
 
 MOST_BYTES: Final = 1024 * 1024

@@ -7,13 +7,13 @@ import zoneinfo
 from functools import lru_cache
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_not_negative, check_one_of, unsupported
 from moorage.apiserver.kinds.cron import schedule_problem
 from moorage.apiserver.kinds.job_rules import check_job_spec
 from moorage.apiserver.kinds.jobs import default_job_spec
-from moorage.apiserver.objects import Manifest, child
 
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _LONGEST_NAME: Final = 52

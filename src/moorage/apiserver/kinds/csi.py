@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import (
@@ -18,7 +19,6 @@ from moorage.apiserver.kinds.checks import (
 from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.kinds.volumes import check_volume_spec
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
 
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")

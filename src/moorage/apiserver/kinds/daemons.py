@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
@@ -17,7 +18,6 @@ from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.kinds.templates import check_lasting_template, check_match
 from moorage.apiserver.kinds.workloads import check_collisions, check_same_selector
-from moorage.apiserver.objects import Manifest, annotations_of, child
 
 _HISTORY_LIMIT: Final = 10
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, required, too_long, too_many
 from moorage.apiserver.kinds.checks import check_driver_name, check_one_of, check_set, unsupported
 from moorage.apiserver.kinds.names import (
@@ -16,7 +17,6 @@ from moorage.apiserver.kinds.names import (
     check_qualified_name,
     check_subdomain,
 )
-from moorage.apiserver.objects import Manifest
 
 _MOST_REQUESTS: Final = 32
 _MOST_CHOICES: Final = 8

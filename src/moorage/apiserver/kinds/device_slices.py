@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, child, timestamp
 from moorage.api.names import is_native_resource
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
@@ -29,9 +30,7 @@ from moorage.apiserver.kinds.names import (
     check_subdomain,
 )
 from moorage.apiserver.kinds.selectors import check_node_selector
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
-from moorage.apiserver.text import timestamp
 
 _MOST_DEVICES: Final = 128
 _MOST_ADVANCED_DEVICES: Final = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.names import is_extended_resource
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required, too_many
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
@@ -18,7 +19,6 @@ from moorage.apiserver.kinds.device_requests import (
 )
 from moorage.apiserver.kinds.names import check_label, check_subdomain
 from moorage.apiserver.kinds.selectors import check_labels, check_node_selector
-from moorage.apiserver.objects import Manifest, child, labels_of
 from moorage.apiserver.strategy import Strategy
 
 _MOST_CONSUMERS: Final = 256

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.checks import check_address, check_one_of, check_port, check_reachable_address
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, subdomain_problems
 from moorage.apiserver.kinds.service_rules import PROTOCOLS
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.checks import check_unchanged
 from moorage.apiserver.kinds.names import check_qualified_name, subdomain_problems
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 CORE_VERSION: Final = "v1"

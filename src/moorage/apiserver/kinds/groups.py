@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_many
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_conditions, check_optional_word
@@ -18,7 +19,6 @@ from moorage.apiserver.kinds.names import (
     check_subdomain,
 )
 from moorage.apiserver.kinds.priorities import HIGHEST_USER_PRIORITY
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
 
 _MODES: Final = ("Pod", "PodGroup")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_long, too_many
 from moorage.apiserver.kinds.checks import check_not_negative, check_optional_word, unshown
 from moorage.apiserver.kinds.names import check_qualified_name
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")

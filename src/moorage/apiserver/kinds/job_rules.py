@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, copy, labels_of
 from moorage.api.selectors import SelectorError
 from moorage.apiserver.fields import FieldError, invalid, required, too_long
 from moorage.apiserver.kinds.checks import (
@@ -18,7 +19,6 @@ from moorage.apiserver.kinds.names import check_subdomain, dns_label_problems, p
 from moorage.apiserver.kinds.pods.validation import validate_template
 from moorage.apiserver.kinds.selectors import as_selector, check_label_selector
 from moorage.apiserver.kinds.templates import check_match
-from moorage.apiserver.objects import Manifest, copy, labels_of
 
 _UID, _NAME = "controller-uid", "job-name"
 _PREFIX = "batch.kubernetes.io/"

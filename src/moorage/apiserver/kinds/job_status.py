@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required
 from moorage.apiserver.kinds.checks import IMMUTABLE, check_not_negative, unshown
 from moorage.apiserver.kinds.job_policies import count_indexes
-from moorage.apiserver.objects import Manifest
 
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, forbidden, invalid
 from moorage.apiserver.kinds.checks import NOT_NEGATIVE, unsupported
 from moorage.apiserver.kinds.names import check_qualified_name
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 _STRATEGIES = ("OldestEmulationVersion",)

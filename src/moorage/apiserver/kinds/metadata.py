@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import dns_subdomain_problems
 from moorage.api.names import label_value_problems as _label_value_problems
 from moorage.api.names import qualified_name_problems as _qualified_name_problems
 from moorage.apiserver.fields import FieldError, Problem, forbidden, invalid, required, too_long
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 ANNOTATIONS_LIMIT_BYTES: Final = 256 * 1024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest, child, metadata
 from moorage.apiserver.fields import FieldError, invalid
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.names import check_qualified_name, dns_label_problems
-from moorage.apiserver.objects import Manifest, child, metadata
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import (
     FieldError,
     Problem,
@@ -15,7 +16,6 @@ from moorage.apiserver.fields import (
 from moorage.apiserver.kinds.checks import check_network, check_one_of
 from moorage.apiserver.kinds.names import check_qualified_name, value_problems
 from moorage.apiserver.kinds.resource_names import check_amount
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

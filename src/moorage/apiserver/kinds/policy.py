@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
@@ -14,7 +15,6 @@ from moorage.apiserver.kinds.checks import (
     check_optional_word,
 )
 from moorage.apiserver.kinds.selectors import check_label_selector
-from moorage.apiserver.objects import Manifest
 
 _EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, forbidden
 from moorage.apiserver.kinds.checks import check_one_of, check_unchanged
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
@@ -18,7 +19,6 @@ from moorage.apiserver.kinds.resource_names import (
     quota_resource_problems,
     resource_name_problems,
 )
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
 
 _LIMIT_TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")

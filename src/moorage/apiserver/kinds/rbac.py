@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.checks import check_optional_word, unsupported
 from moorage.apiserver.kinds.names import check_path_segment, check_subdomain, path_segment_problems
 from moorage.apiserver.kinds.selectors import check_label_selector
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 GROUP: Final = "rbac.authorization.k8s.io"

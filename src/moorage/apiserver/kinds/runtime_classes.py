@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required
 from moorage.apiserver.kinds.checks import check_unchanged, unsupported
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, value_problems
 from moorage.apiserver.kinds.nodes import check_effect
 from moorage.apiserver.kinds.resource_names import check_amount, container_resource_problems
 from moorage.apiserver.kinds.selectors import check_labels
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 _OPERATORS = ("Equal", "Exists")

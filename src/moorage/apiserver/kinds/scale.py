@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.checks import check_not_negative
 from moorage.apiserver.kinds.selectors import labels_text, selector_text
-from moorage.apiserver.objects import Manifest
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

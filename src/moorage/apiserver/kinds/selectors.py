@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from moorage.api.manifests import Manifest
 from moorage.api.selectors import (
     NODE_NAME_FIELD,
     NOTHING,
@@ -15,7 +16,6 @@ from moorage.api.selectors import (
 )
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.names import check_label_value, check_qualified_name, subdomain_problems
-from moorage.apiserver.objects import Manifest
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")

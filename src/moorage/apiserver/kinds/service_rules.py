@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required
 from moorage.apiserver.kinds.addresses import HEADLESS
 from moorage.apiserver.kinds.checks import (
@@ -17,7 +18,6 @@ from moorage.apiserver.kinds.checks import (
 )
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_labels
-from moorage.apiserver.objects import Manifest
 
 if TYPE_CHECKING:
     from moorage.apiserver.kinds.addresses import ClusterIPs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.addresses import (
     HEADLESS,
@@ -26,7 +27,6 @@ from moorage.apiserver.kinds.service_rules import (
     check_service_change,
     needs_health_check,
 )
-from moorage.apiserver.objects import Manifest, child
 
 _AFFINITY_SECONDS: Final = 10800
 _TYPES_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
@@ -19,7 +20,6 @@ from moorage.apiserver.kinds.names import check_label, dns_label_problems
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.templates import check_lasting_template, check_match, check_selector
 from moorage.apiserver.kinds.workloads import check_collisions, check_replica_counts
-from moorage.apiserver.objects import Manifest, child
 from moorage.apiserver.strategy import Strategy
 
 _HISTORY_LIMIT: Final = 10

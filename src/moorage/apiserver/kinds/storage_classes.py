@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.checks import check_optional_word, check_unchanged
 from moorage.apiserver.kinds.names import check_qualified_name
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.strategy import Strategy
 
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")

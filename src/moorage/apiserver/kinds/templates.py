@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.selectors import SelectorError
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.checks import unsupported
@@ -11,7 +12,6 @@ from moorage.apiserver.kinds.names import dns_label_problems
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.pods.validation import validate_template
 from moorage.apiserver.kinds.selectors import as_selector, check_label_selector
-from moorage.apiserver.objects import Manifest, child, labels_of
 from moorage.apiserver.strategy import Strategy
 
 NO_MATCH = "`selector` does not match template `labels`"

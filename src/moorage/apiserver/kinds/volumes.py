@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import Final
 
+from moorage.api.manifests import Manifest, child, timestamp
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import Clock, StatusStrategy, utc_now
@@ -18,8 +19,6 @@ from moorage.apiserver.kinds.checks import (
 from moorage.apiserver.kinds.claims import VOLUME_MODES, check_access_modes
 from moorage.apiserver.kinds.names import check_subdomain
 from moorage.apiserver.kinds.selectors import check_node_selector
-from moorage.apiserver.objects import Manifest, child
-from moorage.apiserver.text import timestamp
 
 SOURCES: Final = (
     "hostPath",

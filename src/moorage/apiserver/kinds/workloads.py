@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
@@ -23,7 +24,6 @@ from moorage.apiserver.kinds.templates import (
     check_selector,
     name_warnings,
 )
-from moorage.apiserver.objects import Manifest, annotations_of, child
 
 _QUARTER: Final = "25%"
 _HISTORY_LIMIT: Final = 10

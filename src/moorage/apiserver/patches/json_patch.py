@@ -4,7 +4,8 @@
 - Negative indices count from a list's end.
 - What comes before a path's first slash is ignored.
 
-Documents are never changed: an edit copies the containers on its way and shares the rest.
+A document is copied once and then changed in place, so that many operations on a large one stay cheap; what
+comes into it, from the patch or from elsewhere in it, is copied too, and no two places share anything.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from moorage.api.manifests import copy
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.patches.depth import refuses_bottomless
@@ -41,6 +43,7 @@ class _DoesNotApplyError(Exception):
 def apply_json_patch(document: Any, operations: Any) -> Any:
     """The document with all operations done in order, or an ApiError (400, 413, 422) and nothing done."""
     _check(operations)
+    document = copy(document)
     copied_bytes = 0
     try:
         for operation in operations or ():
@@ -51,7 +54,7 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
                 copied_bytes += len(msgspec.json.encode(value)) if value is not None else 0
                 if copied_bytes > MOST_COPIED_BYTES:
                     raise _DoesNotApplyError
-                document = _edited(document, _text(operation, "path"), _adding(value))
+                document = _edited(document, _text(operation, "path"), _adding(copy(value)))
             else:
                 document = _done(document, operation)
     except _DoesNotApplyError:
@@ -92,7 +95,7 @@ def _unprocessable() -> ApiError:
 
 
 def _done(document: Any, operation: Mapping[str, Any]) -> Any:
-    value = operation.get("value")
+    value = copy(operation.get("value"))
     path = _text(operation, "path")
     match operation.get("op"):
         case "add":
@@ -145,24 +148,15 @@ def _child(container: Any, key: str) -> Any:
 
 
 def _edited(document: Any, path: str, edit: Edit) -> Any:
-    """The document with an edit made at a path."""
+    """The document, after an edit at a path."""
     *way, last = _keys(path)
-    root = place = _copied(document)
+    place = document
     for key in way:
-        child = _copied(_child(place, key))
-        if isinstance(place, dict):
-            place[key] = child
-        else:
-            place[_index(key, len(place))] = child
-        place = child
+        place = _child(place, key)
+    if not isinstance(place, dict | list):
+        raise _DoesNotApplyError
     edit(place, last)
-    return root
-
-
-def _copied(value: Any) -> Container:
-    if isinstance(value, dict | list):
-        return value.copy()
-    raise _DoesNotApplyError
+    return document
 
 
 def _index(key: str, length: int) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.patches import strategic_lists as lists
 from moorage.apiserver.patches.depth import refuses_bottomless
 from moorage.apiserver.patches.strategic_lists import DIRECTIVE, BadPatchError, unexpected_type

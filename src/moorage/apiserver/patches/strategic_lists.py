@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, TypeAlias
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.patches.values import MAP_TYPE, go_text, go_type, identity
 from moorage.apiserver.shape import ANYTHING, Shape
 

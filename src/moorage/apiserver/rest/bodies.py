@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import yaml
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.yaml_bodies import load_yaml
 from moorage.apiserver.schema import duplicate_fields, strict_decoding_error
 from moorage.apiserver.schema.base import KindSchema
 from moorage.apiserver.schema.protobuf import decode_protobuf
@@ -47,28 +47,12 @@ def parse_json(body: bytes) -> Any:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
 
 
-class _JsonLoader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]
-    """YAML's JSON part: times stay text, and no aliases, which can say much in few bytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not supported")
-        return super().compose_node(parent, index)
-
-
-_JsonLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _JsonLoader.yaml_implicit_resolvers.items()
-}
-
-
 def parse_yaml(body: bytes) -> Any:
     """A YAML value that JSON could say too."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(yaml.load(body, _JsonLoader)))
-    except (yaml.YAMLError, msgspec.MsgspecError, RecursionError, TypeError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise errors.bad_request(f"error converting YAML to JSON: {said}") from None
+        return _decode_json(body)  # Most clients send JSON, which is YAML too, and far sooner read.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return load_yaml(body)
 
 
 def decode_object(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.negotiation import Wanted, negotiate
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.options import (
     ListOptions,
     Query,

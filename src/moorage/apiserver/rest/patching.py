@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.patches.apply import apply
 from moorage.apiserver.patches.json_patch import apply_json_patch
 from moorage.apiserver.patches.merge_patch import apply_merge_patch
@@ -15,7 +15,6 @@ from moorage.apiserver.rest.bodies import decode_object, media_type, parse_json,
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.writes import Writer, unowned
 from moorage.apiserver.shape import Shape
-from moorage.apiserver.text import timestamp
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

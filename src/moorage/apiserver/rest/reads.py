@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.negotiation import Wanted
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.options import ListOptions
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.writes import Writer

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
 from moorage.apiserver.auth.tokens import Authenticator
@@ -15,7 +16,6 @@ from moorage.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
 from moorage.apiserver.kinds.pods.eviction import evict
 from moorage.apiserver.kinds.pods.resize import resize
 from moorage.apiserver.negotiation import negotiate
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.options import Query
 from moorage.apiserver.resources import Resource, Resources, Subresource
 from moorage.apiserver.rest.bodies import decode_as, decode_object, media_type, parse_body

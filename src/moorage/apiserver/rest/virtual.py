@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from moorage.api.manifests import labels_of
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
 from moorage.apiserver.negotiation import negotiate
-from moorage.apiserver.objects import labels_of
 from moorage.apiserver.options import Query, list_options
 from moorage.apiserver.resources import Resource, Source
 from moorage.apiserver.selection import matches_fields, matches_labels

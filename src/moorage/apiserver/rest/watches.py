@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.options import ListOptions
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.reads import matches

@@ -14,17 +14,16 @@ from typing import Final
 
 import msgspec
 
+from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Attributes, Operation
 from moorage.apiserver.admission.chain import Chain
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.store import Collection, Store, Stored, encode
-from moorage.apiserver.text import timestamp
 
 _NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5

@@ -12,7 +12,7 @@ import binascii
 import re
 from typing import Any, Final, NamedTuple, NoReturn
 
-from moorage.apiserver.objects import copy
+from moorage.api.manifests import copy
 from moorage.apiserver.schema.base import Decoded
 from moorage.apiserver.schema.moments import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.quantities import WRONG_FORMAT, canonical_quantity

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from moorage.apiserver.text import micro_timestamp, quoted, timestamp
+from moorage.api.manifests import micro_timestamp, timestamp
+from moorage.apiserver.text import quoted
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"

@@ -16,10 +16,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, micro_timestamp, timestamp
 from moorage.apiserver import errors
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.schema.wire import TypeUse, WireField, WireType, wire_format
-from moorage.apiserver.text import micro_timestamp, timestamp
 
 MAGIC: Final = b"k8s\x00"
 

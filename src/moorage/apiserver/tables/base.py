@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 
 
 @dataclass(frozen=True, slots=True)

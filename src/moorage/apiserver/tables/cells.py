@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from moorage.api.manifests import Manifest
 from moorage.api.selectors import Operator, SelectorError, requirement
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.tables.base import since
 
 NONE = "<none>"

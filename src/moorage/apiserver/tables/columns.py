@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.base import AGE, NAME, Column
 from moorage.apiserver.tables.cells import ago, at, number, text
 

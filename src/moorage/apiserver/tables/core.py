@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.base import NAME_AND_AGE, Printer
 from moorage.apiserver.tables.cells import (
     NONE,

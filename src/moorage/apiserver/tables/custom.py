@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.base import AGE, Column, Printer
 from moorage.apiserver.tables.cells import INVALID, UNKNOWN, ago, number, text
 from moorage.apiserver.tables.columns import NAMED, Cell, Columns, Shown

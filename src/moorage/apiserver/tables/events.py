@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.base import NAME, Column, Printer
 from moorage.apiserver.tables.cells import ago, at, mapping, number, text
 from moorage.apiserver.tables.columns import Columns, Shown, derived, name_of, text_at, timed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.apiserver.objects import Manifest, labels_of
+from moorage.api.manifests import Manifest, labels_of
 from moorage.apiserver.tables.base import Printer
 from moorage.apiserver.tables.cells import NONE, UNKNOWN, at, comma_separated, items, text
 from moorage.apiserver.tables.columns import AGED, NAMED, Columns, derived, text_at

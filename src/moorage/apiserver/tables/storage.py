@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.apiserver.objects import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver.tables.base import NAME, Printer
 from moorage.apiserver.tables.cells import NONE, UNSET, at, being_deleted, comma_separated, items, text, texts
 from moorage.apiserver.tables.columns import (

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import bad_request
 from moorage.apiserver.fields import invalid
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.tables.base import Column, Printer
 from moorage.apiserver.tables.cells import at, mapping
 from moorage.apiserver.tables.pods import PodPrinter, row_conditions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.base import Column, Printer
 from moorage.apiserver.tables.cells import (
     INVALID,

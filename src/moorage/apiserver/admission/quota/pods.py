@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import is_extended_resource, is_native_resource
 from moorage.apiserver.admission.amounts import ONE, Amounts
 from moorage.apiserver.admission.plugin import PODS
 from moorage.apiserver.admission.pod_resources import asks_as_a_whole, charged_totals
 from moorage.apiserver.admission.quota.charges import Meter, count_name
 from moorage.apiserver.admission.quota.scopes import pod_in_scope
-from moorage.apiserver.objects import Manifest
 
 _COUNT: Final = count_name(PODS)
 _REQUESTS: Final = "requests."

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.amounts import ZERO, Amount, Amounts, amounts_of
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, PODS, Call, Plugin, refusal
@@ -24,7 +25,6 @@ from moorage.apiserver.admission.quota.charges import (
 from moorage.apiserver.admission.quota.pods import POD_METER
 from moorage.apiserver.admission.quota.scopes import Scope, ends_by_itself, scopes_of
 from moorage.apiserver.admission.quota.tally import Tally, in_scopes
-from moorage.apiserver.objects import Manifest
 
 RESOURCE_QUOTAS: Final = "/resourcequotas"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.api.selectors import Operator, Requirement
-from moorage.apiserver.objects import Manifest
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 

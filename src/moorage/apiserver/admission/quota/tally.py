@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.amounts import Amount, Amounts, Style
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.admission.quota.charges import Meter
 from moorage.apiserver.admission.quota.scopes import Scope
-from moorage.apiserver.objects import Manifest
 
 
 def in_scopes(obj: Manifest, scopes: list[Scope], meter: Meter) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, required
 from moorage.apiserver.kinds.pods.conditions import set_condition
 from moorage.apiserver.kinds.pods.formats import not_one_of
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 

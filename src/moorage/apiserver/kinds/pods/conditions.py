@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from moorage.apiserver.objects import Manifest
-from moorage.apiserver.text import timestamp
+from moorage.api.manifests import Manifest, timestamp
 
 
 def find_condition(status: Manifest, kind: str) -> Manifest | None:

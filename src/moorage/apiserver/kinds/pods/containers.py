@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import (
     FieldError,
     duplicate,
@@ -28,7 +29,6 @@ from moorage.apiserver.kinds.pods.probes import PROBES, validate_probes
 from moorage.apiserver.kinds.pods.requirements import validate_requirements
 from moorage.apiserver.kinds.pods.resources import is_sidecar
 from moorage.apiserver.kinds.pods.security import validate_container_security
-from moorage.apiserver.objects import Manifest
 
 _PULL_POLICIES: Final = frozenset(("Always", "IfNotPresent", "Never"))
 _MESSAGE_POLICIES: Final = frozenset(("File", "FallbackToLogsOnError"))

@@ -11,9 +11,9 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.kinds.pods.resources import aggregate, default_pod_level_resources
-from moorage.apiserver.objects import Manifest, child
 
 DEFAULT_GRACE_SECONDS: Final = 30
 DEFAULT_SCHEDULER: Final = "default-scheduler"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, not_found, required
 from moorage.apiserver.kinds.pods.formats import (
     complaints,
@@ -19,7 +20,6 @@ from moorage.apiserver.kinds.pods.references import (
     validate_field_reference,
     validate_resource_reference,
 )
-from moorage.apiserver.objects import Manifest
 
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ONE_OF: Final = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, forbidden
 from moorage.apiserver.kinds.pods.differences import described, same
 from moorage.apiserver.kinds.pods.strategy import count_change
 from moorage.apiserver.kinds.pods.updates import put_back
 from moorage.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
-from moorage.apiserver.objects import Manifest, annotations_of
 from moorage.apiserver.text import quoted
 
 _PATH = "spec.ephemeralContainers"

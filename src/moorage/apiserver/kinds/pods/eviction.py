@@ -11,11 +11,10 @@ from typing import Final
 import msgspec
 
 from moorage.api.base import LabelSelector
+from moorage.api.manifests import Manifest, labels_of, timestamp
 from moorage.api.selectors import SelectorError, label_selector
 from moorage.apiserver import errors
 from moorage.apiserver.kinds.pods.conditions import find_condition, is_ready, set_condition
-from moorage.apiserver.objects import Manifest, labels_of
-from moorage.apiserver.text import timestamp
 
 MOST_DISRUPTED_PODS: Final = 2000
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."

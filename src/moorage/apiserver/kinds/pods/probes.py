@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.pods.formats import complaints, header_name_problems, port_errors
-from moorage.apiserver.objects import Manifest
 
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, not_supported, required
 from moorage.apiserver.kinds.pods.formats import qualified_name_errors
-from moorage.apiserver.objects import Manifest
 
 IN_VARIABLES: Final = frozenset(
     (

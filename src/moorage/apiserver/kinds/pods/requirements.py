@@ -6,6 +6,7 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.names import is_extended_resource, is_native_resource
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apiserver.fields import (
@@ -20,7 +21,6 @@ from moorage.apiserver.fields import (
 from moorage.apiserver.kinds.metadata import label_key_problems
 from moorage.apiserver.kinds.pods.formats import complaints, dns_label_problems
 from moorage.apiserver.kinds.pods.resources import HUGE_PAGES, aggregate, is_pod_level_resource
-from moorage.apiserver.objects import Manifest
 
 _NEGATIVE: Final = "must be greater than or equal to 0"
 _OF_CONTAINERS: Final = frozenset(("cpu", "memory", "ephemeral-storage"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, forbidden, invalid
 from moorage.apiserver.kinds.pods.differences import same
@@ -12,7 +13,6 @@ from moorage.apiserver.kinds.pods.resources import is_sidecar, qos_class
 from moorage.apiserver.kinds.pods.strategy import count_change
 from moorage.apiserver.kinds.pods.updates import put_back
 from moorage.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
-from moorage.apiserver.objects import Manifest, annotations_of
 
 _RESIZABLE: Final = ("cpu", "memory")
 _LISTS: Final = ("containers", "initContainers")

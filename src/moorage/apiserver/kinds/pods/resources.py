@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.apiserver.objects import Manifest, child
 
 Which = Literal["requests", "limits"]
 Amounts = dict[str, int]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.selectors import NODE_NAME_FIELD
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.metadata import label_key_problems, label_value_problems, validate_labels
@@ -15,7 +16,6 @@ from moorage.apiserver.kinds.pods.formats import (
     not_one_of,
     qualified_name_errors,
 )
-from moorage.apiserver.objects import Manifest
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"

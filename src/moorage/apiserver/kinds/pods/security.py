@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import (
     FieldError,
     duplicate,
@@ -15,7 +16,6 @@ from moorage.apiserver.fields import (
     too_long,
 )
 from moorage.apiserver.kinds.pods.formats import id_errors, not_one_of, relative_path_errors
-from moorage.apiserver.objects import Manifest
 
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL_PART: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"

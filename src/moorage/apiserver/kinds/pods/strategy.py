@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from moorage.api.manifests import Manifest, child, labels_of
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.pods.conditions import set_condition
 from moorage.apiserver.kinds.pods.defaults import align_service_account, default_pod
@@ -15,7 +16,6 @@ from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TE
 from moorage.apiserver.kinds.pods.updates import put_back, validate_pod_update, validate_status_update
 from moorage.apiserver.kinds.pods.validation import validate_new_pod
 from moorage.apiserver.kinds.pods.warnings import pod_warnings
-from moorage.apiserver.objects import Manifest, child, labels_of
 from moorage.apiserver.strategy import Strategy
 
 _FINISHED: Final = ("Succeeded", "Failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid
 from moorage.apiserver.kinds.pods.differences import described, same
 from moorage.apiserver.kinds.pods.formats import (
@@ -21,7 +22,6 @@ from moorage.apiserver.kinds.pods.validation import (
     validate_pod,
     validate_pod_annotations,
 )
-from moorage.apiserver.objects import Manifest, annotations_of
 
 _UPDATABLE: Final = ",".join(
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.metadata import validate_annotations, validate_labels
 from moorage.apiserver.kinds.pods.containers import (
@@ -31,7 +32,6 @@ from moorage.apiserver.kinds.pods.scheduling import (
 )
 from moorage.apiserver.kinds.pods.security import validate_operating_system, validate_pod_security
 from moorage.apiserver.kinds.pods.volumes import validate_volumes
-from moorage.apiserver.objects import Manifest
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DELETION_COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
     FieldError,
@@ -31,7 +32,6 @@ from moorage.apiserver.kinds.pods.references import (
     validate_resource_reference,
 )
 from moorage.apiserver.kinds.pods.scheduling import validate_label_selector
-from moorage.apiserver.objects import Manifest
 
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_PATHS: Final = frozenset(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from moorage.api.manifests import Manifest
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apiserver.kinds.pods.formats import dns_label_problems
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
-from moorage.apiserver.objects import Manifest
 from moorage.apiserver.text import quoted
 
 _NO_POD: Final = "a null labelSelector results in matching no pod"

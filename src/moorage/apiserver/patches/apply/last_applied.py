@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import NOTHING, FieldSet
 from moorage.apiserver.patches.apply.ownership import compare, fields_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from moorage.apiserver.objects import Manifest
+from moorage.api.manifests import Manifest
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import FieldSet
 from moorage.apiserver.text import quoted

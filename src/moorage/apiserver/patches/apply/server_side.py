@@ -13,9 +13,9 @@ from http import HTTPStatus
 from operator import or_
 from typing import Any, Final, NamedTuple
 
+from moorage.api.manifests import Manifest, metadata
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.objects import Manifest, metadata
 from moorage.apiserver.patches.apply.conflicts import Conflict, conflict_error, find_conflicts
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import NOTHING, FieldSet
