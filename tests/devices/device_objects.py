@@ -9,9 +9,9 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.pod import Pod
+from moorage.clock import Clock, VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
-from moorage.clock import Clock, VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects

@@ -12,10 +12,10 @@ from moorage.api.base import Object
 from moorage.api.decode import convert
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
 from moorage.api.pod import Pod
+from moorage.clock import VirtualClock
 from moorage.config.args import DynamicResourcesArgs
 from moorage.config.duration import Duration
 from moorage.devices.claims import FINALIZER
-from moorage.clock import VirtualClock
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import Effect, WriteClaimStatus
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable

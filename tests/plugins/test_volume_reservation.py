@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.cluster.cache import Cache
 from moorage.clock import VirtualClock
+from moorage.cluster.cache import Cache
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import BindVolume, Effect, SelectNode
 from moorage.framework.handle import Handle
