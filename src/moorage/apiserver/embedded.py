@@ -32,6 +32,7 @@ from moorage.apiserver.journal import JournalError, SqliteJournal
 from moorage.apiserver.kinds.catalog import builtin_resources
 from moorage.apiserver.namespaces import NamespaceKeeper
 from moorage.apiserver.openapi_documents import OpenApiDocuments
+from moorage.apiserver.quotas import QuotaKeeper
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import Deleter
@@ -108,7 +109,8 @@ class EmbeddedServer:
         keeper = NamespaceKeeper(self.resources, writer, deleter, self._work, self.certificate.ca_pem)
         collector = GarbageCollector(self.resources, writer, deleter, self._work)
         self._load(customs)
-        self.store.listeners += [customs.follow, keeper.follow, collector.follow]
+        quotas = QuotaKeeper(self.resources, writer, self._work)
+        self.store.listeners += [customs.follow, keeper.follow, collector.follow, quotas.follow]
         self._bootstrap(writer)
         keeper.load()
         collector.load()

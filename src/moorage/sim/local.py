@@ -15,7 +15,7 @@ from moorage.apiserver.embedded import EmbeddedServer, Settings, utc_now
 from moorage.apiserver.resources import Resource
 from moorage.client.client import Client
 from moorage.client.errors import RequestError
-from moorage.client.kinds import NODE, STORAGE_CLASS
+from moorage.client.kinds import STORAGE_CLASS
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
@@ -81,8 +81,7 @@ class LocalCluster:
         with suppress(RequestError):
             await self.client.create(STORAGE_CLASS, "", default_storage_class())
         brought = await bring(self.client, dump)
-        missing = self._settings.nodes - len(await self.client.list(NODE))
-        await self.nodes.create(self._settings.template, max(missing, 0))
+        await self.nodes.ensure(self._settings.template, self._settings.nodes)
         return brought.plus(await bring(self.client, documents))
 
     async def run(self) -> None:

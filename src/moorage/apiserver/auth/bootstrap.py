@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.auth.bootstrap_roles import cluster_role_bindings, cluster_roles, role_bindings, roles
 
 NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -23,6 +23,20 @@ _REQUEST_HEADERS: Final = {
     "requestheader-username-headers": ["X-Remote-User"],
 }
 """Servers that delegate their authentication read here whom they may believe; no such proxy exists here."""
+_KUBERNETES_SERVICE: Final[Manifest] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
+    "spec": {
+        "clusterIP": "10.96.0.1",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+    },
+}
+"""How pods would call the API server."""
 
 
 def bootstrap_objects(ca_pem: str) -> list[Manifest]:
@@ -46,6 +60,7 @@ def bootstrap_objects(ca_pem: str) -> list[Manifest]:
         *role_bindings(),
         *(root_ca(name, ca_pem) for name in NAMESPACES),
         _delegated_authentication(ca_pem),
+        copy(_KUBERNETES_SERVICE),
     ]
 
 

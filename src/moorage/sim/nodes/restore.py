@@ -1,0 +1,66 @@
+"""Taking over a pod that was running before its kubelet was: from its status, as far as that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.api.manifests import Manifest
+from moorage.sim.nodes.containers import ContainerRun, Role, Running, Terminated
+from moorage.sim.nodes.podrun import FINISHED, Outcome, PodRun
+
+SecondsOf = Callable[[str], float]
+"""A timestamp as a moment of the clock."""
+
+
+def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
+    """Let a pod go on where its status says it was."""
+    status = run.manifest.get("status") or {}
+    run.ip = status.get("podIP") or ""
+    if "startTime" in status:
+        run.started_at = seconds_of(status["startTime"])
+    if status.get("phase") in FINISHED:
+        run.outcome = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
+    known = {
+        each["name"]: each
+        for key in ("containerStatuses", "initContainerStatuses")
+        for each in status.get(key) or ()
+    }
+    for container in run.containers:
+        if container.name in known:
+            _restore_container(container, known[container.name], seconds_of)
+            if run.outcome is None:
+                container.resume(now)
+
+
+def was_running(manifest: Manifest) -> bool:
+    """Whether some kubelet has already taken a pod."""
+    status = manifest.get("status") or {}
+    return status.get("phase") in ("Running", *FINISHED) or any(
+        "running" in (each.get("state") or {}) for each in status.get("initContainerStatuses") or ()
+    )
+
+
+def _restore_container(container: ContainerRun, status: Manifest, seconds_of: SecondsOf) -> None:
+    state = status.get("state") or {}
+    container.restarts = status.get("restartCount", 0)
+    container.container_id = status.get("containerID", "")
+    if last := (status.get("lastState") or {}).get("terminated"):
+        container.last = _terminated(last, seconds_of)
+    if running := state.get("running"):
+        container.state = Running(seconds_of(running["startedAt"]))
+        container.is_ready = bool(status.get("ready"))
+    elif terminated := state.get("terminated"):
+        container.state = _terminated(terminated, seconds_of)
+        container.is_ready = container.role is Role.INIT and container.state.exit_code == 0
+
+
+def _terminated(state: Manifest, seconds_of: SecondsOf) -> Terminated:
+    since, until = state.get("startedAt"), state.get("finishedAt")
+    return Terminated(
+        state.get("exitCode", 0),
+        state.get("reason", ""),
+        state.get("message", ""),
+        seconds_of(since) if since else None,
+        seconds_of(until) if until else None,
+        state.get("containerID", ""),
+    )

@@ -1,0 +1,66 @@
+"""How simulated nodes look, and how their kubelets behave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+HARD_EVICTION: Final = (
+    "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
+    "imagefs.available<15%,imagefs.inodesFree<5%"
+)
+"""The kubelet's own thresholds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTemplate:
+    """A machine, as often as nodes are made from it; amounts are quantities such as `8` or `32Gi`."""
+
+    cpu: str = "8"
+    memory: str = "32Gi"
+    pods: int = 110
+    ephemeral_storage: str = "100Gi"
+    resources: Mapping[str, str] = field(default_factory=dict)
+    """Further resources by their names: `example.com/gpu`."""
+    zones: int = 1
+    """Nodes are spread over so many zones, one after another."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    reserved_cpu: str = "100m"
+    reserved_memory: str = "256Mi"
+    """What the system itself keeps: pods get the rest, less what hard eviction keeps free."""
+    name_prefix: str = "node"
+    instance_type: str = "moorage.simulated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletSettings:
+    """What all kubelets of a simulation have in common; latencies vary by `jitter` around their value."""
+
+    start_seconds: float = 1.0
+    pull_seconds: float = 2.0
+    """Comes on top, the first time a node needs an image."""
+    init_seconds: float = 1.0
+    """How long an init container works, unless it says so itself."""
+    stop_seconds: float = 1.0
+    jitter: float = 0.2
+    lease_seconds: int = 40
+    status_seconds: float = 300.0
+    monitor_seconds: float = 10.0
+    eviction_hard: str = HARD_EVICTION
+    eviction_soft: str = ""
+    eviction_soft_grace_period: str = ""
+    eviction_minimum_reclaim: str = ""
+    pressure_transition_seconds: float = 300.0
+    max_pids: int = 32768
+    cpu_share: float = 0.5
+    memory_share: float = 0.8
+    """What containers use of their requests, unless they say so themselves."""
+    normal_events: bool = True
+    """Whether pods get the usual events (Pulled, Created, Started, Killing) beside those that warn."""
+
+    @property
+    def renew_seconds(self) -> float:
+        """How often a lease is renewed: four times within its duration."""
+        return self.lease_seconds / 4

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import pytest
+
+from moorage.client.kinds import NODE, POD
+from moorage.sim.nodes.images import size_of
+from moorage.sim.nodes.settings import NodeTemplate
+from tests.sim_nodes.world import World
+
+SMALL = NodeTemplate(memory="1Gi", reserved_memory="0", ephemeral_storage="10Gi")
+
+
+def three_classes(world: World, best_effort: str, burstable: str, guaranteed: str) -> None:
+    all_of_it = {"cpu": "1", "memory": guaranteed}
+    world.pod("guaranteed", requests=all_of_it, limits=all_of_it, says={"usage": f"memory={guaranteed}"})
+    world.pod("burstable", requests={"memory": "100Mi"}, says={"usage": f"memory={burstable}"})
+    world.pod("best-effort", says={"usage": f"memory={best_effort}"})
+
+
+def test_under_memory_pressure_best_effort_goes_first_then_burstable_and_guaranteed_stays() -> None:
+    with World(SMALL) as world:
+        # 1024Mi in all; above their requests they are by 400, 300 and nothing.
+        three_classes(world, best_effort="400Mi", burstable="400Mi", guaranteed="250Mi")
+        world.advance(9)
+        assert {world.phase(name) for name in ("best-effort", "burstable", "guaranteed")} == {"Running"}
+        assert world.node_conditions()["MemoryPressure"] == "False"
+        world.advance(1)
+        assert world.node_conditions()["MemoryPressure"] == "True"
+        evicted = world.status("best-effort")
+        assert (evicted["phase"], evicted["reason"]) == ("Failed", "Evicted")
+        assert evicted["message"] == (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 0. "
+            "Container main was using 400Mi, request is 0, has larger consumption of memory. "
+        )
+        target = world.conditions("best-effort")["DisruptionTarget"]
+        assert (target["status"], target["reason"], target["message"]) == (
+            "True",
+            "TerminationByKubelet",
+            evicted["message"],
+        )
+        assert world.state("best-effort")["terminated"]["exitCode"] == 137
+        assert world.phase("burstable") == "Running"
+
+        # Meanwhile the node takes no new pod without requests, unless it tolerates the pressure.
+        world.pod("new")
+        refused = world.status("new")
+        assert (refused["phase"], refused["reason"]) == ("Failed", "Evicted")
+        assert refused["message"] == "Pod was rejected: The node had condition: [MemoryPressure]. "
+        tolerations = [
+            {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+        ]
+        world.pod("tolerating", tolerations=tolerations, says={"usage": "memory=1Mi"})
+        world.pod("asking", requests={"memory": "1Mi"}, says={"usage": "memory=1Mi"})
+        assert (world.phase("tolerating"), world.phase("asking")) == ("Pending", "Pending")
+
+        # The node is well again, but not for long: now the burstable pod grows.
+        world.patch(POD, "burstable", {"metadata": {"annotations": {"moorage.io/usage": "memory=700Mi"}}})
+        world.advance(10)
+        message = world.status("burstable")["message"]
+        assert message == (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 72Mi. "
+            "Container main was using 700Mi, request is 100Mi, has larger consumption of memory. "
+        )
+        world.advance(60)
+        assert world.phase("guaranteed") == "Running"
+        assert world.phase("tolerating") == "Running"
+        reasons = [reason for reason, _ in world.events("node-0")]
+        assert reasons == ["NodeHasInsufficientMemory", "EvictionThresholdMet"]
+
+        # The condition goes five minutes after the pressure was last seen.
+        world.advance(229, step=10)
+        assert world.node_conditions()["MemoryPressure"] == "True"
+        world.advance(12)
+        assert world.node_conditions()["MemoryPressure"] == "False"
+        world.pod("later")
+        world.advance(5)
+        assert world.phase("later") == "Running"
+
+
+def test_one_pod_a_round_until_it_is_enough() -> None:
+    with World(SMALL) as world:
+        for index in range(4):
+            world.pod(f"p{index}", says={"usage": f"memory={300 + index}Mi"})
+        world.advance(10)
+        assert [world.phase(f"p{index}") for index in range(4)] == ["Running"] * 3 + ["Failed"]
+        world.advance(10)
+        assert [world.phase(f"p{index}") for index in range(4)] == ["Running"] * 3 + ["Failed"]
+
+
+def test_critical_pods_stay() -> None:
+    with World(SMALL) as world:
+        world.pod("critical", says={"usage": "memory=990Mi"}, priorityClassName="system-node-critical")
+        world.pod("modest", says={"usage": "memory=1Mi"})
+        world.advance(30)
+        assert (world.phase("critical"), world.phase("modest")) == ("Running", "Failed")
+        world.pod("another", priorityClassName="system-cluster-critical")
+        world.advance(5)
+        assert world.phase("another") == "Running"
+
+
+def test_memory_that_grows_brings_pressure_in_time() -> None:
+    with World(SMALL) as world:
+        world.pod("leak", says={"usage": "memory=100Mi+10Mi/s"})
+        world.advance(80)
+        assert world.phase("leak") == "Running"
+        world.advance(20)
+        assert world.status("leak")["reason"] == "Evicted"
+
+
+def test_pods_are_held_to_what_is_allocatable_even_if_the_system_is_modest() -> None:
+    with World(NodeTemplate(memory="1Gi", reserved_memory="400Mi")) as world:
+        world.pod("a", says={"usage": "memory=600Mi"})
+        world.advance(10)
+        assert world.status("a")["message"].startswith(
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 24Mi. "
+        )
+
+
+@pytest.mark.parametrize("sign", ["disk", "inodes"])
+def test_under_disk_pressure_unused_images_go_before_pods(sign: str) -> None:
+    with World(SMALL, eviction_hard=f"nodefs.{'available' if sign == 'disk' else 'inodesFree'}<15%") as world:
+        world.pod(
+            "once",
+            container={"image": "registry.example/old:1"},
+            says={"duration": "1s"},
+            restartPolicy="Never",
+        )
+        world.pod("a", says={"usage": "ephemeral-storage=1Gi"})
+        world.advance(20)
+        names = [each["names"][-1] for each in world.get(NODE, "node-0")["status"]["images"]]
+        assert sorted(names) == ["registry.example/app:1", "registry.example/old:1"]
+        if sign == "disk":
+            left = (10 << 30) * 85 // 100 - (1 << 30) - size_of("registry.example/app:1") - (1 << 20)
+            usage = f"ephemeral-storage={left}"
+        else:
+            usage = f"inodes={655360 * 85 // 100 - 3000}"
+        world.pod("b", says={"usage": usage})
+        world.advance(20)
+        assert world.node_conditions()["DiskPressure"] == "True"
+        names = [each["names"][-1] for each in world.get(NODE, "node-0")["status"]["images"]]
+        assert names == ["registry.example/app:1"]
+        assert (world.phase("a"), world.phase("b")) == ("Running", "Running")
+        world.pod("c", requests={"memory": "1Mi"})
+        assert world.status("c")["message"] == "Pod was rejected: The node had condition: [DiskPressure]. "
+
+
+def test_under_disk_pressure_the_pod_furthest_above_its_request_goes() -> None:
+    with World(SMALL) as world:
+        world.pod("asked", requests={"ephemeral-storage": "6Gi"}, says={"usage": "ephemeral-storage=5Gi"})
+        world.pod("did-not-ask", says={"usage": "ephemeral-storage=4Gi"})
+        world.advance(10)
+        message = world.status("did-not-ask")["message"]
+        assert message.startswith("The node was low on resource: ephemeral-storage. Threshold quantity: 1")
+        assert message.endswith(
+            "Container main was using 4Gi, request is 0, has larger consumption of ephemeral-storage. "
+        )
+        assert world.phase("asked") == "Running"
+
+
+def test_too_many_processes() -> None:
+    with World(SMALL, eviction_hard="pid.available<10%", max_pids=1000) as world:
+        world.pod("fork-bomb", says={"usage": "pids=100+50/s"})
+        world.pod("modest")
+        world.advance(30)
+        assert world.node_conditions()["PIDPressure"] == "True"
+        status = world.status("fork-bomb")
+        assert status["reason"] == "Evicted"
+        assert status["message"].startswith("The node was low on resource: pids. Threshold quantity: 100, ")
+        assert world.phase("modest") == "Running"
+
+
+def test_a_container_that_uses_more_disk_than_it_may_takes_its_pod_with_it() -> None:
+    with World(SMALL) as world:
+        side = {"name": "side", "image": "registry.example/side:1"}
+        main = {
+            "name": "main",
+            "image": "registry.example/app:1",
+            "resources": {"limits": {"ephemeral-storage": "1Gi"}},
+        }
+        world.pod("alone", limits={"ephemeral-storage": "1Gi"}, says={"usage": "ephemeral-storage=2Gi"})
+        world.pod("within", limits={"ephemeral-storage": "2Gi"}, says={"usage": "ephemeral-storage=2Gi"})
+        both = [main, {**side, "resources": {"limits": {"ephemeral-storage": "2Gi"}}}]
+        world.pod("one-of-two", containers=both, says={"usage.main": "ephemeral-storage=1025Mi"})
+        world.advance(10)
+        assert world.status("alone")["message"] == (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
+        )
+        assert world.status("one-of-two")["message"] == (
+            'Container main exceeded its local ephemeral storage limit "1Gi". '
+        )
+        assert world.phase("within") == "Running"
+        assert "DisruptionTarget" not in world.conditions("alone")
+        assert world.node_conditions()["DiskPressure"] == "False"

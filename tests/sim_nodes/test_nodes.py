@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from moorage.api.manifests import moment
+from moorage.client.kinds import LEASE, NODE, POD
+from moorage.sim.nodes.settings import NodeTemplate
+from tests.sim_nodes.world import World
+
+BARE = {"metadata": {"name": "old"}, "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
+
+
+def lease(world: World, name: str = "node-0") -> dict[str, Any]:
+    return world.get(LEASE, name, "kube-node-lease")
+
+
+def renewals(world: World, name: str, seconds: float) -> list[float]:
+    """When a node's lease is renewed."""
+    seen: list[str] = []
+
+    def look() -> None:
+        found = world.find(LEASE, name, "kube-node-lease")
+        if found is not None and found["spec"]["renewTime"] not in seen:
+            seen.append(found["spec"]["renewTime"])
+
+    world.advance(seconds, step=0.1, after_step=look)
+    start = moment("2026-03-01T12:00:00Z")
+    return [(moment(text) - start).total_seconds() for text in seen]
+
+
+def test_a_node_looks_like_a_real_one() -> None:
+    template = NodeTemplate(
+        cpu="8",
+        memory="32Gi",
+        zones=3,
+        labels={"pool": "blue"},
+        taints=({"key": "dedicated", "value": "blue", "effect": "NoSchedule"},),
+        resources={"example.com/gpu": "4"},
+    )
+    with World(template, count=4) as world:
+        node = world.get(NODE, "node-3")
+        status, labels = node["status"], node["metadata"]["labels"]
+        assert labels["kubernetes.io/hostname"] == "node-3"
+        assert (labels["kubernetes.io/os"], labels["kubernetes.io/arch"]) == ("linux", "amd64")
+        assert (labels["topology.kubernetes.io/zone"], labels["pool"]) == ("zone-1", "blue")
+        assert labels["node.kubernetes.io/instance-type"] == "moorage.simulated"
+        assert {"key": "dedicated", "value": "blue", "effect": "NoSchedule"} in node["spec"]["taints"]
+        assert (status["capacity"]["cpu"], status["allocatable"]["cpu"]) == ("8", "7900m")
+        assert (status["capacity"]["memory"], status["allocatable"]["memory"]) == ("32Gi", "32412Mi")
+        assert status["allocatable"]["example.com/gpu"] == "4"
+        assert status["nodeInfo"]["kubeletVersion"] == "v1.36.4"
+        assert {each["type"]: each["address"] for each in status["addresses"]} == {
+            "InternalIP": "10.0.0.4",
+            "Hostname": "node-3",
+        }
+        assert node["spec"]["podCIDR"] == "10.128.3.0/24"
+        assert world.node_conditions("node-3") == {
+            "MemoryPressure": "False",
+            "DiskPressure": "False",
+            "PIDPressure": "False",
+            "Ready": "True",
+        }
+        zones = {each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in world.list(NODE)}
+        assert zones == {"zone-1", "zone-2", "zone-3"}
+
+
+def test_more_nodes_get_new_names_and_addresses() -> None:
+    with World(NodeTemplate(), count=2) as world:
+        world._settling(world.nodes.create(NodeTemplate(), 2))
+        nodes = world.list(NODE)
+        assert [node["metadata"]["name"] for node in nodes] == ["node-0", "node-1", "node-2", "node-3"]
+        assert len({node["spec"]["podCIDR"] for node in nodes}) == 4
+        assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 4
+
+
+def test_nodes_that_are_there_are_not_made_again() -> None:
+    with World(NodeTemplate(), count=2) as world:
+        made = world._settling(world.nodes.ensure(NodeTemplate(), 4))
+        assert [node["metadata"]["name"] for node in made] == ["node-2", "node-3"]
+        assert world._settling(world.nodes.ensure(NodeTemplate(), 4)) == []
+
+
+def test_leases_are_renewed_every_ten_seconds() -> None:
+    with World(NodeTemplate(), count=2) as world:
+        moments = renewals(world, "node-0", 60)
+        assert 5 <= len(moments) <= 6
+        gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
+        assert all(10 <= gap <= 10.5 for gap in gaps)
+        found = lease(world)
+        assert found["spec"]["holderIdentity"] == "node-0"
+        assert found["spec"]["leaseDurationSeconds"] == 40
+        owner = found["metadata"]["ownerReferences"][0]
+        assert (owner["kind"], owner["uid"]) == ("Node", world.get(NODE, "node-0")["metadata"]["uid"])
+        assert lease(world, "node-1")["spec"]["renewTime"] != found["spec"]["renewTime"]
+
+
+def test_a_lease_that_somebody_removed_comes_back() -> None:
+    with World(NodeTemplate()) as world:
+        world.advance(15)
+        world.delete(LEASE, "node-0", "kube-node-lease")
+        world.advance(15)
+        assert lease(world)["spec"]["holderIdentity"] == "node-0"
+
+
+def test_the_status_is_written_every_five_minutes_and_when_it_changes() -> None:
+    with World(NodeTemplate()) as world:
+        world.advance(20)
+        first = world.get(NODE, "node-0")
+        assert "images" not in first["status"] or not first["status"]["images"]
+        world.advance(250, step=10)
+        assert (
+            world.get(NODE, "node-0")["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+        )
+        world.advance(60, step=10)
+        later = world.get(NODE, "node-0")["status"]["conditions"]
+        assert later[0]["lastHeartbeatTime"] > first["status"]["conditions"][0]["lastHeartbeatTime"]
+        assert later[0]["lastTransitionTime"] == first["status"]["conditions"][0]["lastTransitionTime"]
+        world.pod("a", container={"image": "nginx"})
+        world.advance(15)
+        images = world.get(NODE, "node-0")["status"]["images"]
+        assert images[0]["names"][-1] == "docker.io/library/nginx:latest"
+        assert images[0]["names"][0].startswith("docker.io/library/nginx@sha256:")
+        assert images[0]["sizeBytes"] > 0
+
+
+@pytest.mark.parametrize("how", ["annotation", "method"])
+def test_a_node_without_heartbeats_is_cut_off(how: str) -> None:
+    with World(NodeTemplate()) as world:
+        world.pod("a", says={"duration": "60s"}, restartPolicy="Never")
+        world.pod("b")
+        world.pod("gone")
+        world.advance(15)
+        if how == "annotation":
+            world.patch(NODE, "node-0", {"metadata": {"annotations": {"moorage.io/heartbeats": "stopped"}}})
+        else:
+            world.nodes.stop_heartbeats("node-0")
+        before = lease(world)["spec"]["renewTime"]
+        world.delete(POD, "b")
+        world.delete(POD, "gone", grace_seconds=0)
+        world.pod("c")
+        # What the node controller does with a node that it does not hear of.
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        world.patch(
+            NODE, "node-0", {"status": {"conditions": [unknown]}}, type="strategic", subresource="status"
+        )
+        not_ready = {"type": "Ready", "status": "False"}
+        world.patch(POD, "a", {"status": {"conditions": [not_ready]}}, type="strategic", subresource="status")
+        world.advance(35)
+        assert lease(world)["spec"]["renewTime"] == before
+        assert world.phase("b") == "Running"
+        assert "containerStatuses" not in world.status("c")
+        assert world.node_conditions()["Ready"] == "Unknown"
+        if how == "annotation":
+            world.patch(NODE, "node-0", {"metadata": {"annotations": {"moorage.io/heartbeats": None}}})
+        else:
+            world.nodes.start_heartbeats("node-0")
+            world.settle()
+        assert world.node_conditions()["Ready"] == "True"
+        assert world.ready("a") == "True"
+        world.advance(5)
+        assert world.find(POD, "b") is None
+        assert world.phase("c") == "Running"
+        world.advance(10)
+        assert lease(world)["spec"]["renewTime"] > before
+        assert world.phase("a") == "Succeeded"
+
+
+def test_a_node_that_is_taken_for_dead_but_lives_says_so() -> None:
+    with World(NodeTemplate()) as world:
+        world.advance(15)
+        unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+        world.patch(NODE, "node-0", unknown, type="strategic", subresource="status")
+        assert world.node_conditions()["Ready"] == "Unknown"
+        world.advance(11)
+        assert world.node_conditions()["Ready"] == "True"
+
+
+def test_a_pod_that_ended_while_its_node_was_cut_off_is_told_later() -> None:
+    with World(NodeTemplate()) as world:
+        world.pod("a", says={"duration": "20s"}, restartPolicy="Never")
+        world.pod("crashes", says={"duration": "20s"})
+        world.advance(15)
+        world.nodes.stop_heartbeats("node-0")
+        before = world.events("crashes")
+        world.advance(30)
+        assert world.phase("a") == "Running"
+        assert world.events("crashes") == before
+        world.nodes.start_heartbeats("node-0")
+        world.settle()
+        assert world.phase("a") == "Succeeded"
+        assert world.state("a")["terminated"]["finishedAt"] == "2026-03-01T12:00:23Z"
+
+
+def test_a_node_that_was_there_before_gets_what_it_lacks() -> None:
+    with World(before=lambda world: world.create(NODE, BARE)) as world:
+        node = world.get(NODE, "old")
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "old"
+        assert node["spec"]["podCIDR"] == "10.128.0.0/24"
+        assert node["status"]["capacity"]["cpu"] == "4"
+        assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.4"
+        assert world.node_conditions("old")["Ready"] == "True"
+        world.pod("a", "old")
+        world.advance(10)
+        assert world.phase("a") == "Running"
+        assert lease(world, "old")["spec"]["holderIdentity"] == "old"
+
+
+def test_addresses_of_nodes_that_were_there_before_are_not_given_again() -> None:
+    taken = {
+        **BARE,
+        "spec": {"podCIDR": "10.128.0.0/24"},
+        "status": {**BARE["status"], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]},
+    }
+    with World(before=lambda world: world.create(NODE, taken)) as world:
+        made = world._settling(world.nodes.create(NodeTemplate()))[0]
+        assert made["spec"]["podCIDR"] == "10.128.1.0/24"
+        assert made["status"]["addresses"][0]["address"] == "10.0.0.2"
+
+
+def test_pods_that_ran_before_go_on() -> None:
+    def before(world: World) -> None:
+        world.create(NODE, BARE)
+        world.pod("a", "old", says={"duration": "60s"}, restartPolicy="Never", requests={"cpu": "3"})
+        world.pod("done", "old", restartPolicy="Never")
+        world.run_pods(where=lambda pod: pod["metadata"]["name"] == "a")
+        world.run_pods("Succeeded", where=lambda pod: pod["metadata"]["name"] == "done")
+
+    with World(before=before) as world:
+        world.advance(30)
+        assert world.phase("a") == "Running"
+        assert world.container("a")["restartCount"] == 0
+        world.pod("b", "old", requests={"cpu": "2"})
+        assert world.status("b")["reason"] == "OutOfcpu"
+        world.advance(31)
+        assert world.phase("a") == "Succeeded"
+        world.delete(POD, "done")
+        assert world.find(POD, "done") is None
+
+
+def test_a_container_that_was_about_to_start_again_does_so() -> None:
+    ended = {"exitCode": 1, "reason": "Error", "startedAt": "2026-03-01T11:00:00Z"}
+    states = {
+        "waits": {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}},
+        "ended": {"state": {"terminated": ended}},
+    }
+
+    def before(world: World) -> None:
+        world.create(NODE, BARE)
+        for name, state in states.items():
+            world.pod(name, "old")
+            container = {"name": "main", "image": "app", "imageID": "", "ready": False, "restartCount": 3}
+            status = {"phase": "Running", "containerStatuses": [{**container, **state}]}
+            world.patch(POD, name, {"status": status}, subresource="status")
+
+    with World(before=before) as world:
+        world.advance(1)
+        for name in states:
+            assert "running" in world.state(name)
+            assert world.container(name)["restartCount"] == 4
+
+
+def test_a_node_that_is_deleted_is_gone() -> None:
+    with World(NodeTemplate()) as world:
+        world.advance(15)
+        world.delete(NODE, "node-0")
+        world.advance(15)
+        assert world.find(NODE, "node-0") is None
+        world.create(NODE, {**BARE, "metadata": {"name": "node-0"}})
+        world.pod("a")
+        world.advance(10)
+        assert world.phase("a") == "Running"
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    def history(seed: int) -> list[dict[str, Any]]:
+        with World(NodeTemplate(), count=2, seed=seed, jitter=0.5) as world:
+            for index in range(4):
+                world.pod(f"p{index}", f"node-{index % 2}")
+            world.advance(10)
+            return [pod["status"] for pod in world.list(POD)]
+
+    assert history(1) == history(1)
+    assert history(1) != history(2)

@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from moorage.client.kinds import CORE_EVENT, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM
+from moorage.sim.nodes.settings import NodeTemplate
+from tests.sim_nodes.world import IMAGE, World
+
+NODE = NodeTemplate()
+
+
+def test_a_pod_starts_after_its_image_was_pulled() -> None:
+    with World(NODE, start_seconds=1, pull_seconds=2) as world:
+        world.pod("a")
+        status = world.status("a")
+        assert (status["phase"], status["startTime"]) == ("Pending", "2026-03-01T12:00:00Z")
+        assert world.state("a") == {"waiting": {"reason": "ContainerCreating"}}
+        assert (status["hostIP"], status["hostIPs"]) == ("10.0.0.1", [{"ip": "10.0.0.1"}])
+        assert {name: each["status"] for name, each in world.conditions("a").items()} == {
+            "PodReadyToStartContainers": "False",
+            "Initialized": "True",
+            "Ready": "False",
+            "ContainersReady": "False",
+            "PodScheduled": "True",
+        }
+        assert world.conditions("a")["Ready"]["message"] == "containers with unready status: [main]"
+        world.advance(2.9, step=0.1)
+        assert world.phase("a") == "Pending"
+        world.advance(0.1)
+        status = world.status("a")
+        assert (status["phase"], status["podIP"], status["podIPs"]) == (
+            "Running",
+            "10.128.0.2",
+            [{"ip": "10.128.0.2"}],
+        )
+        assert {each["status"] for each in world.conditions("a").values()} == {"True"}
+        assert "reason" not in world.conditions("a")["Ready"]
+        assert world.conditions("a")["Ready"]["lastTransitionTime"] == "2026-03-01T12:00:03Z"
+        assert world.conditions("a")["Initialized"]["lastTransitionTime"] == "2026-03-01T12:00:00Z"
+        container = world.container("a")
+        assert container["state"] == {"running": {"startedAt": "2026-03-01T12:00:03Z"}}
+        assert (container["ready"], container["started"], container["restartCount"]) == (True, True, 0)
+        assert container["image"] == IMAGE
+        assert container["imageID"].startswith("registry.example/app@sha256:")
+        assert container["containerID"].startswith("containerd://")
+        world.pod("b")
+        world.advance(1)
+        assert world.phase("b") == "Running", "the image is there already"
+        assert world.status("b")["podIP"] == "10.128.0.3"
+
+
+def test_a_pod_has_the_usual_events() -> None:
+    with World(NODE) as world:
+        world.pod("a")
+        world.advance(5)
+        assert [reason for reason, _ in world.events("a")] == ["Pulling", "Pulled", "Created", "Started"]
+        world.delete(POD, "a")
+        assert world.events("a")[-1] == ("Killing", "Stopping container main")
+        world.pod("b")
+        world.advance(5)
+        assert world.events("b")[0] == (
+            "Pulled",
+            f'Container image "{IMAGE}" already present on machine and can be accessed by the pod',
+        )
+
+
+def test_each_transition_is_one_write() -> None:
+    with World(NODE, normal_events=False) as world:
+        world.advance(15)
+        pod = world.pod("a")
+        before = int(pod["metadata"]["resourceVersion"])
+        world.advance(3)
+        after = int(world.get(POD, "a")["metadata"]["resourceVersion"])
+        assert world.phase("a") == "Running"
+        assert after - before == 2
+
+
+def test_a_pod_of_the_hosts_network_has_the_hosts_address() -> None:
+    with World(NODE) as world:
+        world.pod("a", hostNetwork=True)
+        world.advance(5)
+        assert world.status("a")["podIP"] == "10.0.0.1"
+
+
+def test_a_job_is_done_after_its_duration() -> None:
+    with World(NODE) as world:
+        world.pod("a", says={"duration": "30s"}, restartPolicy="Never")
+        world.advance(32)
+        assert world.phase("a") == "Running"
+        world.advance(1)
+        assert world.phase("a") == "Succeeded"
+        state = world.state("a")["terminated"]
+        assert (state["exitCode"], state["reason"]) == (0, "Completed")
+        assert (state["startedAt"], state["finishedAt"]) == ("2026-03-01T12:00:03Z", "2026-03-01T12:00:33Z")
+        assert world.conditions("a")["Ready"]["reason"] == "PodCompleted"
+        assert world.conditions("a")["Initialized"]["reason"] == "PodCompleted"
+
+
+def test_a_job_can_fail() -> None:
+    with World(NODE) as world:
+        world.pod("a", says={"duration": "5s", "exit-code": "3"}, restartPolicy="Never")
+        world.advance(10)
+        assert world.phase("a") == "Failed"
+        state = world.state("a")["terminated"]
+        assert (state["exitCode"], state["reason"]) == (3, "Error")
+        assert world.conditions("a")["ContainersReady"]["reason"] == "PodFailed"
+
+
+def test_a_container_that_crashes_starts_again_with_growing_pauses() -> None:
+    with World(NODE) as world:
+        pod = world.pod("a", says={"duration": "5s", "exit-code": "1"})
+        world.advance(8)
+        assert world.state("a")["terminated"]["exitCode"] == 1
+        assert (world.phase("a"), world.ready("a")) == ("Running", "False")
+        world.advance(1)
+        assert world.container("a")["restartCount"] == 1
+        assert world.container("a")["lastState"]["terminated"]["exitCode"] == 1
+        world.advance(5)
+        described = f"a_default({pod['metadata']['uid']})"
+        assert world.state("a")["waiting"] == {
+            "reason": "CrashLoopBackOff",
+            "message": f"back-off 10s restarting failed container=main pod={described}",
+        }
+        assert world.phase("a") == "Running"
+        assert world.events("a")[-1] == (
+            "BackOff",
+            f"Back-off restarting failed container main in pod {described}",
+        )
+        world.advance(10)
+        assert world.container("a")["restartCount"] == 2
+        assert "running" in world.state("a")
+
+
+def test_init_containers_run_one_after_another_and_sidecars_stay() -> None:
+    inits: list[dict[str, Any]] = [
+        {"name": "first", "image": IMAGE},
+        {"name": "side", "image": IMAGE, "restartPolicy": "Always"},
+        {"name": "last", "image": IMAGE},
+    ]
+    with World(NODE, pull_seconds=0, init_seconds=2) as world:
+        world.pod("a", initContainers=inits, says={"duration": "10s"}, restartPolicy="Never")
+        assert world.state("a", "first") == {"waiting": {"reason": "PodInitializing"}}
+        assert world.state("a") == {"waiting": {"reason": "PodInitializing"}}
+        world.advance(1)
+        assert "running" in world.state("a", "first")
+        assert "waiting" in world.state("a", "side")
+        initialized = world.conditions("a")["Initialized"]
+        assert initialized["message"] == "containers with incomplete status: [first side last]"
+        world.advance(3)
+        assert "terminated" in world.state("a", "first")
+        assert "running" in world.state("a", "side")
+        assert "waiting" in world.state("a", "last")
+        world.advance(3)
+        assert (world.phase("a"), world.conditions("a")["Initialized"]["status"]) == ("Pending", "True")
+        world.advance(1)
+        assert (world.phase("a"), world.ready("a")) == ("Running", "True")
+        assert "running" in world.state("a", "side")
+        world.advance(10)
+        assert world.phase("a") == "Succeeded"
+        assert "terminated" in world.state("a", "side")
+        assert world.container("a", "side")["restartCount"] == 0
+
+
+def test_a_failed_init_container_fails_the_pod_if_nothing_restarts() -> None:
+    with World(NODE) as world:
+        world.pod(
+            "a",
+            initContainers=[{"name": "first", "image": IMAGE}],
+            says={"exit-code.first": "2", "duration.first": "1s"},
+            restartPolicy="Never",
+        )
+        world.advance(6)
+        assert world.phase("a") == "Failed"
+        assert world.state("a", "first")["terminated"]["exitCode"] == 2
+        assert world.state("a") == {"waiting": {"reason": "PodInitializing"}}
+
+
+@pytest.mark.parametrize(
+    ("says", "container"),
+    [
+        pytest.param({"ready-after": "20s"}, {}, id="annotation"),
+        pytest.param(
+            {},
+            {"readinessProbe": {"httpGet": {"path": "/", "port": 80}, "initialDelaySeconds": 20}},
+            id="probe",
+        ),
+    ],
+)
+def test_a_pod_may_become_ready_later(says: dict[str, str], container: dict[str, Any]) -> None:
+    with World(NODE) as world:
+        world.pod("a", says=says, container=container)
+        world.advance(22)
+        assert (world.phase("a"), world.ready("a")) == ("Running", "False")
+        world.advance(1)
+        assert world.ready("a") == "True"
+        counts = {event["reason"]: event["count"] for event in world.list(CORE_EVENT)}
+        assert counts["Started"] == 1, "it is told once"
+
+
+def test_readiness_gates_have_a_say() -> None:
+    with World(NODE) as world:
+        world.pod("a", readinessGates=[{"conditionType": "example.com/lb"}])
+        world.advance(5)
+        ready = world.conditions("a")["Ready"]
+        assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
+        assert world.conditions("a")["ContainersReady"]["status"] == "True"
+        gate = {"status": {"conditions": [{"type": "example.com/lb", "status": "True"}]}}
+        world.patch(POD, "a", gate, type="strategic", subresource="status")
+        assert world.ready("a") == "True"
+
+
+def test_a_pod_that_takes_too_long_fails() -> None:
+    with World(NODE) as world:
+        world.pod("a", activeDeadlineSeconds=20)
+        world.advance(19)
+        assert world.phase("a") == "Running"
+        world.advance(1)
+        status = world.status("a")
+        assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+        assert status["message"] == "Pod was active on the node longer than the specified deadline"
+        assert world.state("a")["terminated"]["exitCode"] == 137
+
+
+@pytest.mark.parametrize(
+    ("grace", "gone_after"),
+    [
+        pytest.param(30, 4, id="stops-when-asked"),
+        pytest.param(2, 2, id="is-killed-at-the-end-of-the-grace-period"),
+    ],
+)
+def test_a_deleted_pod_stops_within_its_grace_period(grace: int, gone_after: int) -> None:
+    with World(NODE, stop_seconds=4) as world:
+        world.pod("a", terminationGracePeriodSeconds=grace)
+        world.advance(5)
+        world.delete(POD, "a")
+        world.advance(gone_after - 0.1)
+        assert world.phase("a") == "Running"
+        world.advance(0.1)
+        assert world.find(POD, "a") is None
+
+
+def test_a_shorter_grace_period_counts_even_if_it_comes_later() -> None:
+    with World(NODE, stop_seconds=20) as world:
+        world.pod("a")
+        world.advance(5)
+        world.delete(POD, "a")
+        world.advance(2)
+        world.delete(POD, "a", grace_seconds=1)
+        world.advance(1)
+        assert world.find(POD, "a") is None
+
+
+def test_a_pod_with_a_finalizer_ends_and_stays() -> None:
+    with World(NODE) as world:
+        world.pod("a")
+        world.advance(5)
+        world.patch(POD, "a", {"metadata": {"finalizers": ["example.com/keep"]}})
+        world.delete(POD, "a")
+        world.advance(5)
+        assert world.phase("a") == "Failed"
+        assert world.state("a")["terminated"]["exitCode"] == 143
+        world.patch(POD, "a", {"metadata": {"finalizers": None}})
+        assert world.find(POD, "a") is None
+
+
+def test_a_pod_that_vanishes_leaves_its_room_to_others() -> None:
+    with World(NODE) as world:
+        world.pod("a", requests={"cpu": "7"})
+        world.advance(5)
+        world.delete(POD, "a", grace_seconds=0)
+        assert world.find(POD, "a") is None
+        world.pod("b", requests={"cpu": "7"})
+        world.advance(5)
+        assert world.phase("b") == "Running"
+
+
+def test_a_pod_that_somebody_declares_ended_is_ended() -> None:
+    with World(NODE) as world:
+        world.pod("a", requests={"cpu": "7"})
+        world.advance(5)
+        world.patch(POD, "a", {"status": {"phase": "Failed", "reason": "Lost"}}, subresource="status")
+        status = world.status("a")
+        assert (status["phase"], status["reason"]) == ("Failed", "Lost")
+        assert "terminated" in world.state("a")
+        world.pod("b", requests={"cpu": "7"})
+        world.advance(5)
+        assert world.phase("b") == "Running"
+
+
+def test_a_pod_of_the_same_name_is_another_pod() -> None:
+    with World(NODE) as world:
+        world.pod("a", says={"duration": "10s"}, restartPolicy="Never")
+        world.advance(5)
+        world.delete(POD, "a", grace_seconds=0)
+        world.pod("a")
+        world.advance(30)
+        assert world.phase("a") == "Running"
+
+
+def test_a_pod_waits_for_its_volume() -> None:
+    with World(NODE) as world:
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        world.create(PERSISTENT_VOLUME_CLAIM, {"metadata": {"name": "data"}, "spec": claim})
+        world.pod("a", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+        world.advance(30)
+        assert world.state("a") == {"waiting": {"reason": "ContainerCreating"}}
+        world.patch(PERSISTENT_VOLUME_CLAIM, "data", {"status": {"phase": "Bound"}}, subresource="status")
+        world.advance(5)
+        assert world.phase("a") == "Running"
+
+
+def test_a_pod_waits_for_its_devices() -> None:
+    with World(NODE) as world:
+        request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+        world.create(
+            RESOURCE_CLAIM, {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [request]}}}
+        )
+        pod = world.pod("a", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+        world.advance(10)
+        assert world.phase("a") == "Pending"
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "pool", "device": "gpu-0"}
+        user = {"resource": "pods", "name": "a", "uid": pod["metadata"]["uid"]}
+        status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
+        world.patch(RESOURCE_CLAIM, "gpu", {"status": status}, subresource="status")
+        world.advance(5)
+        assert world.phase("a") == "Running"
+
+
+def test_memory_above_the_limit_is_killed_and_starts_again() -> None:
+    with World(NODE) as world:
+        world.pod("a", limits={"memory": "100Mi"}, says={"usage": "memory=50Mi+10Mi/s"})
+        world.advance(8)
+        state = world.state("a")["terminated"]
+        assert (state["exitCode"], state["reason"]) == (137, "OOMKilled")
+        world.advance(1)
+        assert world.container("a")["restartCount"] == 1
+        assert world.container("a")["lastState"]["terminated"]["reason"] == "OOMKilled"
+
+
+def test_a_limit_of_the_whole_pod_counts_for_containers_without_one() -> None:
+    with World(NODE) as world:
+        whole = {"limits": {"memory": "100Mi"}, "requests": {"memory": "50Mi"}}
+        world.pod("a", resources=whole, says={"usage": "memory=200Mi"}, restartPolicy="Never")
+        world.advance(5)
+        assert world.state("a")["terminated"]["reason"] == "OOMKilled"
+
+
+def test_annotations_may_change_while_a_pod_runs() -> None:
+    with World(NODE) as world:
+        world.pod("a", restartPolicy="Never")
+        world.advance(20)
+        world.patch(POD, "a", {"metadata": {"annotations": {"moorage.io/duration": "30s"}}})
+        world.advance(12)
+        assert world.phase("a") == "Running"
+        world.advance(1)
+        assert world.phase("a") == "Succeeded"
+
+
+def test_an_annotation_that_cannot_be_read_is_told_and_ignored() -> None:
+    with World(NODE) as world:
+        world.pod("a", says={"duration": "soon"})
+        world.advance(5)
+        assert world.phase("a") == "Running"
+        reason, message = world.events("a")[0]
+        assert reason == "InvalidAnnotation"
+        assert message.startswith('moorage.io/duration: invalid duration "soon"')

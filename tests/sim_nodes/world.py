@@ -1,0 +1,89 @@
+"""An API server with simulated nodes, in one process under virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.api.manifests import Manifest
+from moorage.client.kinds import NODE, POD
+from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
+from moorage.sim.nodes.simulation import SimulatedNodes
+from tests.controllers.harness import Harness
+
+IMAGE = "registry.example/app:1"
+
+
+class World(Harness):
+    """Settings are those of the kubelets; latencies do not vary unless they are told to."""
+
+    def __init__(
+        self,
+        nodes: NodeTemplate | None = None,
+        count: int = 1,
+        seed: int = 7,
+        before: Callable[[World], object] = lambda world: None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(run=False)
+        before(self)
+        self.nodes = SimulatedNodes(self.cluster, KubeletSettings(**{"jitter": 0.0, **settings}), seed)
+        self.manager.controllers.append(self.nodes)
+        self.start()
+        if nodes is not None:
+            self.made = self._settling(self.nodes.create(nodes, count))
+
+    def __enter__(self) -> World:
+        return self
+
+    def pod(
+        self,
+        name: str,
+        node: str = "node-0",
+        *,
+        requests: dict[str, str] | None = None,
+        limits: dict[str, str] | None = None,
+        says: dict[str, str] | None = None,
+        container: dict[str, Any] | None = None,
+        **spec: Any,
+    ) -> Manifest:
+        """A pod on a node; `says` are annotations without their `moorage.io/`."""
+        main = {
+            "name": "main",
+            "image": IMAGE,
+            "resources": {"requests": requests or {}, "limits": limits or {}},
+            **(container or {}),
+        }
+        annotations = {f"moorage.io/{key}": value for key, value in (says or {}).items()}
+        return self.create(
+            POD,
+            {
+                "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+                "spec": {"nodeName": node, "containers": [main], **spec},
+            },
+        )
+
+    def status(self, name: str) -> Manifest:
+        status: Manifest = self.get(POD, name)["status"]
+        return status
+
+    def phase(self, name: str) -> str:
+        phase: str = self.status(name)["phase"]
+        return phase
+
+    def state(self, name: str, container: str = "main") -> Manifest:
+        return self.container(name, container)["state"]
+
+    def container(self, name: str, container: str = "main") -> Manifest:
+        status = self.status(name)
+        listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+        return next(each for each in listed if each["name"] == container)
+
+    def conditions(self, name: str) -> dict[str, Manifest]:
+        return {each["type"]: each for each in self.status(name).get("conditions") or ()}
+
+    def ready(self, name: str) -> str:
+        return self.conditions(name)["Ready"]["status"]
+
+    def node_conditions(self, name: str = "node-0") -> dict[str, str]:
+        return {each["type"]: each["status"] for each in self.get(NODE, name)["status"]["conditions"]}
