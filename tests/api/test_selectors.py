@@ -16,6 +16,8 @@ from moorage.api.selectors import (
     node_terms,
     required_nodes,
     requirement,
+    sound_selector,
+    written_selector,
 )
 
 
@@ -65,6 +67,23 @@ def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
     assert not NOTHING.empty
     assert label_selector(LabelSelector()).empty
     assert label_selector(LabelSelector()).matches({})
+
+
+def test_a_selector_as_it_is_written() -> None:
+    assert written_selector(None) is NOTHING
+    assert written_selector({}).empty
+    selector = written_selector(
+        {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+    )
+    assert selector.matches({"app": "web", "tier": "front"})
+    assert not selector.matches({"app": "web"})
+
+
+def test_a_written_selector_that_is_wrong_is_refused_or_matches_nothing() -> None:
+    wrong = {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["1"]}]}
+    with pytest.raises(SelectorError):
+        written_selector(wrong)
+    assert sound_selector(wrong) is NOTHING
 
 
 def test_labels_and_expressions_must_all_match() -> None:

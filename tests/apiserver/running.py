@@ -60,13 +60,13 @@ class RunningServer:
             self.kill()
 
 
-def start_server(folder: Path, *options: str) -> RunningServer:
-    """Start `moorage apiserver` on a free port, with its files in a folder, and wait until it listens."""
+def start_server(folder: Path, *options: str, command: str = "apiserver") -> RunningServer:
+    """Start a command that serves, on a free port, with its files in a folder, and wait until it listens."""
     kubeconfig, errors = folder / "kubeconfig", folder / "stderr"
-    command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig", str(kubeconfig)]
+    words = [sys.executable, "-m", "moorage", command, "--port", "0", "--kubeconfig", str(kubeconfig)]
     with errors.open("w") as stderr:
         process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=folder
+            [*words, *options], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=folder
         )
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], STARTS_WITHIN_SECONDS)

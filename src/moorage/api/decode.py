@@ -10,6 +10,7 @@ import msgspec
 
 from moorage.api import devices, node, pod, storage, workloads
 from moorage.api.base import Object
+from moorage.api.manifests import without_nulls
 from moorage.api.quantity import Quantity, parse_quantity
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def decode_hook(kind: type, value: Any) -> Any:
 def convert(value: Any, kind: type[T], where: str = "") -> T:
     """A plain value as `kind`; nulls count as absent, as they do in Kubernetes."""
     try:
-        plain = _without_nulls(value)
+        plain = without_nulls(value)
     except RecursionError:
         raise InputError(where, "contains itself, or is nested too deeply") from None
     try:
@@ -111,14 +112,6 @@ def _named(steps: list[str], value: Any, reason: str) -> list[str] | None:
         if found is not None:
             return [name, *found]
     return None
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
 
 
 def decode_object(manifest: Any, where: str = "") -> Object | None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
+Now: TypeAlias = Callable[[], datetime]
+"""What time it is, to be written into objects."""
+
+
+def utc_now() -> datetime:
+    """The time, from the machine's clock."""
+    return datetime.now(UTC)
 
 
 def metadata(obj: Manifest) -> Manifest:
@@ -32,6 +40,29 @@ def annotations_of(obj: Manifest) -> dict[str, str]:
     return annotations
 
 
+def status_of(obj: Manifest) -> Manifest:
+    """An object's status, not to be changed."""
+    status: Manifest = obj.get("status") or {}
+    return status
+
+
+def take(target: Manifest, source: Manifest, key: str) -> None:
+    """Make a field what it is in another object, also where it is not there."""
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy whose objects have no fields that are null; items of lists may be."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
 def copy(value: Any) -> Any:
     """A copy that shares no container with the original."""
     if isinstance(value, dict):
@@ -43,12 +74,12 @@ def copy(value: Any) -> Any:
 
 def timestamp(moment: datetime) -> str:
     """A time as metadata carries it: whole seconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def micro_timestamp(moment: datetime) -> str:
     """A time as leases and events carry it: microseconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def moment(text: str) -> datetime:

@@ -1,74 +1,294 @@
-"""Kubernetes' rules for names, keys and label values, each as a list of complaints (empty: fine)."""
+"""Kubernetes' rules for names, keys and label values, each with the complaints about a text (none: fine).
+
+Whoever is asked about names is asked about the same ones again and again, so answers are remembered. Fields
+whose rules Kubernetes declares rather than writes in code (label keys and values, all of
+scheduling.k8s.io/v1alpha2) speak of bytes, all others of characters, though bytes are counted either way.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache, wraps
 
-_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+Problems = tuple[str, ...]
+Rule = Callable[[str], Problems]
+
+_REMEMBERED = 16384
+_LONGEST_REMEMBERED = 320
+"""No text longer than this follows any rule: such ones are not worth their place."""
+
+_MOST_OF_A_LABEL = 63
+_MOST_OF_A_SUBDOMAIN = 253
+_MOST_OF_A_PORT_NAME = 15
+
+
+def remembered(rule: Rule) -> Rule:
+    """A rule with a memory for texts of a sensible length."""
+    recalled = lru_cache(maxsize=_REMEMBERED)(rule)
+
+    @wraps(rule)
+    def judge(text: str) -> Problems:
+        return recalled(text) if len(text) <= _LONGEST_REMEMBERED else rule(text)
+
+    return judge
+
+
+def pattern_rule(rule: str, pattern: str, *examples: str) -> str:
+    """A rule with its examples and the pattern that checks it, as Kubernetes words it."""
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} ({'e.g. ' if shown else ''}{shown}regex used for validation is '{pattern}')"
+
+
+_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_NAME})?"
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORED_SUBDOMAIN = rf"{_UNDERSCORED}(\.{_UNDERSCORED})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_HEADER = "[-A-Za-z0-9]+"
+
+_LABEL_VALUE_RE = re.compile(_LABEL_VALUE)
 _NAME_RE = re.compile(_NAME)
-_DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_DNS_SUBDOMAIN_RE = re.compile(_DNS_SUBDOMAIN)
+_LABEL_RE = re.compile(_LABEL)
+_SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
+_UNDERSCORED_SUBDOMAIN_RE = re.compile(_UNDERSCORED_SUBDOMAIN)
+_LABEL_1035_RE = re.compile(_LABEL_1035)
+_CONFIG_KEY_RE = re.compile(_CONFIG_KEY)
+_C_IDENTIFIER_RE = re.compile(_C_IDENTIFIER)
+_HEADER_RE = re.compile(_HEADER)
+_PORT_NAME_RE = re.compile("[-a-z0-9]+")
+_LETTER_RE = re.compile("[a-z]")
 
-_NAME_RULE = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    f"'{_NAME}')"
+_NAME_RULE = pattern_rule(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character",
+    _NAME,
+    "MyName",
+    "my.name",
+    "123-abc",
 )
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    f"'{_DNS_SUBDOMAIN}')"
-)
-_LABEL_VALUE_RULE = (
+_LABEL_VALUE_RULE = pattern_rule(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
-    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    "start and end with an alphanumeric character",
+    _LABEL_VALUE,
+    "MyValue",
+    "my_value",
+    "12345",
+)
+_LABEL_RULE = pattern_rule(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+    "and end with an alphanumeric character",
+    _LABEL,
+    "my-name",
+    "123-abc",
+)
+_SUBDOMAIN_RULE = pattern_rule(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+    "must start and end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+)
+_UNDERSCORED_SUBDOMAIN_RULE = pattern_rule(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+    "must start and end with an alphanumeric character",
+    _UNDERSCORED_SUBDOMAIN,
+    "example.com",
+)
+_LABEL_1035_RULE = pattern_rule(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character",
+    _LABEL_1035,
+    "my-name",
+    "abc-123",
+)
+_CONFIG_KEY_RULE = pattern_rule(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    _CONFIG_KEY,
+    "key.name",
+    "KEY_NAME",
+    "key-name",
+)
+_C_IDENTIFIER_RULE = pattern_rule(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+    "characters or '_'",
+    _C_IDENTIFIER,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
+_HEADER_RULE = pattern_rule(
+    "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name"
+)
+_VARIABLE_RULE = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
 
 
-def dns_subdomain_problems(name: str) -> list[str]:
-    """What keeps `name` from being a lowercase DNS subdomain."""
-    problems = []
-    if len(name) > 253:
-        problems.append("must be no more than 253 characters")
-    if not _DNS_SUBDOMAIN_RE.fullmatch(name):
+def _length_problems(text: str, most: int, unit: str = "characters") -> list[str]:
+    length = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    return [f"must be no more than {most} {unit}"] if length > most else []
+
+
+def _label_problems(name: str, unit: str) -> Problems:
+    problems = _length_problems(name, _MOST_OF_A_LABEL, unit)
+    if not _LABEL_RE.fullmatch(name):
+        problems.append("must not contain dots" if _SUBDOMAIN_RE.fullmatch(name) else _LABEL_RULE)
+    return tuple(problems)
+
+
+def _subdomain_problems(name: str, unit: str) -> Problems:
+    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN, unit)
+    if not _SUBDOMAIN_RE.fullmatch(name):
         problems.append(_SUBDOMAIN_RULE)
-    return problems
+    return tuple(problems)
 
 
-def qualified_name_problems(name: str) -> list[str]:
-    """What keeps `name` from being a qualified name: `name` or `prefix.example.com/name`."""
+@remembered
+def dns_label_problems(name: str) -> Problems:
+    """What keeps `name` from being a lowercase DNS label."""
+    return _label_problems(name, "characters")
+
+
+@remembered
+def dns_subdomain_problems(name: str) -> Problems:
+    """What keeps `name` from being a lowercase DNS subdomain."""
+    return _subdomain_problems(name, "characters")
+
+
+@remembered
+def short_name_problems(name: str) -> Problems:
+    """What keeps `name` from being a DNS label, where the rule is declared."""
+    return _label_problems(name, "bytes")
+
+
+@remembered
+def long_name_problems(name: str) -> Problems:
+    """What keeps `name` from being a DNS subdomain, where the rule is declared."""
+    return _subdomain_problems(name, "bytes")
+
+
+@remembered
+def dns_1035_label_problems(name: str) -> Problems:
+    """What keeps `name` from being a DNS label that starts with a letter."""
+    problems = _length_problems(name, _MOST_OF_A_LABEL)
+    if not _LABEL_1035_RE.fullmatch(name):
+        problems.append(_LABEL_1035_RULE)
+    return tuple(problems)
+
+
+@remembered
+def search_domain_problems(name: str) -> Problems:
+    """What keeps `name` from being a domain to search names in, where underscores are fine."""
+    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
+    if not _UNDERSCORED_SUBDOMAIN_RE.fullmatch(name):
+        problems.append(_UNDERSCORED_SUBDOMAIN_RULE)
+    return tuple(problems)
+
+
+@remembered
+def qualified_name_problems(name: str) -> Problems:
+    """What keeps `name` from being a qualified name, as label keys are: `name` or `example.com/name`."""
     prefix, slash, rest = name.partition("/")
     if not slash:
-        prefix, rest = "", name
+        rest = name
     elif "/" in rest:
-        return [
+        return (
             f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')"
-        ]
+            "(e.g. 'example.com/MyName')",
+        )
     problems = []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += [f"prefix part {problem}" for problem in dns_subdomain_problems(prefix)]
+        problems += [f"prefix part {problem}" for problem in long_name_problems(prefix)]
     if not rest:
         problems.append("name part must be non-empty")
-    elif len(rest) > 63:
-        problems.append("name part must be no more than 63 bytes")
+    problems += [f"name part {problem}" for problem in _length_problems(rest, _MOST_OF_A_LABEL, "bytes")]
     if not _NAME_RE.fullmatch(rest):
         problems.append(f"name part {_NAME_RULE}")
-    return problems
+    return tuple(problems)
 
 
-def label_value_problems(value: str) -> list[str]:
+def annotation_key_problems(key: str) -> Problems:
+    """What keeps `key` from being an annotation's key; case does not matter."""
+    return qualified_name_problems(key.lower())
+
+
+@remembered
+def label_value_problems(value: str) -> Problems:
     """What keeps `value` from being a label value."""
-    problems = []
-    if len(value) > 63:
-        problems.append("must be no more than 63 bytes")
-    if value and not _NAME_RE.fullmatch(value):
+    problems = _length_problems(value, _MOST_OF_A_LABEL, "bytes")
+    if not _LABEL_VALUE_RE.fullmatch(value):
         problems.append(_LABEL_VALUE_RULE)
-    return problems
+    return tuple(problems)
+
+
+@remembered
+def config_key_problems(key: str) -> Problems:
+    """What keeps `key` from being a key of a ConfigMap or Secret."""
+    problems = _length_problems(key, _MOST_OF_A_SUBDOMAIN)
+    if not _CONFIG_KEY_RE.fullmatch(key):
+        problems.append(_CONFIG_KEY_RULE)
+    if key in (".", ".."):
+        problems.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        problems.append("must not start with '..'")
+    return tuple(problems)
+
+
+@remembered
+def port_name_problems(name: str) -> Problems:
+    """What keeps `name` from being a port's name."""
+    problems = _length_problems(name, _MOST_OF_A_PORT_NAME)
+    if not _PORT_NAME_RE.fullmatch(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER_RE.search(name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)
+
+
+@remembered
+def variable_name_problems(name: str) -> Problems:
+    """What keeps `name` from being an environment variable's name."""
+    if not name:
+        return ("environment variable name must be non-empty",)
+    fine = name.isascii() and name.isprintable() and "=" not in name
+    return () if fine else (_VARIABLE_RULE,)
+
+
+@remembered
+def c_identifier_problems(name: str) -> Problems:
+    """What keeps `name` from being an identifier of the C language."""
+    return () if _C_IDENTIFIER_RE.fullmatch(name) else (_C_IDENTIFIER_RULE,)
+
+
+@remembered
+def header_name_problems(name: str) -> Problems:
+    """What keeps `name` from being an HTTP header's name."""
+    return () if _HEADER_RE.fullmatch(name) else (_HEADER_RULE,)
+
+
+def path_segment_problems(name: str) -> Problems:
+    """What keeps `name` from being one part of a URL's path."""
+    if name in (".", ".."):
+        return (f"may not be '{name}'",)
+    return tuple(f"may not contain '{mark}'" for mark in ("/", "%") if mark in name)
+
+
+HUGE_PAGES = "hugepages-"
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Resources that a pod as a whole may ask for."""
+    return name in ("cpu", "memory") or name.startswith(HUGE_PAGES)
 
 
 def is_native_resource(name: str) -> bool:
@@ -87,6 +307,6 @@ def is_scalar_resource(name: str) -> bool:
     """Resources counted beside cpu, memory, ephemeral-storage and pods; all other names mean nothing."""
     return (
         is_extended_resource(name)
-        or name.startswith(("hugepages-", "attachable-volumes-"))
+        or name.startswith((HUGE_PAGES, "attachable-volumes-"))
         or "kubernetes.io/" in name
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from moorage.api.base import ResourceList
-from moorage.api.names import is_scalar_resource
+from moorage.api.names import is_pod_level_resource, is_scalar_resource
 from moorage.api.pod import Container, ContainerStatus, Pod
 from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
 
@@ -79,11 +79,7 @@ def pod_requests(
 def has_pod_level_requests(pod: Pod) -> bool:
     """Whether the pod itself, not only its containers, names requests."""
     resources = pod.spec.resources
-    return resources is not None and any(_pod_level_resource(name) for name in resources.requests)
-
-
-def _pod_level_resource(name: str) -> bool:
-    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+    return resources is not None and any(is_pod_level_resource(name) for name in resources.requests)
 
 
 def _replace_with_pod_level(total: dict[str, int], pod: Pod, use_status: bool, infeasible: bool) -> None:
@@ -94,7 +90,7 @@ def _replace_with_pod_level(total: dict[str, int], pod: Pod, use_status: bool, i
         given = [pod.status.resources.requests, pod.status.allocated_resources]
         effective = _largest(*given) if infeasible else _largest(wanted, *given)
     for name in wanted:
-        if _pod_level_resource(name):
+        if is_pod_level_resource(name):
             total[name] = effective.get(name, 0)
 
 

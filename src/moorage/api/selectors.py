@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from moorage.api.base import LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from moorage.api.manifests import Manifest
 from moorage.api.names import label_value_problems, qualified_name_problems
 from moorage.api.node import Node
 from moorage.api.pod import Pod
@@ -174,14 +175,40 @@ def equality_selector(labels: Mapping[str, str]) -> Selector:
 
 
 def label_selector(selector: LabelSelector | None) -> Selector:
-    """A label selector ready to match: none matches nothing, an empty one everything."""
+    """A label selector ready to match: none matches nothing, an empty one everything; or SelectorError."""
     if selector is None:
         return NOTHING
-    equalities = [requirement(k, Operator.IN, (v,)) for k, v in selector.match_labels.items()]
-    expressions = [
-        requirement(e.key, e.operator, e.values, allowed=_LABEL_OPERATORS) for e in selector.match_expressions
+    expressions = ((each.key, each.operator, each.values) for each in selector.match_expressions)
+    return _label_selector(selector.match_labels, expressions)
+
+
+def written_selector(selector: Manifest | None) -> Selector:
+    """The same for a label selector as plain objects carry it."""
+    if selector is None:
+        return NOTHING
+    expressions = (
+        (each.get("key", ""), each.get("operator", ""), each.get("values") or ())
+        for each in selector.get("matchExpressions") or ()
+    )
+    return _label_selector(selector.get("matchLabels") or {}, expressions)
+
+
+def sound_selector(selector: Manifest | None) -> Selector:
+    """The same, where one that is wrong matches nothing."""
+    try:
+        return written_selector(selector)
+    except SelectorError:
+        return NOTHING
+
+
+def _label_selector(
+    labels: Mapping[str, str], expressions: Iterable[tuple[str, str, Iterable[str]]]
+) -> Selector:
+    equalities = [requirement(key, Operator.IN, (value,)) for key, value in labels.items()]
+    others = [
+        requirement(key, operator, values, allowed=_LABEL_OPERATORS) for key, operator, values in expressions
     ]
-    return Selector((*equalities, *expressions))
+    return Selector((*equalities, *others))
 
 
 @dataclass(frozen=True, slots=True)

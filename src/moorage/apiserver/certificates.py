@@ -6,7 +6,7 @@ import ssl
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from moorage.api.manifests import utc_now
 from moorage.apiserver.auth.private_files import write_private
 
 ALWAYS_NAMED: Final = (
@@ -86,7 +87,7 @@ def load_or_make(
     `names` are host names and addresses beyond those that are always named. The authority stays the same
     until it expires, so that clients that know it go on working. CertificateError or OSError says why not.
     """
-    moment = now or datetime.now(UTC)
+    moment = now or utc_now()
     wanted = [_general_name(name) for name in dict.fromkeys((*ALWAYS_NAMED, *names))]
     authority = _load(directory, "ca")
     if authority is None or _is_due(authority, moment):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
@@ -66,8 +67,10 @@ class CustomResources:
         others = [one for one in self._resources if one not in self._served.get(name, ())]
         status = accepted(definition, others, self._writer.now())
         self._forget(name)
-        if _is_true(status, "NamesAccepted"):
-            self._served[name] = [_served(resource, definition) for resource in resources_of(definition)]
+        # By the names that we accept: those in its status may be what somebody wrote there.
+        named = {**definition, "status": status}
+        if condition_status(named, "NamesAccepted") == "True":
+            self._served[name] = [_served(resource, definition) for resource in resources_of(named)]
             for resource in self._served[name]:
                 self._resources.add(resource)
                 key = (resource.group, resource.version, resource.kind)
@@ -145,9 +148,3 @@ class _CustomScaling:
 
 def _served(resource: Resource, definition: Manifest) -> Resource:
     return replace(resource, scaling=_CustomScaling(definition), is_custom=True)
-
-
-def _is_true(status: Manifest, condition: str) -> bool:
-    return any(
-        one.get("type") == condition and one.get("status") == "True" for one in status.get("conditions") or ()
-    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Literal
 
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, Now, utc_now
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
 from moorage.apiserver.admission.chain import Chain, default_plugins
 from moorage.apiserver.admission.plugin import Call, Plugin
@@ -47,11 +47,6 @@ from moorage.clock import Clock, LoopClock
 Authorization = Literal["AlwaysAllow", "RBAC"]
 
 
-def utc_now() -> datetime:
-    """The time, from the machine's clock."""
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a server is to be."""
@@ -74,7 +69,7 @@ class EmbeddedServer:
         self,
         settings: Settings | None = None,
         *,
-        now: Callable[[], datetime] = utc_now,
+        now: Now = utc_now,
         clock: Clock | None = None,
         random: Random | None = None,
         logs: Logs = no_logs,

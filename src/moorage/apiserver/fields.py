@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from moorage.apiserver.json_values import go_text
 from moorage.apiserver.text import quoted
 
 
@@ -50,6 +51,9 @@ _REASONS: Final = {
 }
 _WITHOUT_VALUE = (Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG, Problem.TOO_SHORT, Problem.INTERNAL)
 
+OMITTED: Final = object()
+"""In place of a value that a message leaves out, for it is too long or says nothing."""
+
 
 class FieldError(NamedTuple):
     """One problem with one field."""
@@ -63,7 +67,7 @@ class FieldError(NamedTuple):
     def body(self) -> str:
         """The message without the field's name."""
         text: str = self.problem.value
-        if self.problem not in _WITHOUT_VALUE:
+        if self.problem not in _WITHOUT_VALUE and self.value is not OMITTED:
             text += f": {_shown(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -74,6 +78,8 @@ class FieldError(NamedTuple):
 def _shown(value: Any) -> str:
     if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, float):
+        return go_text(value)
     return msgspec.json.encode(value).decode()
 
 
@@ -87,9 +93,20 @@ def invalid(path: str, value: Any, detail: str) -> FieldError:
     return FieldError(Problem.INVALID, path, value, detail)
 
 
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+NOT_POSITIVE: Final = "must be greater than zero"
+IMMUTABLE: Final = "field is immutable"
+"""What is wrong with values at many places."""
+
+
+def complaints(path: str, value: Any, problems: Iterable[str]) -> list[FieldError]:
+    """A value that cannot be used, for each of some reasons."""
+    return [invalid(path, value, problem) for problem in problems]
+
+
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """A value that is not one of the known ones, which are listed sorted."""
-    known = ", ".join(quoted(item) for item in sorted(supported))
+    """A value that is not one of the known ones, which are listed in the order given."""
+    known = ", ".join(quoted(item) for item in supported)
     return FieldError(Problem.NOT_SUPPORTED, path, value, f"supported values: {known}" if known else "")
 
 
@@ -105,12 +122,14 @@ def forbidden(path: str, detail: str) -> FieldError:
 
 def too_long(path: str, most_bytes: int) -> FieldError:
     """Text with too many bytes."""
-    return FieldError(Problem.TOO_LONG, path, None, f"may not be more than {most_bytes} bytes")
+    unit = "byte" if most_bytes == 1 else "bytes"
+    return FieldError(Problem.TOO_LONG, path, None, f"may not be more than {most_bytes} {unit}")
 
 
 def too_many(path: str, count: int, most: int) -> FieldError:
     """A list with too many items."""
-    return FieldError(Problem.TOO_MANY, path, count, f"must have at most {most} items")
+    unit = "item" if most == 1 else "items"
+    return FieldError(Problem.TOO_MANY, path, count, f"must have at most {most} {unit}")
 
 
 def not_found(path: str, value: Any) -> FieldError:

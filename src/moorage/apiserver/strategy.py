@@ -13,9 +13,7 @@ the caller's own copies and are changed in place; `old` is what is stored and mu
 
 from __future__ import annotations
 
-from typing import Any
-
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, take
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.fields import FieldError
 
@@ -32,7 +30,7 @@ class Strategy:
     allows_unconditional_update = True
     """Whether an update may leave out the resourceVersion."""
 
-    def name_problems(self, name: str) -> list[str]:
+    def name_problems(self, name: str) -> tuple[str, ...]:
         """What is wrong with a name of this kind."""
         return dns_subdomain_problems(name)
 
@@ -49,7 +47,7 @@ class Strategy:
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
         """Keep what an ordinary update may not change."""
         if self.has_status:
-            _keep(obj, old, "status")
+            take(obj, old, "status")
         if self.has_generation:
             changed = any(
                 obj.get(key) != old.get(key)
@@ -61,7 +59,7 @@ class Strategy:
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
         """Keep all but the status (and what metadata a status writer may change)."""
         for key in (obj.keys() | old.keys()) - {"metadata", "status"}:
-            _keep(obj, old, key)
+            take(obj, old, key)
         if self.has_generation:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0)
 
@@ -91,11 +89,3 @@ class Strategy:
     def grace_seconds(self, obj: Manifest, wanted: int | None) -> int:
         """How long a deletion waits before the object goes; 0: it goes at once. `wanted` is the client's."""
         return 0
-
-
-def _keep(obj: Manifest, old: Manifest, key: str) -> None:
-    value: Any = old.get(key)
-    if value is None:
-        obj.pop(key, None)
-    else:
-        obj[key] = value

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Iterable
 from typing import Final
 
 _MOST_CHARACTERS: Final = 4096
 """When all warnings together are longer, each is cut, and once so much is said the rest is left out."""
 _MOST_CHARACTERS_EACH: Final = 256
+_UNSENDABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and halves of surrogate pairs."""
 
 
 def warning_header(texts: Iterable[str]) -> str:
     """Warnings as a header's value, each once; those that no header can carry are left out."""
-    said = [text for text in dict.fromkeys(texts) if text and not _has_control_characters(text)]
+    said = [text for text in dict.fromkeys(texts) if text and not _UNSENDABLE.search(text)]
     if sum(map(len, said)) > _MOST_CHARACTERS:
         said = _cut(said)
     return ", ".join(map(_quoted_warning, said))
@@ -27,11 +29,6 @@ def _cut(texts: list[str]) -> list[str]:
         kept.append(text[:_MOST_CHARACTERS_EACH])
         length += len(kept[-1])
     return kept
-
-
-def _has_control_characters(text: str) -> bool:
-    # A lone half of a surrogate pair cannot be sent at all.
-    return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
 
 
 def _quoted_warning(text: str) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from moorage.api.base import LabelSelector
-from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest, labels_of
-from moorage.api.selectors import NOTHING, Selector, SelectorError, label_selector
+from moorage.api.selectors import NOTHING, Selector, sound_selector
 from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, Kind
@@ -34,10 +32,7 @@ def ready_selector(selector: Manifest) -> Selector:
     """A selector ready to match; an empty one would own everything, so it matches nothing, as a wrong one."""
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return NOTHING
-    try:
-        return label_selector(convert(selector, LabelSelector))
-    except (InputError, SelectorError):
-        return NOTHING
+    return sound_selector(selector)
 
 
 def selects_nothing(owner: Manifest) -> bool:

@@ -13,10 +13,7 @@ from typing import Final
 
 import msgspec
 
-from moorage.api.base import LabelSelector
-from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest, labels_of, timestamp
-from moorage.api.selectors import SelectorError, label_selector
 from moorage.client.client import Client, PatchType
 from moorage.client.errors import RequestError
 from moorage.client.informer import Index, Informer
@@ -245,13 +242,3 @@ def owner_reference(owner: Manifest) -> Manifest:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def selects(selector: Manifest | None, labels: dict[str, str]) -> bool:
-    """Whether a label selector, as objects carry it, matches labels; none, or one that is wrong, does not."""
-    if selector is None:
-        return False
-    try:
-        return label_selector(convert(selector, LabelSelector)).matches(labels)
-    except (InputError, SelectorError):
-        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from moorage.api.conditions import is_ready
 from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest, annotations_of, labels_of
 from moorage.api.node import Node
@@ -23,7 +24,6 @@ from moorage.controllers.pods import (
     delete_pod,
     is_available,
     is_deleted,
-    is_ready,
     next_available_seconds,
     node_of,
     phase_of,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, annotations_of, status_of
 from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import DEPLOYMENT, POD, REPLICA_SET
@@ -37,7 +38,7 @@ from moorage.controllers.deployment_sets import (
     sort_out,
 )
 from moorage.controllers.pods import is_deleted, is_finished, is_namespace_going
-from moorage.controllers.statuses import condition_of, status_of, with_condition, write_status
+from moorage.controllers.statuses import with_condition, write_status
 from moorage.controllers.templates import without_label
 
 _KEEP_ALL: Final = 2**31 - 1
@@ -157,7 +158,7 @@ class DeploymentController(Controller):
         if change:
             new = await self.cluster.patch(REPLICA_SET, new, change)
         deployment = await self._with_revision(deployment, new)
-        if deadline_seconds(deployment) is not None and not condition_of(
+        if deadline_seconds(deployment) is not None and not find_condition(
             {"conditions": conditions}, PROGRESSING
         ):
             message = f'Found new replica set "{new["metadata"]["name"]}"'

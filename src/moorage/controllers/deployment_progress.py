@@ -5,15 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from moorage.api.manifests import Manifest, moment
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, moment, status_of
 from moorage.controllers.deployment_sets import Sets, counted, fenceposts, size_of, total_size
-from moorage.controllers.statuses import (
-    condition_of,
-    new_condition,
-    status_of,
-    with_condition,
-    without_condition,
-)
+from moorage.controllers.statuses import new_condition, with_condition, without_condition
 
 PROGRESSING: Final = "Progressing"
 AVAILABLE: Final = "Available"
@@ -39,7 +34,7 @@ def conditions_after_pausing(deployment: Manifest, now: datetime) -> list[Manife
     """The conditions, with a note when the deployment was paused or resumed: time does not count then."""
     status = status_of(deployment)
     conditions: list[Manifest] = status.get("conditions") or []
-    known = condition_of(status, PROGRESSING)
+    known = find_condition(status, PROGRESSING)
     if deadline_seconds(deployment) is None or (known is not None and known.get("reason") == TIMED_OUT):
         return conditions
     is_paused, was_paused = bool(deployment["spec"].get("paused")), _has_reason(known, _PAUSED)
@@ -78,7 +73,7 @@ def rollout_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
     if deadline_seconds(deployment) is None:
         kept = without_condition(kept, PROGRESSING)
     else:
-        known = condition_of(status_of(deployment), PROGRESSING)
+        known = find_condition(status_of(deployment), PROGRESSING)
         is_settled = status["replicas"] == status["updatedReplicas"] and _has_reason(known, _DONE)
         if not is_settled:
             kept = _with_progress(deployment, sets, {**status, "conditions": kept}, now)
@@ -92,7 +87,7 @@ def rollout_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
 
 def seconds_to_deadline(deployment: Manifest, status: Manifest, now: datetime) -> float | None:
     """When to see whether a rollout has stood still for too long; None if it is over, in whatever way."""
-    seconds, known = deadline_seconds(deployment), condition_of(status, PROGRESSING)
+    seconds, known = deadline_seconds(deployment), find_condition(status, PROGRESSING)
     if (
         seconds is None
         or known is None
@@ -126,11 +121,11 @@ def _with_progress(deployment: Manifest, sets: Sets, status: Manifest, now: date
         return with_condition(conditions, done)
     if _has_moved(status_of(deployment), status):
         moved = progressing(now, "True", "ReplicaSetUpdated", f"{subject} is progressing.")
-        known = condition_of(status, PROGRESSING)
+        known = find_condition(status, PROGRESSING)
         if known is not None and known["status"] == "True":
             moved["lastTransitionTime"] = known["lastTransitionTime"]
         return [*without_condition(conditions, PROGRESSING), moved]
-    if _is_late(deployment, condition_of(status, PROGRESSING), now):
+    if _is_late(deployment, find_condition(status, PROGRESSING), now):
         late = progressing(now, "False", TIMED_OUT, f"{subject} has timed out progressing.")
         return with_condition(conditions, late)
     return conditions
@@ -166,7 +161,7 @@ def _is_late(deployment: Manifest, known: Manifest | None, now: datetime) -> boo
 def _failure(sets: Sets) -> Manifest | None:
     """What keeps a set from making or deleting pods, the new one first."""
     for each in [*([sets.new] if sets.new is not None else []), *sets.all]:
-        known = condition_of(status_of(each), FAILURE)
+        known = find_condition(status_of(each), FAILURE)
         if known is not None:
             return {**known, "lastUpdateTime": known["lastTransitionTime"]}
     return None

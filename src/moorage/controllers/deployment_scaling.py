@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, status_of
 from moorage.controllers.deployment_sets import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
@@ -17,7 +17,6 @@ from moorage.controllers.deployment_sets import (
     size_of,
     total_size,
 )
-from moorage.controllers.statuses import status_of
 
 Sizes = list[tuple[Manifest, int]]
 """Sets and the size each is to have."""

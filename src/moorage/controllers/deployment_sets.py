@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of, status_of
 from moorage.controllers.cluster import owner_reference
 from moorage.controllers.pods import created_at
-from moorage.controllers.statuses import share, status_of
+from moorage.controllers.statuses import share
 from moorage.controllers.templates import content_hash, with_label, without_label
 
 HASH_LABEL: Final = "pod-template-hash"

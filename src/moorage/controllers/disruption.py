@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
-from moorage.api.base import LabelSelector
-from moorage.api.decode import InputError, convert
-from moorage.api.manifests import Manifest, copy, labels_of, moment, timestamp
-from moorage.api.selectors import NOTHING, Selector, SelectorError, label_selector
+from moorage.api.conditions import find_condition, is_ready
+from moorage.api.manifests import Manifest, copy, labels_of, moment, status_of, timestamp
+from moorage.api.selectors import Selector, sound_selector
 from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, POD_DISRUPTION_BUDGET
@@ -19,10 +18,9 @@ from moorage.controllers.disruption_scales import Scales, UnknownScaleError
 from moorage.controllers.node_conditions import (
     DISRUPTION_TARGET,
     changed_condition,
-    condition,
     patch_pod_status,
 )
-from moorage.controllers.pods import is_finished, is_ready
+from moorage.controllers.pods import is_finished
 from moorage.controllers.statuses import share
 
 COMPONENT: Final = "controllermanager"
@@ -53,7 +51,7 @@ class Disruption(Controller):
         if type == "DELETED":
             selectors.pop((namespace, name), None)
         elif before is None or before["spec"] != budget["spec"]:
-            selectors[namespace, name] = _selector(budget)
+            selectors[namespace, name] = sound_selector(budget["spec"].get("selector"))
         self.look(namespace, name)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
@@ -167,8 +165,9 @@ class Disruption(Controller):
             "message": message,
             "observedGeneration": status.get("observedGeneration", 0),
         }
-        new = changed_condition(budget, new, self.cluster.now()) or condition(budget, _ALLOWED) or new
-        others = (budget.get("status") or {}).get("conditions") or []
+        known = status_of(budget)
+        new = changed_condition(budget, new, self.cluster.now()) or find_condition(known, _ALLOWED) or new
+        others = known.get("conditions") or []
         return {**status, "conditions": [*(each for each in others if each["type"] != _ALLOWED), new]}
 
     async def _write(self, budget: Manifest, status: Manifest) -> None:
@@ -195,8 +194,10 @@ class StaleDisruption(Controller):
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Look whether one pod was only threatened."""
         pod = self._pods.get(namespace, name)
-        threat = condition(pod, DISRUPTION_TARGET) if pod and _is_to_be_disrupted(pod) else None
-        if pod is None or threat is None:
+        if pod is None or not _is_to_be_disrupted(pod):
+            return None
+        threat = find_condition(status_of(pod), DISRUPTION_TARGET)
+        if threat is None:
             return None
         now = self.cluster.now()
         left = moment(threat["lastTransitionTime"]) + _STALE_AFTER - now
@@ -215,7 +216,7 @@ class StaleDisruption(Controller):
 
 
 def _is_to_be_disrupted(pod: Manifest) -> bool:
-    threat = condition(pod, DISRUPTION_TARGET)
+    threat = find_condition(status_of(pod), DISRUPTION_TARGET)
     return (
         threat is not None
         and threat["status"] == "True"
@@ -235,14 +236,6 @@ def _what_counts(pod: Manifest) -> tuple[object, ...]:
 def _is_healthy(pod: Manifest, disrupted: dict[str, str]) -> bool:
     meta = pod["metadata"]
     return "deletionTimestamp" not in meta and meta["name"] not in disrupted and is_ready(pod)
-
-
-def _selector(budget: Manifest) -> Selector:
-    given = budget["spec"].get("selector")
-    try:
-        return label_selector(None if given is None else convert(given, LabelSelector))
-    except (InputError, SelectorError):
-        return NOTHING
 
 
 def _selector_text(selector: Manifest | None) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
 
+from moorage.api.conditions import is_ready
 from moorage.api.manifests import Manifest, annotations_of, copy, labels_of
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, SERVICE, Kind
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.controller import Controller
-from moorage.controllers.pods import is_finished, is_ready
+from moorage.controllers.pods import is_finished
 
 ENDPOINTS: Final = Kind("", "v1", "Endpoints", "endpoints")
 BATCH_SECONDS: Final = 0.5

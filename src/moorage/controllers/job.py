@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.conditions import find_condition, is_ready
+from moorage.api.manifests import Manifest, status_of, timestamp
 from moorage.client.errors import RequestError
 from moorage.client.kinds import JOB, POD
 from moorage.controllers.adoption import claim, follow_pods, selects_nothing
@@ -38,12 +39,11 @@ from moorage.controllers.pods import (
     delete_pod,
     is_active,
     is_deleted,
-    is_ready,
     is_terminating,
     slow_start,
     together,
 )
-from moorage.controllers.statuses import condition_of, status_of, write_status
+from moorage.controllers.statuses import write_status
 
 
 class _Outcome(NamedTuple):
@@ -201,7 +201,7 @@ class JobController(Controller):
     async def _suspension(self, job: Manifest, started: str | None, now: datetime) -> Manifest:
         """What changes in the status when a job has been suspended or resumed."""
         conditions: list[Manifest] = status_of(job).get("conditions") or []
-        known = condition_of(status_of(job), "Suspended")
+        known = find_condition(status_of(job), "Suspended")
         is_noted = known is not None and known["status"] == "True"
         if is_suspended(job) == is_noted:
             return {}
@@ -220,7 +220,7 @@ class JobController(Controller):
         """Count pods that ended, let them go, and end the job once none is left."""
         job = tally.job
         conditions: list[Manifest] = draft.get("conditions") or status_of(job).get("conditions") or []
-        if verdict is not None and not condition_of({"conditions": conditions}, verdict.type):
+        if verdict is not None and not find_condition({"conditions": conditions}, verdict.type):
             note = job_condition(now, verdict.type, "True", verdict.reason, verdict.message)
             conditions = [*conditions, note]
         done, is_all = tally.to_count(verdict is not None, verdict is not None and verdict.is_failure)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
-from moorage.api.manifests import Manifest, moment
-from moorage.controllers.pods import created_at, is_deleted, phase_of, pod_condition
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, moment, status_of
+from moorage.controllers.pods import created_at, is_deleted, phase_of
 
 _FIRST_WAIT_SECONDS: Final = 10
 _LONGEST_WAIT_SECONDS: Final = 600
@@ -104,7 +105,7 @@ def finished_at(pod: Manifest) -> datetime:
     ]
     if ends and all(ends):
         return max(moment(str(end)) for end in ends)
-    ready = pod_condition(pod, "Ready")
+    ready = find_condition(status_of(pod), "Ready")
     if ready is not None and ready["status"] == "False" and ready.get("lastTransitionTime"):
         return moment(ready["lastTransitionTime"])
     if is_deleted(pod):

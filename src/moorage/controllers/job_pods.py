@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.manifests import Manifest
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, status_of
 from moorage.client.errors import RequestError
 from moorage.client.kinds import POD
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.job_indexes import INDEX
 from moorage.controllers.pods import pod_from_template
-from moorage.controllers.statuses import condition_of, status_of
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
@@ -33,7 +33,7 @@ def is_finished_job(job: Manifest) -> bool:
 def finished_condition(job: Manifest) -> Manifest | None:
     """How a job ended, if it has."""
     for type in ("Complete", "Failed"):
-        found = condition_of(status_of(job), type)
+        found = find_condition(status_of(job), type)
         if found is not None and found["status"] == "True":
             return found
     return None

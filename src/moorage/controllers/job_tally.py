@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of, status_of
 from moorage.controllers.job_failures import is_failed, judge
 from moorage.controllers.job_indexes import format_indexes, index_of, parse_indexes
 from moorage.controllers.job_pods import FAILURE_COUNT, is_tracked
 from moorage.controllers.pods import is_active, phase_of
-from moorage.controllers.statuses import status_of
 
 MOST_UNCOUNTED: Final = 500
 """So many uids are in a status at once; the rest has to wait."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from moorage.api.manifests import Manifest, moment, timestamp
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, moment, status_of, timestamp
 from moorage.controllers.job_failures import backoff_limit, is_failed, judge, restarts_exceed_limit
 from moorage.controllers.job_indexes import parse_indexes
 from moorage.controllers.job_tally import Tally, is_indexed
-from moorage.controllers.statuses import condition_of, status_of
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"
@@ -66,7 +66,7 @@ def verdict_on(tally: Tally, started: str | None, now: datetime) -> Verdict | No
     """Whether a job is to end now, before all completions are there."""
     job = tally.job
     for type in (SUCCESS, FAILURE):
-        known = condition_of(status_of(job), type)
+        known = find_condition(status_of(job), type)
         if known is not None and known["status"] == "True":
             return Verdict(type, known.get("reason") or "", known.get("message") or "")
     if message := _policy_failure(tally):

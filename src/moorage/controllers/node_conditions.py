@@ -1,11 +1,12 @@
-"""Conditions in the status of nodes and pods: reading them, and writing one without disturbing others."""
+"""Conditions of nodes and pods, written without disturbing others."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Final
 
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, status_of, timestamp
 from moorage.client.kinds import POD
 from moorage.controllers.cluster import Cluster
 
@@ -13,22 +14,9 @@ READY: Final = "Ready"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
-def condition(obj: Manifest, type: str) -> Manifest | None:
-    """One condition, if the object has it."""
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == type), None)
-
-
-def condition_status(obj: Manifest, type: str) -> str:
-    """Whether a condition is True, False or Unknown; empty if the object does not have it."""
-    found = condition(obj, type)
-    status: str = found["status"] if found else ""
-    return status
-
-
 def changed_condition(obj: Manifest, new: Manifest, now: datetime) -> Manifest | None:
     """A condition as it is to be written, with the time it last turned; None if it is like that already."""
-    before = condition(obj, new["type"])
+    before = find_condition(status_of(obj), new["type"])
     if before is not None and all(before.get(key, "") == value for key, value in new.items()):
         return None
     has_turned = before is None or before["status"] != new["status"]

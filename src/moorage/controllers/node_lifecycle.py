@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.manifests import Manifest, labels_of, moment, timestamp
+from moorage.api.conditions import condition_status, find_condition
+from moorage.api.manifests import Manifest, labels_of, moment, status_of, timestamp
 from moorage.client.informer import EventType, Index
 from moorage.client.kinds import LEASE, NODE, POD
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.controller import Controller
-from moorage.controllers.node_conditions import (
-    READY,
-    changed_condition,
-    condition,
-    condition_status,
-    patch_pod_status,
-)
+from moorage.controllers.node_conditions import READY, changed_condition, patch_pod_status
 from moorage.controllers.node_taints import (
     changed_taints,
     drive_out_taint,
@@ -160,7 +155,7 @@ class NodeLifecycle(Controller):
         return self.cluster.clock.now() - age.total_seconds()
 
     async def _mark_pod_not_ready(self, pod: Manifest) -> None:
-        ready = condition(pod, READY)
+        ready = find_condition(status_of(pod), READY)
         if ready is None or ready["status"] == "False":
             return
         since = timestamp(self.cluster.now())
@@ -208,13 +203,13 @@ def _node_names(pod: Manifest) -> list[str]:
 
 def _heartbeat(node: Manifest) -> str | None:
     """When a node says that it last reported itself."""
-    ready = condition(node, READY)
+    ready = find_condition(status_of(node), READY)
     return (ready.get("lastHeartbeatTime") or "") if ready else None
 
 
 def _unknown(node: Manifest, type: str) -> Manifest:
     """A condition of which nothing is heard any more, or never was."""
-    before = condition(node, type)
+    before = find_condition(status_of(node), type)
     if before is None:
         return {
             "type": type,

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest, timestamp
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE
-from moorage.controllers.node_conditions import READY, condition_status
+from moorage.controllers.node_conditions import READY
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from moorage.api.conditions import condition_status
 from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from moorage.api.manifests import Manifest, labels_of
-from moorage.controllers.node_conditions import READY, condition_status
+from moorage.controllers.node_conditions import READY
 
 EVICTIONS_PER_SECOND: Final = 0.1
 SECONDARY_EVICTIONS_PER_SECOND: Final = 0.01

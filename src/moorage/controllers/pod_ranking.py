@@ -15,8 +15,9 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import Final
 
+from moorage.api.conditions import is_ready
 from moorage.api.manifests import Manifest, annotations_of
-from moorage.controllers.pods import created_at, is_active, is_ready, node_of, phase_of, ready_since
+from moorage.controllers.pods import created_at, is_active, node_of, phase_of, ready_since
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, moment
+from moorage.api.conditions import find_condition, is_ready
+from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, moment, status_of
 from moorage.client.errors import RequestError
 from moorage.client.kinds import POD
 from moorage.controllers.cluster import Cluster, owner_reference
@@ -20,7 +21,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 def phase_of(pod: Manifest) -> str:
     """A pod's phase; a pod without one is pending."""
-    return str((pod.get("status") or {}).get("phase") or "Pending")
+    return str(status_of(pod).get("phase") or "Pending")
 
 
 def is_finished(pod: Manifest) -> bool:
@@ -48,24 +49,12 @@ def node_of(pod: Manifest) -> str:
     return str(pod["spec"].get("nodeName") or "")
 
 
-def pod_condition(pod: Manifest, type: str) -> Manifest | None:
-    """What a pod says about one aspect of itself."""
-    conditions: list[Manifest] = (pod.get("status") or {}).get("conditions") or []
-    return next((each for each in conditions if each.get("type") == type), None)
-
-
 def ready_since(pod: Manifest) -> datetime | None:
     """When a pod became ready; None if it is not, or does not say when."""
-    ready = pod_condition(pod, "Ready")
+    ready = find_condition(status_of(pod), "Ready")
     if ready is None or ready.get("status") != "True" or not ready.get("lastTransitionTime"):
         return None
     return moment(ready["lastTransitionTime"])
-
-
-def is_ready(pod: Manifest) -> bool:
-    """Whether a pod says that it is ready."""
-    ready = pod_condition(pod, "Ready")
-    return ready is not None and ready.get("status") == "True"
 
 
 def is_available(pod: Manifest, min_ready_seconds: int, now: datetime) -> bool:

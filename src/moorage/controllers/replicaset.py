@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from moorage.api.manifests import Manifest, labels_of
+from moorage.api.conditions import find_condition, is_ready
+from moorage.api.manifests import Manifest, labels_of, status_of
 from moorage.client.errors import RequestError
 from moorage.client.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, Kind
 from moorage.controllers.adoption import (
@@ -25,14 +26,13 @@ from moorage.controllers.pods import (
     is_active,
     is_available,
     is_deleted,
-    is_ready,
     is_terminating,
     next_available_seconds,
     pod_from_template,
     slow_start,
     together,
 )
-from moorage.controllers.statuses import condition_of, new_condition, status_of, write_status
+from moorage.controllers.statuses import new_condition, write_status
 
 _FAILURE = "ReplicaFailure"
 
@@ -112,7 +112,7 @@ class _ReplicasController(Controller):
         self, owner: Manifest, error: RequestError | None, missing: int, now: datetime
     ) -> list[Manifest]:
         conditions: list[Manifest] = status_of(owner).get("conditions") or []
-        known = condition_of(status_of(owner), _FAILURE)
+        known = find_condition(status_of(owner), _FAILURE)
         if error is not None and known is None:
             reason = "FailedCreate" if missing > 0 else "FailedDelete"
             return [*conditions, new_condition(now, _FAILURE, "True", reason, error.message)]

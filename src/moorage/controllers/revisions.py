@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from moorage.api.manifests import Manifest, annotations_of, copy, labels_of
+from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, status_of
 from moorage.client.errors import RequestError
 from moorage.client.kinds import CONTROLLER_REVISION, Kind
 from moorage.controllers.adoption import claim
 from moorage.controllers.cluster import Cluster, controller_of, owner_reference
 from moorage.controllers.pods import created_at
-from moorage.controllers.statuses import status_of
 from moorage.controllers.templates import content_hash, with_label, without_label
 
 REVISION_LABEL: Final = "controller-revision-hash"

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from moorage.api.manifests import Manifest, labels_of
+from moorage.api.conditions import is_ready
+from moorage.api.manifests import Manifest, labels_of, status_of
 from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
@@ -18,7 +19,6 @@ from moorage.controllers.pods import (
     is_deleted,
     is_finished,
     is_namespace_going,
-    is_ready,
     next_available_seconds,
     phase_of,
     slow_start,
@@ -34,7 +34,7 @@ from moorage.controllers.stateful_pods import (
     parent_name,
     revision_name,
 )
-from moorage.controllers.statuses import status_of, write_status
+from moorage.controllers.statuses import write_status
 
 _HASH_LABEL = "controller.kubernetes.io/hash"
 

@@ -6,15 +6,10 @@ import math
 from datetime import datetime
 from typing import Any
 
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, status_of, timestamp
 from moorage.client.kinds import Kind
 from moorage.controllers.cluster import Cluster
-
-
-def status_of(obj: Manifest) -> Manifest:
-    """An object's status, not to be changed."""
-    status: Manifest = obj.get("status") or {}
-    return status
 
 
 async def write_status(cluster: Cluster, kind: Kind, obj: Manifest, new: Manifest) -> Manifest:
@@ -37,12 +32,6 @@ def _said(value: Any) -> Any:
     return value or None
 
 
-def condition_of(status: Manifest, type: str) -> Manifest | None:
-    """What a status says about one aspect."""
-    conditions: list[Manifest] = status.get("conditions") or []
-    return next((each for each in conditions if each.get("type") == type), None)
-
-
 def new_condition(
     now: datetime, type: str, status: str, reason: str, message: str, updated: bool = False
 ) -> Manifest:
@@ -56,7 +45,7 @@ def new_condition(
 
 def with_condition(conditions: list[Manifest], new: Manifest) -> list[Manifest]:
     """Conditions with one set; if it says nothing new, they stay as they are."""
-    known = next((each for each in conditions if each["type"] == new["type"]), None)
+    known = find_condition({"conditions": conditions}, new["type"])
     if known is not None and known["status"] == new["status"]:
         if known.get("reason") == new.get("reason"):
             return conditions

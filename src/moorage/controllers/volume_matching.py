@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from moorage.api.manifests import Manifest, labels_of
-from moorage.controllers.cluster import selects
+from moorage.api.selectors import sound_selector
 from moorage.controllers.volume_facts import (
     claim_class,
     is_bound_to,
@@ -58,7 +58,9 @@ def _could_hold(volume: Manifest, claim: Manifest) -> bool:
 
 def _is_free_for(volume: Manifest, claim: Manifest) -> bool:
     selector = claim["spec"].get("selector")
-    return phase_of(volume) == "Available" and (selector is None or selects(selector, labels_of(volume)))
+    if phase_of(volume) != "Available":
+        return False
+    return selector is None or sound_selector(selector).matches(labels_of(volume))
 
 
 def mismatch(volume: Manifest, claim: Manifest) -> str:

@@ -84,6 +84,11 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, list[str]]] = {
         11,
         [f"spec.x: Invalid value: 11: {IN} should be less than or equal to 10"],
     ),
+    "above a large maximum": (
+        {"type": "number", "maximum": 1000000},
+        2000000.5,
+        [f"spec.x: Invalid value: 2.0000005e+06: {IN} should be less than or equal to 1e+06"],
+    ),
     "at the exclusive maximum": (
         INTEGER | {"maximum": 10, "exclusiveMaximum": True},
         10,

@@ -97,6 +97,10 @@ SELECTORS: dict[str, tuple[Manifest | None, str]] = {
         },
         "a in (one),b notin (y,z),c=x,d,!e",
     ),
+    "an operator that only nodes' selectors know": (
+        {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]},
+        "<error>",
+    ),
 }
 
 

@@ -596,6 +596,11 @@ WRONG: dict[str, tuple[Strategy, Manifest, list[str]]] = {
         an_object({"type": "ExternalName"}),
         ["spec.externalName: Required value"],
     ),
+    "endless digits instead of an address": (
+        EndpointsStrategy(),
+        an_object(subsets=[{"addresses": [{"ip": f"1.2.3.{'0' * 5000}4"}]}]),
+        [f'subsets[0].addresses[0].ip: Invalid value: "1.2.3.{"0" * 5000}4": must not have leading 0s'],
+    ),
     "an address outside the range": (
         ServiceStrategy(),
         a_service(clusterIP="192.168.0.1"),
@@ -864,6 +869,14 @@ WRONG: dict[str, tuple[Strategy, Manifest, list[str]]] = {
             "spec.schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
         ],
     ),
+    "a group whose class has a long name": (
+        PodGroupStrategy(),
+        an_object({"schedulingPolicy": {"basic": {}}, "priorityClassName": ".".join(["a" * 63] * 4)}),
+        [
+            f'spec.priorityClassName: Invalid value: "{".".join(["a" * 63] * 4)}": '
+            "must be no more than 253 bytes"
+        ],
+    ),
     "a workload of nothing": (
         WorkloadStrategy(),
         an_object({}),
@@ -1099,7 +1112,7 @@ NAMES: dict[str, tuple[Strategy, str, list[str]]] = {
 
 @pytest.mark.parametrize(("strategy", "name", "problems"), NAMES.values(), ids=NAMES)
 def test_names(strategy: Strategy, name: str, problems: list[str]) -> None:
-    assert strategy.name_problems(name) == problems
+    assert list(strategy.name_problems(name)) == problems
 
 
 def test_a_deployment_with_dots_in_its_name_is_warned_about() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from moorage.apiserver.errors import ApiError
+from moorage.apiserver.json_values import same
 from moorage.apiserver.patches.merge_patch import apply_merge_patch
-from moorage.apiserver.patches.values import same
 from tests.apiserver.patches.documents import DOCUMENTS, GARBAGE, JSON
 from tests.strategies import examples
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import dns_label_problems
 from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
-from moorage.apiserver.kinds.pods.formats import dns_label_problems
 
 _NAME = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

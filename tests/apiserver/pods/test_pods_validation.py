@@ -103,6 +103,13 @@ REFUSED: dict[str, tuple[Manifest, list[str]]] = {
             '"IfNotPresent", "Never"'
         ],
     ),
+    "termination message policy": (
+        with_container(terminationMessagePolicy="Book"),
+        [
+            f'{C0}.terminationMessagePolicy: Unsupported value: "Book": supported values: "File", '
+            '"FallbackToLogsOnError"'
+        ],
+    ),
     "port out of range": (
         with_container(ports=[{"containerPort": 70000}]),
         [f"{C0}.ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"],

@@ -9,8 +9,8 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from moorage.api.manifests import Manifest, timestamp
-from moorage.apiserver.embedded import EmbeddedServer, utc_now
+from moorage.api.manifests import Manifest, timestamp, utc_now
+from moorage.apiserver.embedded import EmbeddedServer
 from moorage.apiserver.kubeconfig import write_kubeconfig
 from moorage.apiserver.serving import HttpServer, listen
 from moorage.client.client import Client

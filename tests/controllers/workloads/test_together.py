@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from moorage.api.conditions import is_ready
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import (
     CONTROLLER_REVISION,
@@ -20,7 +21,7 @@ from moorage.client.kinds import (
 )
 from moorage.controllers.cluster import controller_of
 from moorage.controllers.daemon_nodes import target_node
-from moorage.controllers.pods import is_active, is_ready
+from moorage.controllers.pods import is_active
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import template, workload

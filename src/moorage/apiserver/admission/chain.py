@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from moorage.api.manifests import Now, utc_now
 from moorage.apiserver.admission import (
     default_storage_class,
     default_toleration_seconds,
@@ -48,9 +49,7 @@ class Chain:
         )
 
 
-def default_plugins(
-    random: Random, now: resource_quota.Now = resource_quota.wall_clock
-) -> tuple[Plugin, ...]:
+def default_plugins(random: Random, now: Now = utc_now) -> tuple[Plugin, ...]:
     """What a server has unless told otherwise: first those that change objects, then those that judge them.
 
     random: where the suffixes of volume names come from.
@@ -73,6 +72,6 @@ def default_plugins(
     )
 
 
-def default_chain(random: Random, now: resource_quota.Now = resource_quota.wall_clock) -> Chain:
+def default_chain(random: Random, now: Now = utc_now) -> Chain:
     """The chain of the default plugins."""
     return Chain(default_plugins(random, now))

@@ -12,7 +12,7 @@ from moorage.api.manifests import Manifest, child, metadata
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import CLAIMS, PODS, Call, Plugin, refusal
-from moorage.apiserver.admission.pod_resources import Part, container_resources, spec_totals
+from moorage.apiserver.kinds.pods.totals import Part, container_resources, spec_totals
 
 LIMIT_RANGES: Final = "/limitranges"
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -225,7 +225,7 @@ def _key_problems(key: str) -> list[fields.FieldError]:
     field = "extra.key"
     if not host or not path:
         return [fields.invalid(field, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    problems = [fields.invalid(field, host, problem) for problem in dns_subdomain_problems(host)]
+    problems = fields.complaints(field, host, dns_subdomain_problems(host))
     if not _PATH.fullmatch(path):
         rule = f"Invalid path (regex used for validation is '{_PATH_CHARACTERS}')"
         problems.append(fields.invalid(field, path, rule))

@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import msgspec
-
-from moorage.api.base import LabelSelector
 from moorage.api.manifests import Manifest, labels_of
-from moorage.api.selectors import Selector, SelectorError, label_selector
+from moorage.api.selectors import sound_selector
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import serviceaccounts
 from moorage.apiserver.auth.attributes import RequestAttributes
@@ -216,15 +213,8 @@ def _gathered(role: Manifest, by_name: dict[str, Manifest], seen: set[str]) -> d
     if not aggregation:
         return dict.fromkeys(rules_of(role))
     rules: dict[Rule, None] = {}
-    for selector in map(_selector, aggregation.get("clusterRoleSelectors") or ()):
+    for selector in map(sound_selector, aggregation.get("clusterRoleSelectors") or ()):
         for name in sorted(by_name.keys() - seen):
             if selector.matches(labels_of(by_name[name])):
                 rules |= _gathered(by_name[name], by_name, seen | {name})
     return rules
-
-
-def _selector(written: Manifest) -> Selector:
-    try:
-        return label_selector(msgspec.convert(written, LabelSelector))
-    except (SelectorError, msgspec.ValidationError):
-        return Selector(None)

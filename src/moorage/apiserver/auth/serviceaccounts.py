@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from moorage.api.names import dns_subdomain_problems
+from moorage.api.names import dns_label_problems, dns_subdomain_problems
 
 USERNAME_PREFIX: Final = "system:serviceaccount:"
 ALL_SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
@@ -16,8 +15,6 @@ NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 NODE_UID: Final = "authentication.kubernetes.io/node-uid"
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 """Keys of a user's `extra`: where a token was given out, and which one it is."""
-
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def username(namespace: str, name: str) -> str:
@@ -30,7 +27,7 @@ def split_username(user_name: str) -> tuple[str, str] | None:
     if not user_name.startswith(USERNAME_PREFIX):
         return None
     namespace, colon, name = user_name.removeprefix(USERNAME_PREFIX).partition(":")
-    if not colon or not _NAMESPACE.fullmatch(namespace) or dns_subdomain_problems(name):
+    if not colon or dns_label_problems(namespace) or dns_subdomain_problems(name):
         return None
     return namespace, name
 

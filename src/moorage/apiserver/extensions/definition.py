@@ -6,19 +6,25 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from moorage.api.manifests import Manifest, annotations_of, timestamp
-from moorage.api.names import dns_subdomain_problems
+from moorage.api.conditions import condition_status, set_condition
+from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
 from moorage.apiserver.extensions.names import (
     accepted,
-    condition_is_true,
-    dns_label_problems,
     names_problems,
     stored_versions,
-    with_condition,
 )
 from moorage.apiserver.extensions.openapi_rules import unknown_formats
 from moorage.apiserver.extensions.versions import versions_problems
-from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apiserver.fields import (
+    IMMUTABLE,
+    FieldError,
+    complaints,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.text import quoted
 
@@ -45,7 +51,7 @@ def is_terminating(crd: Manifest) -> bool:
 
 def is_established(crd: Manifest) -> bool:
     """Whether a definition's kind is served."""
-    return condition_is_true(crd, "Established")
+    return condition_status(crd, "Established") == "True"
 
 
 def terminating(crd: Manifest, now: datetime) -> Manifest:
@@ -57,7 +63,7 @@ def terminating(crd: Manifest, now: datetime) -> Manifest:
         "reason": "InstanceDeletionInProgress",
         "message": "CustomResource deletion is in progress",
     }
-    status["conditions"] = with_condition(status.get("conditions") or [], condition, timestamp(now))
+    status["conditions"] = set_condition(status.get("conditions") or (), condition, now)
     return status
 
 
@@ -124,7 +130,7 @@ class CustomResourceDefinitionStrategy(Strategy):
             fixed.append(("names.kind", spec["names"].get("kind"), before["names"].get("kind")))
         for key, value, earlier in fixed:
             if value != earlier:
-                found.append(invalid(f"spec.{key}", value, "field is immutable"))
+                found.append(invalid(f"spec.{key}", value, IMMUTABLE))
         return found + _approval_problems(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
@@ -228,7 +234,7 @@ def _review_problems(versions: list[str]) -> list[FieldError]:
         if version in versions[:index]:
             found.append(invalid(f"{path}[{index}]", version, "duplicate version"))
         else:
-            found += [invalid(f"{path}[{index}]", version, text) for text in dns_label_problems(version)]
+            found += complaints(f"{path}[{index}]", version, dns_1035_label_problems(version))
     if not any(version in _REVIEW_VERSIONS for version in versions):
         found.append(invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
     return found

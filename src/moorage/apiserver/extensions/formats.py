@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from moorage.api.names import dns_subdomain_problems
+from moorage.api.names import long_name_problems, short_name_problems
 
 _HOST_LETTER: Final = r"[^\W_]"
 _HOSTNAME: Final = re.compile(rf"(?=.{{1,255}}\Z){_HOST_LETTER}(?:(?:{_HOST_LETTER}|[-.])*{_HOST_LETTER})?")
@@ -29,7 +29,6 @@ _CARD: Final = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
 )
-_SHORT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def _matching(expression: str, flags: int = re.ASCII) -> Callable[[str], bool]:
@@ -157,8 +156,8 @@ _BY_NAME: Final[Mapping[str, Callable[[str], bool]]] = {
     "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
-    "k8slongname": lambda text: not dns_subdomain_problems(text),
-    "k8sshortname": lambda text: len(text) < 64 and _SHORT_NAME.fullmatch(text) is not None,
+    "k8slongname": lambda text: not long_name_problems(text),
+    "k8sshortname": lambda text: not short_name_problems(text),
     "mac": lambda text: _MAC.fullmatch(text) is not None,
     "password": lambda text: True,
     "rgbcolor": _matching(rf"rgb\({_COLOR},{_COLOR},{_COLOR}\)"),

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.conditions import condition_status, set_condition
+from moorage.api.manifests import Manifest, status_of
+from moorage.api.names import dns_1035_label_problems
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.text import quoted
-
-_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_LABEL_RE: Final = re.compile(_LABEL)
-_LABEL_RULE: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-    "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-    f"validation is '{_LABEL}')"
-)
-
-
-@lru_cache(maxsize=4096)
-def dns_label_problems(name: str) -> tuple[str, ...]:
-    """What keeps `name` from being a DNS label that begins with a letter."""
-    problems = []
-    if len(name.encode()) > 63:
-        problems.append("must be no more than 63 bytes")
-    if not _LABEL_RE.fullmatch(name):
-        problems.append(_LABEL_RULE)
-    return tuple(problems)
 
 
 def names_problems(names: Manifest, path: str) -> list[FieldError]:
@@ -40,18 +21,18 @@ def names_problems(names: Manifest, path: str) -> list[FieldError]:
     ]
     for key in ("plural", "singular"):
         name = names.get(key) or ""
-        if name and (problems := dns_label_problems(name)):
+        if name and (problems := dns_1035_label_problems(name)):
             found.append(invalid(f"{path}.{key}", name, ",".join(problems)))
     for key in ("kind", "listKind"):
         name = names.get(key) or ""
-        if name and (problems := dns_label_problems(name.lower())):
+        if name and (problems := dns_1035_label_problems(name.lower())):
             detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
             found.append(invalid(f"{path}.{key}", name, detail))
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         found.append(invalid(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
     for key in ("shortNames", "categories"):
         for index, name in enumerate(names.get(key) or ()):
-            if problems := dns_label_problems(name):
+            if problems := dns_1035_label_problems(name):
                 found.append(invalid(f"{path}.{key}[{index}]", name, ",".join(problems)))
     return found
 
@@ -88,7 +69,7 @@ def accepted(crd: Manifest, existing: Iterable[Resource], now: datetime) -> Mani
         names["categories"] = wanted["categories"]
     status["acceptedNames"] = names
     status["storedVersions"] = stored_versions(crd)
-    status["conditions"] = _conditions(status.get("conditions") or [], conflicts, timestamp(now))
+    status["conditions"] = _conditions(crd, conflicts, now)
     return status
 
 
@@ -100,26 +81,6 @@ def stored_versions(crd: Manifest) -> list[str]:
             stored.append(version.get("name", ""))
             break
     return stored
-
-
-def with_condition(conditions: list[Manifest], condition: Manifest, moment: str) -> list[Manifest]:
-    """Conditions with one more, or with one replaced; its time only moves when its status does."""
-    for index, present in enumerate(conditions):
-        if present.get("type") == condition["type"]:
-            same = present.get("status") == condition["status"]
-            since = present.get("lastTransitionTime", moment) if same else moment
-            return [
-                *conditions[:index],
-                {"lastTransitionTime": since, **condition},
-                *conditions[index + 1 :],
-            ]
-    return [*conditions, {"lastTransitionTime": moment, **condition}]
-
-
-def condition_is_true(crd: Manifest, kind: str) -> bool:
-    """Whether a definition's status says so."""
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions)
 
 
 def _taken(group: str, plural: str, existing: Iterable[Resource]) -> tuple[set[str], set[str]]:
@@ -140,7 +101,7 @@ def _complaints(wanted: Any, held: Any, taken: set[str]) -> str:
     return said[0] if len(said) == 1 else f"[{', '.join(said)}]" if said else ""
 
 
-def _conditions(present: list[Manifest], conflicts: list[tuple[str, str]], moment: str) -> list[Manifest]:
+def _conditions(crd: Manifest, conflicts: list[tuple[str, str]], now: datetime) -> list[Manifest]:
     if conflicts:
         reason, message = conflicts[-1]
         named = {"type": "NamesAccepted", "status": "False", "reason": reason, "message": message}
@@ -151,8 +112,8 @@ def _conditions(present: list[Manifest], conflicts: list[tuple[str, str]], momen
             "reason": "NoConflicts",
             "message": "no conflicts found",
         }
-    conditions = with_condition(present, named, moment)
-    if any(each.get("type") == "Established" and each.get("status") == "True" for each in present):
+    conditions = set_condition(status_of(crd).get("conditions") or (), named, now)
+    if condition_status(crd, "Established") == "True":
         return conditions
     if conflicts:
         established = {
@@ -168,4 +129,4 @@ def _conditions(present: list[Manifest], conflicts: list[tuple[str, str]], momen
             "reason": "InitialNamesAccepted",
             "message": "the initial names have been accepted",
         }
-    return with_condition(conditions, established, moment)
+    return set_condition(conditions, established, now)

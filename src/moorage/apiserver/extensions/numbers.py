@@ -15,18 +15,6 @@ _MOST_EXACT: Final = 2.0**53 - 1
 _CLOSE: Final = 1e-9
 
 
-def go_text(number: float) -> str:
-    """A number the way Go's `%v` shows it: `0.5`, `100`, `1e+21`."""
-    if isinstance(number, int) or not math.isfinite(number):
-        return str(number)
-    if number == 0 or 1e-4 <= abs(number) < 1e21:
-        if number.is_integer():
-            return f"{int(number)}"
-        return f"{number!r}" if "e" not in f"{number!r}" else f"{number:f}".rstrip("0")
-    digits, _, exponent = f"{number!r}".partition("e")
-    return f"{digits.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
-
-
 def is_whole(number: float) -> bool:
     """Whether a floating point number stands for an integer, give or take what arithmetic loses."""
     if not math.isfinite(number) or abs(number) > _MOST_EXACT:

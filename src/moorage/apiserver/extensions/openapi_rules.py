@@ -12,7 +12,7 @@ from moorage.apiserver.extensions.keywords import keyword_problems, parts_of
 from moorage.apiserver.extensions.metadata import META_FIELDS
 from moorage.apiserver.extensions.places import Place, pruned
 from moorage.apiserver.extensions.structure import structure_problems
-from moorage.apiserver.extensions.values import Check, placed, unsupported
+from moorage.apiserver.extensions.values import Check, placed
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
 
 _KNOWN_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -162,7 +162,7 @@ def _keyword_rules(schema: Manifest, path: str, no_defaults: str, is_meta: bool)
     if map_type is not None:
         found += _type_for(schema, path, "object", "x-kubernetes-map-type")
         if map_type not in ("atomic", "granular"):
-            found.append(unsupported(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
+            found.append(not_supported(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
     return found
 
 
@@ -188,7 +188,7 @@ def _list_rules(schema: Manifest, path: str) -> list[FieldError]:
     items = schema.get("items")
     item: Manifest | None = items if isinstance(items, dict) else None
     if list_type not in ("atomic", "set", "map"):
-        found.append(unsupported(here, list_type, ("atomic", "set", "map")))
+        found.append(not_supported(here, list_type, ("atomic", "set", "map")))
     if list_type == "set" and item is not None:
         found += _set_rules(item, path)
     if list_type == "map":

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.api.names import dns_subdomain_problems
-from moorage.apiserver.extensions.names import dns_label_problems
+from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
 from moorage.apiserver.extensions.places import Place
-from moorage.apiserver.fields import FieldError, duplicate, invalid, required
+from moorage.apiserver.fields import FieldError, complaints, duplicate, invalid, required
 
 
 def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:
@@ -83,7 +82,7 @@ def _object_problems(obj: Manifest, path: str) -> list[FieldError]:
             found.append(invalid(f"{path}.{key}", text, "must not be empty"))
         elif key == "apiVersion" and text.count("/") > 1:
             found.append(invalid(f"{path}.{key}", text, f"unexpected GroupVersion string: {text}"))
-        elif key == "kind" and (problems := dns_label_problems(text.lower())):
+        elif key == "kind" and (problems := dns_1035_label_problems(text.lower())):
             detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
             found.append(invalid(f"{path}.{key}", text, detail))
     meta = obj.get("metadata")
@@ -96,10 +95,7 @@ def _object_problems(obj: Manifest, path: str) -> list[FieldError]:
                 found.append(invalid(f"{path}.metadata.name", name, f"may not contain '{letter}'"))
     namespace = meta.get("namespace") if isinstance(meta, dict) else None
     if isinstance(namespace, str) and namespace:
-        found += [
-            invalid(f"{path}.metadata.namespace", namespace, problem)
-            for problem in dns_subdomain_problems(namespace)
-        ]
+        found += complaints(f"{path}.metadata.namespace", namespace, dns_subdomain_problems(namespace))
     return found
 
 

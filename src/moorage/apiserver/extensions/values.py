@@ -12,9 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from moorage.apiserver.extensions.formats import conforms, is_known
-from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, go_text, is_whole
+from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, is_whole
 from moorage.apiserver.extensions.patterns import compiled
-from moorage.apiserver.fields import FieldError, Problem, invalid, required, too_long, too_many
+from moorage.apiserver.fields import FieldError, invalid, not_supported, required, too_long, too_many
+from moorage.apiserver.json_values import go_text, same
 from moorage.apiserver.text import quoted
 
 ABSENT: Final = object()
@@ -42,27 +43,13 @@ def placed(errors: Iterable[FieldError], prefix: str = "") -> list[FieldError]:
     return list(found.values())
 
 
-def unsupported(path: str, value: Any, supported: Iterable[Any]) -> FieldError:
-    """A value that is not one of those a schema lists, which are said in the schema's order."""
-    texts = [item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in supported]
-    known = ", ".join(quoted(text) for text in texts)
-    return FieldError(Problem.NOT_SUPPORTED, path, value, f"supported values: {known}" if known else "")
+def _enum_text(item: Any) -> str:
+    return item if isinstance(item, str) else msgspec.json.encode(item).decode()
 
 
 def _plain(message: str) -> FieldError:
     """A complaint that Kubernetes makes without naming a field."""
     return invalid("", "", message)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Equality as JSON has it: 1 is 1.0, but true is not 1."""
-    if isinstance(value, bool) or isinstance(other, bool):
-        return value is other
-    if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(_same(item, other[key]) for key, item in value.items())
-    if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(_same, value, other))
-    return bool(value == other)
 
 
 class Check:
@@ -153,8 +140,8 @@ class Check:
         elif kind is not bool:
             matches += 2
             self._check_number(value, path, out)
-        if self._enum and not any(_same(value, allowed) for allowed in self._enum):
-            out.append(unsupported(path, value, self._enum))
+        if self._enum and not any(same(value, allowed) for allowed in self._enum):
+            out.append(not_supported(path, value, map(_enum_text, self._enum)))
         return matches
 
     def _check_null(self, path: str, out: list[FieldError]) -> int:
@@ -162,7 +149,7 @@ class Check:
         if wrong:
             out.append(_wrong_type(path, ",".join(self._types), "null"))
         if self._enum:
-            out.append(unsupported(path, None, self._enum))
+            out.append(not_supported(path, None, map(_enum_text, self._enum)))
         return not wrong
 
     def _check_type(self, value: Any, path: str, out: list[FieldError]) -> int:
@@ -244,7 +231,7 @@ class Check:
         """As `run`, but complaints about a value that has not changed are dropped."""
         said = len(out)
         matches = self.run(value, path, out, old)
-        if len(out) > said and old is not ABSENT and _same(value, old):
+        if len(out) > said and old is not ABSENT and same(value, old):
             del out[said:]
         return matches
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.extensions.names import dns_label_problems
+from moorage.api.names import dns_1035_label_problems
 from moorage.apiserver.extensions.openapi_rules import schema_problems
 from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_many
 
@@ -33,7 +33,7 @@ def versions_problems(spec: Manifest) -> list[FieldError]:
         here = f"spec.versions[{index}]"
         if not _schema(version):
             found.append(required(f"{here}.schema.openAPIV3Schema"))
-        if problems := dns_label_problems(version.get("name") or ""):
+        if problems := dns_1035_label_problems(version.get("name") or ""):
             found.append(invalid(f"{here}.name", version.get("name") or "", ",".join(problems)))
         found += _deprecation_problems(version, here)
     for key, check in (

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.strategy import Strategy
 
-Clock = Callable[[], datetime]
-"""What time it is."""
-
 _KEPT_BY_STATUS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields", "generation")
-
-
-def utc_now() -> datetime:
-    """The time, from the machine's clock."""
-    return datetime.now(UTC)
 
 
 class StatusStrategy(Strategy):

@@ -9,7 +9,7 @@ from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_optional_word, check_positive_quantity, check_unchanged
-from moorage.apiserver.kinds.names import check_subdomain, dns_label_problems
+from moorage.apiserver.kinds.names import check_label, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -115,10 +115,7 @@ def _check_sources(spec: Manifest, path: str) -> list[FieldError]:
             errors += _check_source(named, f"{path}.{key}")
     namespace = (reference or {}).get("namespace")
     if namespace:
-        errors += [
-            invalid(f"{path}.dataSourceRef.namespace", namespace, why)
-            for why in dns_label_problems(namespace)
-        ]
+        errors += check_label(namespace, f"{path}.dataSourceRef.namespace")
         if source is not None:
             why = "may not be specified when dataSourceRef.namespace is specified"
             errors.append(invalid(path, f"{path}.dataSource", why))

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from moorage.api.manifests import Manifest, annotations_of
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required, too_long
+from moorage.api.names import config_key_problems
+from moorage.apiserver.fields import FieldError, complaints, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.checks import check_unchanged
-from moorage.apiserver.kinds.names import config_key_problems
 from moorage.apiserver.strategy import Strategy
 
 MOST_BYTES: Final = 1024 * 1024
@@ -92,7 +92,7 @@ def decoded_size(text: str) -> int:
 
 
 def _check_key(part: str, key: str) -> list[FieldError]:
-    return [invalid(f"{part}[{key}]", key, why) for why in config_key_problems(key)]
+    return complaints(f"{part}[{key}]", key, config_key_problems(key))
 
 
 def _check_frozen(obj: Manifest, old: Manifest, parts: tuple[str, ...]) -> list[FieldError]:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage.apiserver.fields import FieldError, invalid, required
+from moorage.apiserver.fields import FieldError, complaints, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.kinds.checks import check_not_negative, check_one_of, unsupported
+from moorage.apiserver.kinds.checks import check_not_negative, check_one_of
 from moorage.apiserver.kinds.cron import schedule_problem
 from moorage.apiserver.kinds.job_rules import check_job_spec
 from moorage.apiserver.kinds.jobs import default_job_spec
@@ -63,9 +63,7 @@ def _check_spec(spec: Manifest, before: Manifest | None) -> list[FieldError]:
         errors += _check_schedule(schedule, spec, with_zone=with_zone)
     errors += check_not_negative(spec, ("startingDeadlineSeconds",), "spec")
     if "timeZone" in spec and (before is None or before.get("timeZone") != spec["timeZone"]):
-        errors += [
-            invalid("spec.timeZone", spec["timeZone"], why) for why in _zone_problems(spec["timeZone"])
-        ]
+        errors += complaints("spec.timeZone", spec["timeZone"], _zone_problems(spec["timeZone"]))
     errors += check_one_of(spec.get("concurrencyPolicy", ""), _POLICIES, "spec.concurrencyPolicy")
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     errors += check_job_spec(job, "spec.jobTemplate.spec")
@@ -73,7 +71,7 @@ def _check_spec(spec: Manifest, before: Manifest | None) -> list[FieldError]:
         why = "`selector` will be auto-generated"
         errors.append(invalid("spec.jobTemplate.spec.selector", job["selector"], why))
     if job.get("manualSelector"):
-        errors.append(unsupported("spec.jobTemplate.spec.manualSelector", True, ("nil", "false")))
+        errors.append(not_supported("spec.jobTemplate.spec.manualSelector", True, ("nil", "false")))
     limits = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     return errors + check_not_negative(spec, limits, "spec")
 

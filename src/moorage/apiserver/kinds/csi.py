@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
+from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid, required, too_long
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import (
-    IMMUTABLE,
+    MOST_INT32,
     check_driver_name,
     check_not_negative,
     check_optional_word,
     check_quantity_not_negative,
+    check_range,
     check_unchanged,
 )
 from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
+from moorage.apiserver.kinds.volume_sources import check_token_seconds
 from moorage.apiserver.kinds.volumes import check_volume_spec
 from moorage.apiserver.strategy import Strategy
 
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES: Final = ("Persistent", "Ephemeral")
-_SHORTEST_TOKEN_SECONDS: Final = 600
-_LONGEST_TOKEN_SECONDS: Final = 1 << 32
 _SHORTEST_UPDATE_SECONDS: Final = 10
 _LONGEST_NODE_ID: Final = 256
 _MOST_METADATA_BYTES: Final = 256 * 1024
@@ -90,13 +90,8 @@ def _check_tokens(requests: Sequence[Manifest], path: str) -> list[FieldError]:
             errors.append(duplicate(f"{here}.audience", audience))
             continue
         seen.add(audience)
-        seconds = request.get("expirationSeconds", _SHORTEST_TOKEN_SECONDS)
-        if seconds < _SHORTEST_TOKEN_SECONDS:
-            why = "may not specify a duration less than 10 minutes"
-            errors.append(invalid(f"{here}.expirationSeconds", seconds, why))
-        elif seconds > _LONGEST_TOKEN_SECONDS:
-            why = "may not specify a duration larger than 2^32 seconds"
-            errors.append(invalid(f"{here}.expirationSeconds", seconds, why))
+        if "expirationSeconds" in request:
+            errors += check_token_seconds(request["expirationSeconds"], f"{here}.expirationSeconds")
     return errors
 
 
@@ -212,10 +207,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
             failure = status.get(part) or {}
             if len(failure.get("message", "").encode()) > _MOST_ERROR_BYTES:
                 errors.append(too_long(f"status.{part}.message", _MOST_METADATA_BYTES))
-            code = failure.get("errorCode", 0)
-            if code < 0:
-                why = f"must be between 0 and {2**31 - 1}, inclusive"
-                errors.append(invalid(f"status.{part}.errorCode", code, why))
+            errors += check_range(failure.get("errorCode", 0), 0, MOST_INT32, f"status.{part}.errorCode")
         return errors
 
 

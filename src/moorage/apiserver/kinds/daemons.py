@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
-from moorage.apiserver.fields import FieldError, invalid, required
+from moorage.apiserver.fields import FieldError, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
     amount_of,
     check_at_most_100_percent,
     check_int_or_percent,
     check_not_negative,
-    unsupported,
 )
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.selectors import check_label_selector
@@ -93,7 +92,7 @@ def _check_update_strategy(update: Manifest, path: str) -> list[FieldError]:
     if kind == "OnDelete":
         return []
     if kind != "RollingUpdate":
-        return [unsupported(path, update, ("RollingUpdate", "OnDelete"))]
+        return [not_supported(path, update, ("RollingUpdate", "OnDelete"))]
     here, rolling = f"{path}.rollingUpdate", update.get("rollingUpdate") or {}
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     errors = check_int_or_percent(unavailable, f"{here}.maxUnavailable")

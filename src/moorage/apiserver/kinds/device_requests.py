@@ -8,10 +8,19 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, invalid, required, too_long, too_many
-from moorage.apiserver.kinds.checks import check_driver_name, check_one_of, check_set, unsupported
+from moorage.api.names import c_identifier_problems
+from moorage.apiserver.fields import (
+    NOT_POSITIVE,
+    FieldError,
+    complaints,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
+from moorage.apiserver.kinds.checks import check_driver_name, check_one_of, check_set
 from moorage.apiserver.kinds.names import (
-    c_identifier_problems,
     check_label,
     check_label_value,
     check_qualified_name,
@@ -26,7 +35,7 @@ _MOST_SELECTORS: Final = 32
 _MOST_PARAMETER_BYTES: Final = 10 * 1024
 _LONGEST_EXPRESSION: Final = 10 * 1024
 _LONGEST_IDENTIFIER: Final = 32
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+DEVICE_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _ONE_FORM = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_SUCH_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -105,9 +114,9 @@ def _check_devices(request: Manifest, path: str) -> list[FieldError]:
             why = "must not be specified when allocationMode is 'All'"
             errors.append(invalid(f"{path}.count", count, why))
     elif mode != "ExactCount":
-        errors.append(unsupported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
+        errors.append(not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
     elif count <= 0:
-        errors.append(invalid(f"{path}.count", count, "must be greater than zero"))
+        errors.append(invalid(f"{path}.count", count, NOT_POSITIVE))
     for index, toleration in enumerate(request.get("tolerations") or ()):
         errors += _check_toleration(toleration, f"{path}.tolerations[{index}]")
     return errors
@@ -122,7 +131,7 @@ def _check_toleration(toleration: Manifest, path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
     elif operator == "Equal":
         errors += check_label_value(value, f"{path}.value")
-    return errors + (check_one_of(effect, _EFFECTS, f"{path}.effect") if effect else [])
+    return errors + (check_one_of(effect, DEVICE_EFFECTS, f"{path}.effect") if effect else [])
 
 
 def check_selectors(selectors: Sequence[Manifest], path: str) -> list[FieldError]:
@@ -231,4 +240,4 @@ def check_full_name(name: str, path: str) -> list[FieldError]:
 
 def _check_identifier(name: str, path: str) -> list[FieldError]:
     errors = [too_long(path, _LONGEST_IDENTIFIER)] if len(name) > _LONGEST_IDENTIFIER else []
-    return errors + [invalid(path, name, why) for why in c_identifier_problems(name)]
+    return errors + complaints(path, name, c_identifier_problems(name))

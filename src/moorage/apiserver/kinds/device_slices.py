@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, child, timestamp
+from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
 from moorage.api.names import is_native_resource
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
+    NOT_POSITIVE,
     FieldError,
     forbidden,
     invalid,
@@ -19,9 +20,8 @@ from moorage.apiserver.fields import (
     too_long,
     too_many,
 )
-from moorage.apiserver.kinds.base import Clock, utc_now
 from moorage.apiserver.kinds.checks import check_driver_name, check_one_of, check_set, check_unchanged
-from moorage.apiserver.kinds.device_requests import check_device_name
+from moorage.apiserver.kinds.device_requests import DEVICE_EFFECTS, check_device_name
 from moorage.apiserver.kinds.devices import check_pool_name
 from moorage.apiserver.kinds.names import (
     check_label,
@@ -41,7 +41,6 @@ _MOST_TAINTS: Final = 16
 _MOST_ATTRIBUTES: Final = 32
 _MOST_VALUES: Final = 48
 _LONGEST_VALUE: Final = 64
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _SINGLE: Final = ("bool", "int", "string", "version")
 _SEVERAL: Final = ("bools", "ints", "strings", "versions")
 _NUMBER = r"(0|[1-9]\d*)"
@@ -66,7 +65,7 @@ class ResourceSliceStrategy(Strategy):
 
     has_generation = True
 
-    def __init__(self, now: Clock = utc_now) -> None:
+    def __init__(self, now: Now = utc_now) -> None:
         self._now = now
 
     def default(self, obj: Manifest) -> None:
@@ -140,7 +139,7 @@ def _check_pool(pool: Manifest, path: str) -> list[FieldError]:
     errors = check_pool_name(pool.get("name", ""), f"{path}.name")
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
     if count <= 0:
-        errors.append(invalid(f"{path}.resourceSliceCount", count, "must be greater than zero"))
+        errors.append(invalid(f"{path}.resourceSliceCount", count, NOT_POSITIVE))
     if generation < 0:
         why = "must be greater than or equal to zero"
         errors.append(invalid(f"{path}.generation", generation, why))
@@ -261,7 +260,7 @@ def _check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
         errors += check_qualified_name(taint.get("key", ""), f"{here}.key")
         if taint.get("value"):
             errors += check_label_value(taint["value"], f"{here}.value")
-        errors += check_one_of(taint.get("effect", ""), _EFFECTS, f"{here}.effect")
+        errors += check_one_of(taint.get("effect", ""), DEVICE_EFFECTS, f"{here}.effect")
     return errors
 
 

@@ -17,8 +17,9 @@ from moorage.apiserver.kinds.device_requests import (
     default_device_claim,
     request_names,
 )
+from moorage.apiserver.kinds.metadata import validate_labels
 from moorage.apiserver.kinds.names import check_label, check_subdomain
-from moorage.apiserver.kinds.selectors import check_labels, check_node_selector
+from moorage.apiserver.kinds.selectors import check_node_selector
 from moorage.apiserver.strategy import Strategy
 
 _MOST_CONSUMERS: Final = 256
@@ -75,7 +76,7 @@ class ResourceClaimTemplateStrategy(Strategy):
     def validate(self, obj: Manifest) -> list[FieldError]:
         """A claim made from it would be valid."""
         spec = obj["spec"]
-        errors = check_labels(labels_of(spec), "spec.metadata.labels")
+        errors = validate_labels(labels_of(spec), "spec.metadata.labels")
         claim = (spec.get("spec") or {}).get("devices") or {}
         return errors + check_device_claim(claim, "spec.spec.devices")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, invalid, required
-from moorage.apiserver.kinds.checks import check_address, check_one_of, check_port, check_reachable_address
-from moorage.apiserver.kinds.names import check_label, check_qualified_name, subdomain_problems
+from moorage.apiserver.fields import FieldError, required
+from moorage.apiserver.kinds.checks import check_one_of
+from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
+from moorage.apiserver.kinds.networks import check_address, check_port, check_reachable_address
 from moorage.apiserver.kinds.service_rules import PROTOCOLS
 from moorage.apiserver.strategy import Strategy
 
@@ -45,7 +46,7 @@ def _check_endpoint(endpoint: Manifest, path: str) -> list[FieldError]:
         errors += check_label(endpoint["hostname"], f"{path}.hostname")
     if "nodeName" in endpoint:
         name = endpoint["nodeName"]
-        errors += [invalid(f"{path}.nodeName", name, why) for why in subdomain_problems(name)]
+        errors += check_subdomain(name, f"{path}.nodeName")
     return errors + check_reachable_address(address, f"{path}.ip")
 
 

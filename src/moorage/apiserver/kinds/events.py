@@ -11,7 +11,7 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.kinds.checks import check_unchanged
-from moorage.apiserver.kinds.names import check_qualified_name, subdomain_problems
+from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
 from moorage.apiserver.strategy import Strategy
 
 CORE_VERSION: Final = "v1"
@@ -159,7 +159,7 @@ def _check_common(event: Manifest, reporter_name: str) -> list[FieldError]:
                 errors.append(required(key))
             if len(text.encode()) > most:
                 errors.append(invalid(key, "", f"can have at most {most} characters"))
-    return errors + [invalid("namespace", namespace, why) for why in subdomain_problems(namespace)]
+    return errors + check_subdomain(namespace, "namespace")
 
 
 def _check_series(event: Manifest) -> list[FieldError]:

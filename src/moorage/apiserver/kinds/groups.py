@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
-from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_many
+from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, invalid, required, too_many
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_conditions, check_optional_word
 from moorage.apiserver.kinds.names import (
-    check_label,
+    check_long_name,
     check_path_segment,
     check_qualified_name,
-    check_subdomain,
+    check_short_name,
 )
 from moorage.apiserver.kinds.priorities import HIGHEST_USER_PRIORITY
 from moorage.apiserver.strategy import Strategy
@@ -75,7 +75,7 @@ class PodGroupStrategy(StatusStrategy):
                 why = "must match the name of an entry in `spec.resourceClaims`"
                 errors.append(invalid(f"{path}.name", claim.get("name", ""), why))
             if "resourceClaimName" in claim:
-                errors += check_subdomain(claim["resourceClaimName"], f"{path}.resourceClaimName")
+                errors += check_long_name(claim["resourceClaimName"], f"{path}.resourceClaimName")
         return errors
 
 
@@ -113,7 +113,7 @@ class WorkloadStrategy(Strategy):
 
 
 def _changed(path: str) -> FieldError:
-    return invalid(path, None, "field is immutable")
+    return invalid(path, None, IMMUTABLE)
 
 
 def _same(new: Any, old: Any) -> bool:
@@ -121,7 +121,7 @@ def _same(new: Any, old: Any) -> bool:
 
 
 def _check_name(name: str, path: str) -> list[FieldError]:
-    return check_label(name, path) if name else [required(path)]
+    return check_short_name(name, path) if name else [required(path)]
 
 
 def _check_union(value: Manifest, members: Sequence[str], path: str) -> list[FieldError]:
@@ -147,7 +147,7 @@ def _check_unique(items: Sequence[Manifest], path: str) -> list[FieldError]:
 def _check_controller(controller: Manifest, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if controller.get("apiGroup"):
-        errors += check_subdomain(controller["apiGroup"], f"{path}.apiGroup")
+        errors += check_long_name(controller["apiGroup"], f"{path}.apiGroup")
     for key in ("kind", "name"):
         value = controller.get(key, "")
         errors += check_path_segment(value, f"{path}.{key}") if value else [required(f"{path}.{key}")]
@@ -161,7 +161,7 @@ def _check_template_reference(reference: Manifest, path: str) -> list[FieldError
         return errors
     here = f"{path}.workload"
     name = workload.get("workloadName", "")
-    errors += check_subdomain(name, f"{here}.workloadName") if name else [required(f"{here}.workloadName")]
+    errors += check_long_name(name, f"{here}.workloadName") if name else [required(f"{here}.workloadName")]
     return errors + _check_name(workload.get("podGroupTemplateName", ""), f"{here}.podGroupTemplateName")
 
 
@@ -179,7 +179,7 @@ def _check_group(spec: Manifest, path: str) -> list[FieldError]:
     if "disruptionMode" in spec:
         errors += check_optional_word(spec["disruptionMode"], _MODES, f"{path}.disruptionMode")
     if spec.get("priorityClassName"):
-        errors += check_subdomain(spec["priorityClassName"], f"{path}.priorityClassName")
+        errors += check_long_name(spec["priorityClassName"], f"{path}.priorityClassName")
     priority = spec.get("priority", 0)
     if priority > HIGHEST_USER_PRIORITY:
         why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"
@@ -211,5 +211,5 @@ def _check_claims(claims: Sequence[Manifest], path: str) -> list[FieldError]:
         errors += _check_union(claim, ("resourceClaimName", "resourceClaimTemplateName"), here)
         for key in ("resourceClaimName", "resourceClaimTemplateName"):
             if key in claim:
-                errors += check_subdomain(claim[key], f"{here}.{key}")
+                errors += check_long_name(claim[key], f"{here}.{key}")
     return errors

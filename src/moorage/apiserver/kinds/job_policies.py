@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, duplicate, invalid, required, too_long, too_many
-from moorage.apiserver.kinds.checks import check_not_negative, check_optional_word, unshown
+from moorage.apiserver.fields import OMITTED, FieldError, duplicate, invalid, required, too_long, too_many
+from moorage.apiserver.kinds.checks import CONDITION_STATUSES, check_not_negative, check_optional_word
 from moorage.apiserver.kinds.names import check_qualified_name
 from moorage.apiserver.text import quoted
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS: Final = ("In", "NotIn")
-_STATUSES: Final = ("False", "True", "Unknown")
 _MOST_RULES = 20
 _MOST_EXIT_CODES = 255
 _MOST_PATTERNS = 20
@@ -36,9 +35,13 @@ def check_failure_policy(spec: Manifest, path: str) -> list[FieldError]:
             errors += _check_exit_codes(codes, containers, f"{here}.onExitCodes")
         errors += _check_patterns(conditions, f"{here}.onPodConditions")
         if codes is not None and conditions:
-            errors.append(unshown(here, "specifying both OnExitCodes and OnPodConditions is not supported"))
+            errors.append(
+                invalid(here, OMITTED, "specifying both OnExitCodes and OnPodConditions is not supported")
+            )
         elif codes is None and not conditions:
-            errors.append(unshown(here, "specifying one of OnExitCodes and OnPodConditions is required"))
+            errors.append(
+                invalid(here, OMITTED, "specifying one of OnExitCodes and OnPodConditions is required")
+            )
     return errors
 
 
@@ -82,7 +85,7 @@ def _check_patterns(patterns: Sequence[Manifest], path: str) -> list[FieldError]
     for index, pattern in enumerate(patterns):
         here = f"{path}[{index}]"
         errors += check_qualified_name(pattern.get("type", ""), f"{here}.type")
-        errors += _check_word(pattern.get("status", ""), _STATUSES, f"{here}.status")
+        errors += _check_word(pattern.get("status", ""), CONDITION_STATUSES, f"{here}.status")
     return errors
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from moorage.api.manifests import Manifest, copy, labels_of
-from moorage.api.selectors import SelectorError
-from moorage.apiserver.fields import FieldError, invalid, required, too_long
-from moorage.apiserver.kinds.checks import (
-    check_not_negative,
-    check_optional_word,
-    check_unchanged,
-    unsupported,
-)
+from moorage.api.conditions import condition_status
+from moorage.api.manifests import Manifest, copy, labels_of, take
+from moorage.api.names import dns_label_problems, pattern_rule
+from moorage.api.selectors import SelectorError, written_selector
+from moorage.apiserver.fields import FieldError, invalid, not_supported, required, too_long
+from moorage.apiserver.kinds.checks import check_not_negative, check_optional_word, check_unchanged
 from moorage.apiserver.kinds.job_policies import check_failure_policy, check_success_policy
-from moorage.apiserver.kinds.names import check_subdomain, dns_label_problems, pattern_rule
+from moorage.apiserver.kinds.names import check_subdomain
 from moorage.apiserver.kinds.pods.validation import validate_template
-from moorage.apiserver.kinds.selectors import as_selector, check_label_selector
+from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.kinds.templates import check_match
 
 _UID, _NAME = "controller-uid", "job-name"
@@ -72,7 +69,7 @@ def _check_generated(obj: Manifest) -> list[FieldError]:
         elif labels[key] != value:
             errors.append(invalid(path, labels, f"must be '{value}'"))
     try:
-        generated = as_selector(selector).matches(expected)
+        generated = written_selector(selector).matches(expected)
     except SelectorError:
         return errors
     return (
@@ -121,7 +118,7 @@ def _check_restarts(spec: Manifest, template: Manifest, path: str) -> list[Field
     if policy in ("", "Always"):
         return [required(path, 'valid values: "OnFailure", "Never"')]
     if policy not in ("OnFailure", "Never"):
-        return [unsupported(path, policy, ("OnFailure", "Never"))]
+        return [not_supported(path, policy, ("OnFailure", "Never"))]
     if "podFailurePolicy" in spec and policy != "Never":
         return [invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')]
     return []
@@ -202,10 +199,7 @@ def _check_template_change(spec: Manifest, before: Manifest, old: Manifest) -> l
 def _is_at_rest(job: Manifest) -> bool:
     """Whether a job is suspended and none of its pods is there: then its pods may still change."""
     status = job.get("status") or {}
-    paused = any(
-        each.get("type") == "Suspended" and each.get("status") == "True"
-        for each in status.get("conditions") or ()
-    )
+    paused = condition_status(job, "Suspended") == "True"
     suspended = bool((job.get("spec") or {}).get("suspend"))
     return suspended and ("startTime" not in status or paused) and not status.get("active")
 
@@ -215,9 +209,9 @@ def _with_allowed_changes(was: Manifest, template: Manifest) -> Manifest:
     allowed: Manifest = copy(was)
     spec, wanted = allowed.setdefault("spec", {}), template.get("spec") or {}
     for key in _SUSPENDED_CHANGES:
-        _take(spec, wanted, key)
+        take(spec, wanted, key)
     affinity = spec.setdefault("affinity", {})
-    _take(affinity, wanted.get("affinity") or {}, "nodeAffinity")
+    take(affinity, wanted.get("affinity") or {}, "nodeAffinity")
     if not affinity and "affinity" not in wanted:
         del spec["affinity"]
     for part in ("containers", "initContainers"):
@@ -225,13 +219,5 @@ def _with_allowed_changes(was: Manifest, template: Manifest) -> Manifest:
         if len(old_ones) == len(new_ones):
             for old_one, new_one in zip(old_ones, new_ones, strict=True):
                 if old_one.get("name") == new_one.get("name"):
-                    _take(old_one, new_one, "resources")
+                    take(old_one, new_one, "resources")
     return allowed
-
-
-def _take(target: Manifest, source: Manifest, key: str) -> None:
-    value: Any = source.get(key)
-    if value is None:
-        target.pop(key, None)
-    else:
-        target[key] = value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, duplicate, invalid, required
-from moorage.apiserver.kinds.checks import IMMUTABLE, check_not_negative, unshown
+from moorage.apiserver.fields import IMMUTABLE, OMITTED, FieldError, duplicate, invalid, required
+from moorage.apiserver.kinds.checks import check_not_negative
 from moorage.apiserver.kinds.job_policies import count_indexes
 
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")
@@ -30,7 +30,7 @@ def _conditions(status: Manifest) -> set[str]:
 
 
 def _refusal(why: str) -> FieldError:
-    return unshown("status.conditions", why)
+    return invalid("status.conditions", OMITTED, why)
 
 
 def _check_uncounted(status: Manifest) -> list[FieldError]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, forbidden, invalid
-from moorage.apiserver.kinds.checks import NOT_NEGATIVE, unsupported
+from moorage.apiserver.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, not_supported
 from moorage.apiserver.kinds.names import check_qualified_name
 from moorage.apiserver.strategy import Strategy
 
@@ -36,7 +35,7 @@ class LeaseStrategy(Strategy):
             if "/" in strategy:
                 errors += check_qualified_name(strategy, path)
             elif strategy not in _STRATEGIES:
-                errors.append(unsupported(path, strategy, _STRATEGIES))
+                errors.append(not_supported(path, strategy, _STRATEGIES))
         if spec.get("preferredHolder") and not strategy:
             why = "may only be specified if `strategy` is defined"
             errors.append(forbidden("spec.preferredHolder", why))

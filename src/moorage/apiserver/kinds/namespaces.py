@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, child, metadata
+from moorage.api.names import dns_label_problems
 from moorage.apiserver.fields import FieldError, invalid
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.kinds.names import check_qualified_name, dns_label_problems
+from moorage.apiserver.kinds.names import check_qualified_name
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"
@@ -21,9 +22,9 @@ class NamespaceStrategy(StatusStrategy):
 
     empty_status = {"phase": ACTIVE}
 
-    def name_problems(self, name: str) -> list[str]:
+    def name_problems(self, name: str) -> tuple[str, ...]:
         """Namespaces are parts of host names: a DNS label."""
-        return list(dns_label_problems(name))
+        return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
         """Every namespace carries its name as a label, so that selectors can name it."""

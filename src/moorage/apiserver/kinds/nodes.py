@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import (
     FieldError,
-    Problem,
     duplicate,
     forbidden,
     invalid,
 )
-from moorage.apiserver.kinds.checks import check_network, check_one_of
-from moorage.apiserver.kinds.names import check_qualified_name, value_problems
+from moorage.apiserver.kinds.networks import check_network
 from moorage.apiserver.kinds.resource_names import check_amount
+from moorage.apiserver.kinds.taints import check_taints
 from moorage.apiserver.strategy import Strategy
 
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SYSTEM_INFO: Final = (
     "architecture",
     "bootID",
@@ -100,30 +97,6 @@ class NodeStrategy(Strategy):
         """Nodes can be chosen by whether they take pods."""
         cordoned = obj.get("spec", {}).get("unschedulable", False)
         return {"spec.unschedulable": "true" if cordoned else "false"}
-
-
-def check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Taints: proper keys, values and effects, each pair of key and effect once."""
-    errors: list[FieldError] = []
-    seen = set()
-    for index, taint in enumerate(taints):
-        here = f"{path}[{index}]"
-        key, value = taint.get("key", ""), taint.get("value", "")
-        errors += check_qualified_name(key, f"{here}.key")
-        if problems := value_problems(value):
-            errors.append(invalid(f"{here}.value", value, ";".join(problems)))
-        effect = taint.get("effect", "")
-        errors += check_effect(effect, f"{here}.effect")
-        if (key, effect) in seen:
-            why = "taints must be unique by key and effect pair"
-            errors.append(FieldError(Problem.DUPLICATE, here, taint, why))
-        seen.add((key, effect))
-    return errors
-
-
-def check_effect(effect: str, path: str) -> list[FieldError]:
-    """What a taint does."""
-    return check_one_of(effect, _EFFECTS, path)
 
 
 def _check_resources(obj: Manifest) -> list[FieldError]:

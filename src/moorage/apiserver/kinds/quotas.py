@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
+from moorage.api.names import qualified_name_problems
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required
+from moorage.apiserver.fields import (
+    IMMUTABLE,
+    FieldError,
+    complaints,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+)
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.kinds.checks import IMMUTABLE
-from moorage.apiserver.kinds.names import label_key_problems
 from moorage.apiserver.kinds.resource_names import (
     check_amount,
     container_resource_problems,
@@ -84,8 +91,8 @@ class LimitRangeStrategy(Strategy):
 
 
 def _check_limit_type(kind: str, path: str) -> list[FieldError]:
-    if problems := label_key_problems(kind):
-        return [invalid(path, kind, why) for why in problems]
+    if problems := qualified_name_problems(kind):
+        return complaints(path, kind, problems)
     if "/" not in kind and kind not in _LIMIT_TYPES:
         return [invalid(path, kind, "must be a standard limit type or fully qualified")]
     return []
@@ -113,7 +120,7 @@ def _check_limits(item: Manifest, kind: str, path: str) -> list[FieldError]:
     for part in parts:
         for name in item.get(part) or ():
             names[name] = None
-            errors += [invalid(f"{path}.{part}[{name}]", name, why) for why in problems_of(name)]
+            errors += complaints(f"{path}.{part}[{name}]", name, problems_of(name))
     for name in names:
         amounts = {part: item[part][name] for part in parts if name in (item.get(part) or {})}
         errors += _check_order(amounts, name, path)
@@ -210,7 +217,7 @@ def _check_hard(amounts: Mapping[str, str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, quantity in amounts.items():
         here = f"{path}[{name}]"
-        errors += [invalid(here, name, why) for why in quota_resource_problems(name)]
+        errors += complaints(here, name, quota_resource_problems(name))
         errors += check_amount(name, quantity, here)
     return errors
 

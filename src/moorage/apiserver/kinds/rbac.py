@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, invalid, required
-from moorage.apiserver.kinds.checks import check_optional_word, unsupported
-from moorage.apiserver.kinds.names import check_path_segment, check_subdomain, path_segment_problems
+from moorage.api.names import path_segment_problems
+from moorage.apiserver.fields import FieldError, invalid, not_supported, required
+from moorage.apiserver.kinds.checks import check_optional_word
+from moorage.apiserver.kinds.names import check_path_segment, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.strategy import Strategy
 
@@ -19,9 +20,9 @@ _PEOPLE = ("User", "Group")
 class _RbacStrategy(Strategy):
     allows_create_on_update = True
 
-    def name_problems(self, name: str) -> list[str]:
+    def name_problems(self, name: str) -> tuple[str, ...]:
         """Names may have colons and capitals; they only have to fit in a URL."""
-        return list(path_segment_problems(name))
+        return path_segment_problems(name)
 
 
 class RoleStrategy(_RbacStrategy):
@@ -130,11 +131,11 @@ def _check_subject(subject: Manifest, path: str, *, namespaced: bool) -> list[Fi
         if name:
             errors += check_subdomain(name, f"{path}.name")
         if group:
-            errors.append(unsupported(f"{path}.apiGroup", group, ("",)))
+            errors.append(not_supported(f"{path}.apiGroup", group, ("",)))
         if not namespaced and not subject.get("namespace"):
             errors.append(required(f"{path}.namespace"))
     elif kind in _PEOPLE:
         errors += check_optional_word(group, (GROUP,), f"{path}.apiGroup")
     else:
-        errors.append(unsupported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
+        errors.append(not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
     return errors

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
-from moorage.api.names import is_extended_resource, is_native_resource
+from moorage.api.names import (
+    HUGE_PAGES,
+    is_extended_resource,
+    is_native_resource,
+    qualified_name_problems,
+    remembered,
+)
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.kinds.checks import NOT_NEGATIVE
-from moorage.apiserver.kinds.names import label_key_problems
+from moorage.apiserver.fields import NOT_NEGATIVE, FieldError, invalid
 
-_HUGE_PAGES = "hugepages-"
 _CONTAINER = frozenset(("cpu", "memory", "ephemeral-storage"))
 _COUNTED = frozenset(
     (
@@ -43,36 +45,36 @@ _STANDARD: Final = _QUOTA | {"storage"}
 
 def is_quota_resource(name: str) -> bool:
     """Whether a name without a domain can be limited by a quota."""
-    return name in _QUOTA or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
+    return name in _QUOTA or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
 
 
 def may_be_overcommitted(name: str) -> bool:
     """Whether limits may be more than requests."""
-    return is_native_resource(name) and not name.startswith(_HUGE_PAGES)
+    return is_native_resource(name) and not name.startswith(HUGE_PAGES)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def resource_name_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource's."""
-    if problems := label_key_problems(name):
+    if problems := qualified_name_problems(name):
         return problems
-    standard = "/" in name or name in _STANDARD or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
+    standard = "/" in name or name in _STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
     return () if standard else ("must be a standard resource type or fully qualified",)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def container_resource_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource that containers use."""
     problems = resource_name_problems(name)
     if "/" not in name:
-        if name not in _CONTAINER and not name.startswith(_HUGE_PAGES):
+        if name not in _CONTAINER and not name.startswith(HUGE_PAGES):
             return (*problems, "must be a standard resource for containers")
     elif not is_native_resource(name) and not is_extended_resource(name):
         return (*problems, "doesn't follow extended resource name standard")
     return problems
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def quota_resource_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource that quotas limit."""
     problems = resource_name_problems(name)
@@ -81,7 +83,6 @@ def quota_resource_problems(name: str) -> tuple[str, ...]:
     return problems
 
 
-@lru_cache(maxsize=4096)
 def _is_whole(name: str) -> bool:
     return name in _COUNTED or is_extended_resource(name)
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from moorage.api.manifests import Manifest
 from moorage.api.selectors import (
     NODE_NAME_FIELD,
-    NOTHING,
     Operator,
     Requirement,
-    Selector,
     SelectorError,
-    requirement,
+    written_selector,
 )
 from moorage.apiserver.fields import FieldError, forbidden, invalid, required
-from moorage.apiserver.kinds.names import check_label_value, check_qualified_name, subdomain_problems
+from moorage.apiserver.kinds.metadata import validate_labels
+from moorage.apiserver.kinds.names import check_label_value, check_qualified_name, check_subdomain
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
@@ -25,26 +24,19 @@ _VALUES_REFUSED = "may not be specified when `operator` is 'Exists' or 'DoesNotE
 _OPERATOR = "not a valid selector operator"
 
 
-def check_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    """Labels, wherever they are."""
-    errors: list[FieldError] = []
-    for key, value in labels.items():
-        errors += check_qualified_name(key, path)
-        errors += check_label_value(value, path)
-    return errors
-
-
 def check_label_selector(selector: Manifest | None, path: str) -> list[FieldError]:
     """A label selector; none at all is fine."""
     if not selector:
         return []
-    errors = check_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    errors = validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
         errors += _check_expression(expression, f"{path}.matchExpressions[{index}]", comparing=False)
     return errors
 
 
-def _check_expression(expression: Manifest, path: str, *, comparing: bool) -> list[FieldError]:
+def _check_expression(
+    expression: Manifest, path: str, *, comparing: bool, check_values: bool = True
+) -> list[FieldError]:
     operator = expression.get("operator", "")
     values = expression.get("values") or ()
     errors = []
@@ -61,8 +53,9 @@ def _check_expression(expression: Manifest, path: str, *, comparing: bool) -> li
     else:
         errors.append(invalid(f"{path}.operator", operator, _OPERATOR))
     errors += check_qualified_name(expression.get("key", ""), f"{path}.key")
-    for index, value in enumerate(values):
-        errors += check_label_value(value, f"{path}.values[{index}]")
+    if check_values:
+        for index, value in enumerate(values):
+            errors += check_label_value(value, f"{path}.values[{index}]")
     return errors
 
 
@@ -73,11 +66,18 @@ def check_node_selector(selector: Manifest, path: str) -> list[FieldError]:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
     errors: list[FieldError] = []
     for index, term in enumerate(terms):
-        here = f"{path}.nodeSelectorTerms[{index}]"
-        for place, expression in enumerate(term.get("matchExpressions") or ()):
-            errors += _check_expression(expression, f"{here}.matchExpressions[{place}]", comparing=True)
-        for place, expression in enumerate(term.get("matchFields") or ()):
-            errors += _check_field(expression, f"{here}.matchFields[{place}]")
+        errors += check_node_term(term, f"{path}.nodeSelectorTerms[{index}]")
+    return errors
+
+
+def check_node_term(term: Manifest, path: str, *, check_values: bool = True) -> list[FieldError]:
+    """One alternative of a node selector; values that no label can have may be let through."""
+    errors: list[FieldError] = []
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        here = f"{path}.matchExpressions[{index}]"
+        errors += _check_expression(expression, here, comparing=True, check_values=check_values)
+    for index, expression in enumerate(term.get("matchFields") or ()):
+        errors += _check_field(expression, f"{path}.matchFields[{index}]")
     return errors
 
 
@@ -94,30 +94,23 @@ def _check_field(expression: Manifest, path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.key", key, "not a valid field selector key"))
     else:
         for index, value in enumerate(values):
-            errors += [invalid(f"{path}.values[{index}]", value, why) for why in subdomain_problems(value)]
+            errors += check_subdomain(value, f"{path}.values[{index}]")
     return errors
 
 
-def as_selector(selector: Manifest | None) -> Selector:
-    """A label selector ready to match: none matches nothing, an empty one everything; or SelectorError."""
-    if selector is None:
-        return NOTHING
-    wanted = [requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
-    wanted += [
-        requirement(each.get("key", ""), each.get("operator", ""), each.get("values") or ())
-        for each in selector.get("matchExpressions") or ()
-    ]
-    return Selector(tuple(wanted))
-
-
 def selector_text(selector: Manifest | None) -> str:
-    """A label selector as the `labelSelector` of a request would be: `app=web,tier in (a,b)`."""
+    """A label selector as a Scale shows it."""
     if selector is None:
         return "<nothing>"
     try:
-        wanted = as_selector(selector).requirements or ()
+        return query_text(selector)
     except SelectorError:
         return "<error>"
+
+
+def query_text(selector: Manifest) -> str:
+    """A label selector as a request's `labelSelector` would be: `app=web,tier in (a,b)`; or SelectorError."""
+    wanted = written_selector(selector).requirements or ()
     equalities = len(selector.get("matchLabels") or {})
     texts = [
         (each.key, _requirement_text(each, as_equality=index < equalities))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required
+from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid, required
 from moorage.apiserver.kinds.addresses import HEADLESS
-from moorage.apiserver.kinds.checks import (
+from moorage.apiserver.kinds.checks import check_one_of, check_optional_word
+from moorage.apiserver.kinds.metadata import validate_labels
+from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
+from moorage.apiserver.kinds.networks import (
     check_address,
     check_network,
-    check_one_of,
-    check_optional_word,
     check_port,
     check_port_or_name,
     check_reachable_address,
 )
-from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage.apiserver.kinds.selectors import check_labels
 
 if TYPE_CHECKING:
     from moorage.apiserver.kinds.addresses import ClusterIPs
@@ -47,7 +46,7 @@ def check_service(obj: Manifest) -> list[FieldError]:
         errors.append(required("spec.ports"))
     errors += _check_type_fields(spec, headless=headless)
     errors += _check_ports(spec)
-    errors += check_labels(spec.get("selector") or {}, "spec.selector")
+    errors += validate_labels(spec.get("selector") or {}, "spec.selector")
     errors += _check_affinity(spec)
     if kind != "ExternalName":
         errors += _check_cluster_ips(spec, headless=headless)
@@ -258,7 +257,7 @@ def check_service_change(obj: Manifest, old: Manifest) -> list[FieldError]:
         and needs_health_check(before)
         and spec.get("healthCheckNodePort", 0) != before.get("healthCheckNodePort", 0)
     ):
-        errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+        errors.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
     return errors
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
+from moorage.api.names import dns_1035_label_problems
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.addresses import (
     HEADLESS,
@@ -20,7 +21,6 @@ from moorage.apiserver.kinds.addresses import (
     taken_by,
 )
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.kinds.names import dns_1035_label_problems
 from moorage.apiserver.kinds.service_rules import (
     check_family_support,
     check_service,
@@ -54,9 +54,9 @@ class ServiceStrategy(StatusStrategy):
         self._addresses = addresses or ClusterIPs()
         self._ports = ports or NodePorts()
 
-    def name_problems(self, name: str) -> list[str]:
+    def name_problems(self, name: str) -> tuple[str, ...]:
         """Services become host names: a DNS label that starts with a letter."""
-        return list(dns_1035_label_problems(name))
+        return dns_1035_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
         """ClusterIP, no affinity, TCP, the same port behind."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required
+from moorage.api.names import dns_label_problems
+from moorage.apiserver.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
     amount_of,
@@ -16,7 +17,7 @@ from moorage.apiserver.kinds.checks import (
     check_unchanged,
 )
 from moorage.apiserver.kinds.claims import check_claim_spec, default_claim
-from moorage.apiserver.kinds.names import check_label, dns_label_problems
+from moorage.apiserver.kinds.names import check_label
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.templates import check_lasting_template, check_match, check_selector
 from moorage.apiserver.kinds.workloads import check_collisions, check_replica_counts
@@ -47,9 +48,9 @@ class StatefulSetStrategy(StatusStrategy):
     has_generation = True
     empty_status = {"replicas": 0, "availableReplicas": 0}
 
-    def name_problems(self, name: str) -> list[str]:
+    def name_problems(self, name: str) -> tuple[str, ...]:
         """Pods' host names are made of it: a DNS label."""
-        return list(dns_label_problems(name))
+        return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
         """One replica, in order, replaced one by one, its claims kept."""
@@ -139,7 +140,7 @@ class ControllerRevisionStrategy(Strategy):
 
 def _check_revision(obj: Manifest) -> list[FieldError]:
     number = obj.get("revision", 0)
-    return [] if number >= 0 else [invalid("revision", number, "must be greater than or equal to 0")]
+    return [] if number >= 0 else [invalid("revision", number, NOT_NEGATIVE)]
 
 
 def _check_spec(spec: Manifest) -> list[FieldError]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moorage.api.manifests import Manifest, child, labels_of
-from moorage.api.selectors import SelectorError
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required
-from moorage.apiserver.kinds.checks import unsupported
-from moorage.apiserver.kinds.names import dns_label_problems
+from moorage.api.names import dns_label_problems
+from moorage.api.selectors import SelectorError, written_selector
+from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.pods.validation import validate_template
-from moorage.apiserver.kinds.selectors import as_selector, check_label_selector
+from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.strategy import Strategy
 
 NO_MATCH = "`selector` does not match template `labels`"
@@ -47,7 +46,7 @@ def check_lasting_template(template: Manifest, path: str, kind: str) -> list[Fie
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy", "")
     if policy != "Always":
-        errors.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
+        errors.append(not_supported(f"{path}.spec.restartPolicy", policy, ("Always",)))
     if "activeDeadlineSeconds" in spec:
         why = f"activeDeadlineSeconds in {kind} is not Supported"
         errors.append(forbidden(f"{path}.spec.activeDeadlineSeconds", why))
@@ -61,7 +60,7 @@ def check_match(selector: Manifest | None, template: Manifest, path: str) -> lis
     """
     labels = labels_of(template)
     try:
-        matches = as_selector(selector).matches(labels)
+        matches = written_selector(selector).matches(labels)
     except SelectorError:
         return []
     return [] if matches else [invalid(f"{path}.metadata.labels", labels or None, NO_MATCH)]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import posixpath
 from typing import Final
 
-from moorage.api.manifests import Manifest, child, timestamp
+from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
 from moorage.api.quantity import parse_quantity
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required
-from moorage.apiserver.kinds.base import Clock, StatusStrategy, utc_now
+from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
     check_driver_name,
     check_optional_word,
     check_positive_quantity,
     check_unchanged,
-    unsupported,
 )
 from moorage.apiserver.kinds.claims import VOLUME_MODES, check_access_modes
 from moorage.apiserver.kinds.names import check_subdomain
 from moorage.apiserver.kinds.selectors import check_node_selector
+from moorage.apiserver.kinds.volume_sources import check_host_path, check_local, check_nfs
 
 SOURCES: Final = (
     "hostPath",
@@ -45,17 +45,6 @@ SOURCES: Final = (
     "csi",
 )
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
-_HOST_PATH_TYPES = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
-_NO_STEPS_BACK = "must not contain '..'"
 _INLINE = "may not be specified in the context of inline volumes"
 
 
@@ -64,7 +53,7 @@ class PersistentVolumeStrategy(StatusStrategy):
 
     empty_status = {"phase": "Pending"}
 
-    def __init__(self, now: Clock = utc_now) -> None:
+    def __init__(self, now: Now = utc_now) -> None:
         self._now = now
 
     def default(self, obj: Manifest) -> None:
@@ -171,7 +160,7 @@ def _check_inline(spec: Manifest, path: str) -> list[FieldError]:
 def _check_capacity(capacity: Manifest, path: str) -> list[FieldError]:
     errors = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        errors.append(unsupported(path, capacity or None, ("storage",)))
+        errors.append(not_supported(path, capacity or None, ("storage",)))
     for name, quantity in capacity.items():
         amount = parse_quantity(quantity).value
         if amount < 0:
@@ -202,17 +191,8 @@ def _check_source(spec: Manifest, source: str, path: str) -> list[FieldError]:
     if source == "csi":
         errors = check_driver_name(value.get("driver", ""), f"{path}.driver")
         return errors if value.get("volumeHandle") else [*errors, required(f"{path}.volumeHandle")]
-    if source in ("hostPath", "local"):
-        where = value.get("path", "")
-        if not where:
-            return [required(f"{path}.path")]
-        errors = [invalid(f"{path}.path", where, _NO_STEPS_BACK)] if ".." in where.split("/") else []
-        if source == "hostPath":
-            errors += check_optional_word(value.get("type", ""), _HOST_PATH_TYPES, f"{path}.type")
-        return errors
-    if source == "nfs":
-        errors = [required(f"{path}.{key}") for key in ("server", "path") if not value.get(key)]
-        if not value.get("path", "").startswith("/"):
-            errors.append(invalid(f"{path}.path", value.get("path", ""), "must be an absolute path"))
-        return errors
-    return []
+    if source == "hostPath":
+        return check_host_path(value, path)
+    if source == "local":
+        return check_local(value, path)
+    return check_nfs(value, path) if source == "nfs" else []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required
+from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import (
     amount_of,
@@ -14,7 +14,6 @@ from moorage.apiserver.kinds.checks import (
     check_int_or_percent,
     check_not_negative,
     check_unchanged,
-    unsupported,
 )
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
 from moorage.apiserver.kinds.templates import (
@@ -223,7 +222,7 @@ def _check_strategy(strategy: Manifest, path: str) -> list[FieldError]:
             return [forbidden(f"{path}.rollingUpdate", why)]
         return []
     if kind != "RollingUpdate":
-        return [unsupported(path, strategy, ("Recreate", "RollingUpdate"))]
+        return [not_supported(path, strategy, ("Recreate", "RollingUpdate"))]
     here = f"{path}.rollingUpdate"
     rolling = rolling or {}
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)

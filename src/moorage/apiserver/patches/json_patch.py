@@ -20,8 +20,8 @@ import msgspec
 from moorage.api.manifests import copy
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
+from moorage.apiserver.json_values import json_type, same
 from moorage.apiserver.patches.depth import refuses_bottomless
-from moorage.apiserver.patches.values import json_type, same
 
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED_BYTES: Final = 3 * 1024 * 1024

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.api.manifests import without_nulls
 from moorage.apiserver import errors
+from moorage.apiserver.json_values import MAP_TYPE, json_type
 from moorage.apiserver.patches.depth import refuses_bottomless
-from moorage.apiserver.patches.values import MAP_TYPE, json_type
 
 
 @refuses_bottomless
@@ -22,7 +23,8 @@ def apply_merge_patch(document: Any, patch: Any) -> Any:
 
 def _merged(value: Any, patch: Any) -> Any:
     if not isinstance(value, dict):
-        return _without_nulls(patch)
+        # Nothing to merge with: its nulls have nothing to remove, but are items of lists.
+        return without_nulls(patch)
     if not isinstance(patch, dict):
         return patch
     merged = value.copy()
@@ -32,12 +34,3 @@ def _merged(value: Any, patch: Any) -> Any:
         else:
             merged[key] = _merged(merged.get(key), change)
     return merged
-
-
-def _without_nulls(value: Any) -> Any:
-    """A value that meets nothing to merge with; nulls have nothing to remove, but are items of lists."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

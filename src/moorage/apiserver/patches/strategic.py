@@ -13,10 +13,10 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
+from moorage.apiserver.json_values import LIST_TYPE, MAP_TYPE, json_type
 from moorage.apiserver.patches import strategic_lists as lists
 from moorage.apiserver.patches.depth import refuses_bottomless
 from moorage.apiserver.patches.strategic_lists import DIRECTIVE, BadPatchError, unexpected_type
-from moorage.apiserver.patches.values import LIST_TYPE, MAP_TYPE, json_type
 from moorage.apiserver.shape import ANYTHING, Form, Shape
 from moorage.apiserver.text import quoted
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, TypeAlias
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.patches.values import MAP_TYPE, go_text, go_type, identity
+from moorage.apiserver.json_values import MAP_TYPE, go_text, go_type, identity
 from moorage.apiserver.shape import ANYTHING, Shape
 
 DIRECTIVE: Final = "$patch"

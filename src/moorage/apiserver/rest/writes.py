@@ -14,12 +14,12 @@ from typing import Final
 
 import msgspec
 
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.manifests import Manifest, take, timestamp
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Attributes, Operation
 from moorage.apiserver.admission.chain import Chain
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
+from moorage.apiserver.kinds.metadata import IMMUTABLE_FIELDS, validate_metadata, validate_metadata_update
 from moorage.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
@@ -216,10 +216,7 @@ class Writer:
                 f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_meta['uid']}",
             )
         for key in _KEPT:
-            if key in old_meta:
-                meta[key] = old_meta[key]
-            else:
-                meta.pop(key, None)
+            take(meta, old_meta, key)
 
     def _track(
         self, resource: Resource, old: Manifest, obj: Manifest, subresource: str, context: Context
@@ -283,15 +280,7 @@ class Writer:
         return encode(self.opened(resource, stored))
 
 
-_KEPT = (
-    "name",
-    "namespace",
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
-)
+_KEPT = (*IMMUTABLE_FIELDS, "selfLink")
 
 
 _STATUS: Final = FieldSet.of("status")

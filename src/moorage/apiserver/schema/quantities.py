@@ -11,7 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from moorage.api.quantity import NANO, parse_quantity
+from moorage.api.amounts import Amount, Style
+from moorage.api.quantity import parse_quantity
 
 WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -21,9 +22,7 @@ WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 
 _PARTS: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_BINARY_SUFFIXES: Final = ("", *_BINARY)
 _EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+")
 _LONGEST_SUFFIX: Final = 12
 _FINEST_POWER: Final = -9
@@ -58,11 +57,8 @@ def canonical_quantity(text: str) -> str:
         raise ValueError(WRONG_NUMBER) from None
     if kept:
         return text
-    if amount == 0:
-        return "0"
-    if binary and abs(amount) >= 1024 * NANO and amount % NANO == 0:
-        return _binary_text(amount // NANO)
-    return _decimal_text(amount, with_exponent=suffix not in _DECIMAL and not binary)
+    style = Style.BINARY if binary else Style.DECIMAL if suffix in _DECIMAL else Style.EXPONENT
+    return str(Amount(amount, style))
 
 
 def _keeps_decimal(whole: str, fraction: str, power: int) -> bool:
@@ -80,21 +76,3 @@ def _keeps_decimal(whole: str, fraction: str, power: int) -> bool:
 def _keeps_binary(whole: str, fraction: str, power: int) -> bool:
     fits = not fraction and len(whole) + power * 3 // 10 <= _SURE_BINARY_DIGITS
     return fits and int(whole) % 8 != 0
-
-
-def _binary_text(units: int) -> str:
-    power = 0
-    while units % 1024 == 0:
-        units //= 1024
-        power += 1
-    return f"{units}{_BINARY_SUFFIXES[power]}"
-
-
-def _decimal_text(amount: int, with_exponent: bool) -> str:
-    power = _FINEST_POWER
-    while amount % 1000 == 0:
-        amount //= 1000
-        power += 3
-    if with_exponent:
-        return f"{amount}e{power}" if power else str(amount)
-    return f"{amount}{_DECIMAL_SUFFIXES.get(power, '')}"

@@ -7,20 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage.api.selectors import Operator, SelectorError, requirement
+from moorage.api.selectors import SelectorError
+from moorage.apiserver.kinds.selectors import labels_text, query_text
 from moorage.apiserver.tables.base import since
 
 NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 INVALID = "<invalid>"
-
-_EXPRESSIONS = {
-    Operator.IN: "{key} in ({values})",
-    Operator.NOT_IN: "{key} notin ({values})",
-    Operator.EXISTS: "{key}",
-    Operator.DOES_NOT_EXIST: "!{key}",
-}
 
 
 def at(obj: Any, *path: str) -> Any:
@@ -91,31 +85,16 @@ def comma_separated(parts: Iterable[str]) -> str:
     return ",".join(parts)
 
 
-def labels_text(labels: Mapping[str, Any]) -> str:
+def labels_cell(labels: Mapping[str, Any]) -> str:
     """Labels in one cell, sorted by key."""
-    return comma_separated(f"{key}={labels[key]}" for key in sorted(labels)) or NONE
-
-
-def selector_text(selector: Any) -> str:
-    """A label selector in the form that `kubectl -l` takes, empty if it asks for nothing; may raise."""
-    parts = []
-    for key, value in mapping(selector, "matchLabels").items():
-        requirement(key, Operator.IN, (value,))
-        parts.append((key, f"{key}={value}"))
-    for expression in items(selector, "matchExpressions"):
-        key, operator, values = (
-            text(expression, "key"),
-            text(expression, "operator"),
-            texts(expression, "values"),
-        )
-        form = _EXPRESSIONS[requirement(key, operator, values, allowed=_EXPRESSIONS).operator]
-        parts.append((key, form.format(key=key, values=comma_separated(sorted(values)))))
-    return comma_separated(part for _, part in sorted(parts, key=lambda part: part[0]))
+    return labels_text(labels) or NONE
 
 
 def selector_cell(selector: Any, *, nothing: str = NONE, wrong: str = "<error>") -> str:
     """A label selector in one cell."""
+    if not isinstance(selector, dict):
+        return nothing
     try:
-        return selector_text(selector) or nothing
-    except (SelectorError, TypeError):
+        return query_text(selector) or nothing
+    except (SelectorError, TypeError, AttributeError):
         return wrong

@@ -11,7 +11,7 @@ from moorage.apiserver.tables.cells import (
     UNKNOWN,
     comma_separated,
     items,
-    labels_text,
+    labels_cell,
     mapping,
     number,
     text,
@@ -99,7 +99,7 @@ PRINTERS: Final[dict[tuple[str, str], Printer]] = {
         AGED,
         derived(
             "Selector",
-            lambda obj: labels_text(mapping(obj, "spec", "selector")),
+            lambda obj: labels_cell(mapping(obj, "spec", "selector")),
             "The labels of the pods behind it.",
             wide=True,
         ),

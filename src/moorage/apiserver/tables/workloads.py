@@ -18,7 +18,7 @@ from moorage.apiserver.tables.cells import (
     comma_separated,
     has_condition,
     items,
-    labels_text,
+    labels_cell,
     mapping,
     number,
     selector_cell,
@@ -154,7 +154,7 @@ _APPS: Final[dict[tuple[str, str], Printer]] = {
         count_at("Available", "status.numberAvailable", "Nodes with a pod ready for long enough."),
         derived(
             "Node Selector",
-            lambda obj: labels_text(mapping(obj, "spec", "template", "spec", "nodeSelector")),
+            lambda obj: labels_cell(mapping(obj, "spec", "template", "spec", "nodeSelector")),
             "The labels that its nodes must have.",
         ),
         AGED,
@@ -200,7 +200,7 @@ PRINTERS: Final[dict[tuple[str, str], Printer]] = {
         *_containers("template", wide=False),
         derived(
             "Pod Labels",
-            lambda obj: labels_text(mapping(obj, "template", "metadata", "labels")),
+            lambda obj: labels_cell(mapping(obj, "template", "metadata", "labels")),
             "The labels of each pod.",
         ),
     ),
@@ -211,7 +211,7 @@ PRINTERS: Final[dict[tuple[str, str], Printer]] = {
         *_containers("spec.template"),
         derived(
             "Selector",
-            lambda obj: labels_text(mapping(obj, "spec", "selector")),
+            lambda obj: labels_cell(mapping(obj, "spec", "selector")),
             "Which pods count as its own.",
             wide=True,
         ),

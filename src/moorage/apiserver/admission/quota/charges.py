@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from moorage.api.amounts import ONE, ZERO, Amount, Amounts, add_to, amount_of, raise_to, whole
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import NANO, round_up
-from moorage.apiserver.admission.amounts import ONE, ZERO, Amount, Amounts, add_to, amount_of, raise_to, whole
 from moorage.apiserver.admission.default_storage_class import class_of
 from moorage.apiserver.admission.quota.scopes import Scope, claim_in_scope, no_scope
 from moorage.apiserver.text import qualified

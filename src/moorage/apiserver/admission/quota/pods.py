@@ -5,18 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from moorage.api.amounts import ONE, Amounts
 from moorage.api.manifests import Manifest
-from moorage.api.names import is_extended_resource, is_native_resource
-from moorage.apiserver.admission.amounts import ONE, Amounts
+from moorage.api.names import HUGE_PAGES, is_extended_resource, is_native_resource
 from moorage.apiserver.admission.plugin import PODS
-from moorage.apiserver.admission.pod_resources import asks_as_a_whole, charged_totals
 from moorage.apiserver.admission.quota.charges import Meter, count_name
 from moorage.apiserver.admission.quota.scopes import pod_in_scope
+from moorage.apiserver.kinds.pods.totals import asks_as_a_whole, charged_totals
 
 _COUNT: Final = count_name(PODS)
 _REQUESTS: Final = "requests."
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-_HUGE_PAGES: Final = "hugepages-"
 
 _REQUEST_NAMES: Final = {name: (name, _REQUESTS + name) for name in ("cpu", "memory", "ephemeral-storage")}
 """The names under which a quota may limit a request."""
@@ -32,7 +31,7 @@ _MUST_BE_SAID: Final = {
 
 
 def _measures(name: str) -> bool:
-    if name in _NAMES or name.startswith((_HUGE_PAGES, _REQUESTS + _HUGE_PAGES)):
+    if name in _NAMES or name.startswith((HUGE_PAGES, _REQUESTS + HUGE_PAGES)):
         return True
     if not name.startswith(_REQUESTS):
         return False
@@ -47,7 +46,7 @@ def _charge(pod: Manifest, now: datetime) -> Amounts:
         if name in _REQUEST_NAMES:
             for quota_name in _REQUEST_NAMES[name]:
                 usage[quota_name] = amount
-        elif name.startswith(_HUGE_PAGES):
+        elif name.startswith(HUGE_PAGES):
             usage[name] = usage[_REQUESTS + name] = amount
         elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
             usage[_REQUESTS + name] = amount

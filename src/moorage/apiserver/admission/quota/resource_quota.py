@@ -6,12 +6,12 @@ write, so it cannot go wrong, and namespaces without quotas pay nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
-from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.amounts import ZERO, Amount, Amounts, amounts_of
+from moorage.api.amounts import ZERO, Amount, Amounts, amounts_of
+from moorage.api.manifests import Manifest, Now, utc_now
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, PODS, Call, Plugin, refusal
 from moorage.apiserver.admission.quota.charges import (
@@ -44,13 +44,6 @@ _NEVER_CHARGED: Final = frozenset(
     )
 )
 
-Now = Callable[[], datetime]
-
-
-def wall_clock() -> datetime:
-    """The time it really is."""
-    return datetime.now(UTC)
-
 
 class _Concerned(NamedTuple):
     """A quota that a write is charged to, with the resources that count for this kind."""
@@ -66,7 +59,7 @@ class ResourceQuota:
     now: what time it is; pods that should have gone by then are not charged.
     """
 
-    def __init__(self, now: Now = wall_clock) -> None:
+    def __init__(self, now: Now = utc_now) -> None:
         self._now = now
         self._tally = Tally()
 
@@ -120,7 +113,7 @@ class ResourceQuota:
 
 def quota_usage(quota: Manifest, reader: Reader, now: datetime | None = None) -> Manifest:
     """A quota's status: what it allows and what is used of it; `now` is the wall clock's time if left out."""
-    moment = now or wall_clock()
+    moment = now or utc_now()
     hard = quota.get("spec", {}).get("hard") or {}
     namespace, scopes = quota["metadata"].get("namespace", ""), scopes_of(quota)
     by_meter: dict[str, tuple[Meter, list[str]]] = {}
@@ -132,7 +125,8 @@ def quota_usage(quota: Manifest, reader: Reader, now: datetime | None = None) ->
     tally = Tally()
     for meter, names in by_meter.values():
         totals.update(tally.used(namespace, names, scopes, meter, reader, moment))
-    return {"hard": dict(hard), "used": {name: str(totals[name]) for name in hard if name in totals}}
+    usage = {"hard": dict(hard), "used": {name: str(totals[name]) for name in hard if name in totals}}
+    return {part: amounts for part, amounts in usage.items() if amounts}
 
 
 def _meter_of(name: str) -> Meter | None:
@@ -176,7 +170,7 @@ def _listed(amounts: Mapping[str, Amount], names: list[str]) -> str:
     return ",".join(f"{name}={amounts[name]}" for name in names)
 
 
-def plugins(now: Now = wall_clock) -> tuple[Plugin, ...]:
+def plugins(now: Now = utc_now) -> tuple[Plugin, ...]:
     """The plugin for what counts when created, and for what may count for more when updated."""
     quotas = ResourceQuota(now)
     updates = tuple(Call("UPDATE", storage) for storage in _METERS if storage != PODS)

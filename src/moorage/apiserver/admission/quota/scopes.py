@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from moorage.api.manifests import Manifest
-from moorage.api.quantity import parse_quantity
+from moorage.api.manifests import Manifest, status_of
 from moorage.api.selectors import Operator, Requirement
+from moorage.apiserver.kinds.pods.resources import qos_class
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 
@@ -77,23 +77,7 @@ def ends_by_itself(pod: Manifest) -> bool:
 
 def is_best_effort(pod: Manifest) -> bool:
     """Whether a pod asks for nothing."""
-    known = (pod.get("status") or {}).get("qosClass")
-    if known:
-        return bool(known == "BestEffort")
-    spec = pod.get("spec", {})
-    if "resources" in spec:
-        holders = [spec]
-    else:
-        holders = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return not any(_asks(holder.get("resources") or {}) for holder in holders)
-
-
-def _asks(resources: Manifest) -> bool:
-    for part in ("requests", "limits"):
-        listed = resources.get(part) or {}
-        if any(parse_quantity(listed[name]) > 0 for name in _QOS_RESOURCES if name in listed):
-            return True
-    return False
+    return (status_of(pod).get("qosClass") or qos_class(pod)) == "BestEffort"
 
 
 def _affinity_terms(pod: Manifest) -> Iterator[Manifest]:

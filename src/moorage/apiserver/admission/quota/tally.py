@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from moorage.api.amounts import Amount, Amounts, Style
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.amounts import Amount, Amounts, Style
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.admission.quota.charges import Meter
 from moorage.apiserver.admission.quota.scopes import Scope

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from http import HTTPStatus
 
-from moorage.api.manifests import Manifest
+from moorage.api.conditions import set_condition
+from moorage.api.manifests import Manifest, utc_now
 from moorage.apiserver import errors
-from moorage.apiserver.fields import FieldError, required
-from moorage.apiserver.kinds.pods.conditions import set_condition
-from moorage.apiserver.kinds.pods.formats import not_one_of
+from moorage.apiserver.fields import FieldError, not_supported, required
 from moorage.apiserver.text import quoted
 
 
@@ -32,9 +31,7 @@ def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manif
     status = dict(pod.get("status") or {})
     status.pop("nominatedNodeName", None)
     condition = {"type": "PodScheduled", "status": "True"}
-    status["conditions"] = set_condition(
-        status.get("conditions") or (), condition, now if now is not None else datetime.now(UTC)
-    )
+    status["conditions"] = set_condition(status.get("conditions") or (), condition, now or utc_now())
     # The caller stamps what it stores, so metadata is never shared with the old pod's.
     meta = dict(meta)
     for key in ("annotations", "labels"):
@@ -60,7 +57,7 @@ def check_preconditions(pod: Manifest, wanted: Manifest) -> None:
 def _check_target(target: Manifest) -> None:
     problems: list[FieldError] = []
     if target.get("kind") not in ("Node", "", None):
-        problems.append(not_one_of("target.kind", target["kind"], ("Node", "<empty>")))
+        problems.append(not_supported("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
         problems.append(required("target.name"))
     if problems:

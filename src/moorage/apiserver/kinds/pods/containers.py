@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import dns_label_problems, port_name_problems
 from moorage.apiserver.fields import (
     FieldError,
+    complaints,
     duplicate,
     forbidden,
     invalid,
@@ -16,27 +18,21 @@ from moorage.apiserver.fields import (
     required,
     too_many,
 )
+from moorage.apiserver.kinds.networks import check_port_or_name
+from moorage.apiserver.kinds.paths import check_relative_path, goes_up
 from moorage.apiserver.kinds.pods.environment import validate_env, validate_env_from
-from moorage.apiserver.kinds.pods.formats import (
-    complaints,
-    dns_label_problems,
-    has_backsteps,
-    port_errors,
-    port_name_problems,
-    relative_path_errors,
-)
 from moorage.apiserver.kinds.pods.probes import PROBES, validate_probes
 from moorage.apiserver.kinds.pods.requirements import validate_requirements
-from moorage.apiserver.kinds.pods.resources import is_sidecar
 from moorage.apiserver.kinds.pods.security import validate_container_security
+from moorage.apiserver.kinds.pods.totals import is_sidecar
 
-_PULL_POLICIES: Final = frozenset(("Always", "IfNotPresent", "Never"))
-_MESSAGE_POLICIES: Final = frozenset(("File", "FallbackToLogsOnError"))
-_PROTOCOLS: Final = frozenset(("TCP", "UDP", "SCTP"))
-_PROPAGATIONS: Final = frozenset(("None", "HostToContainer", "Bidirectional"))
-_RECURSIONS: Final = frozenset(("Disabled", "IfPossible", "Enabled"))
-_RESTART_POLICIES: Final = frozenset(("Always", "Never", "OnFailure"))
-_RESTART_ACTIONS: Final = frozenset(("Restart", "RestartAllContainers"))
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
+_RECURSIONS: Final = ("Disabled", "Enabled", "IfPossible")
+_RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
+_RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
 _MOST_RESTART_RULES: Final = 20
 _MOST_EXIT_CODES: Final = 255
 
@@ -191,7 +187,7 @@ def _ports(ports: Sequence[Manifest], path: str) -> list[FieldError]:
             errors.append(required(f"{where}.containerPort"))
         for key in ("containerPort", "hostPort"):
             if (number := port.get(key)) and not 0 < number < 65536:
-                errors += port_errors(number, f"{where}.{key}")
+                errors += check_port_or_name(number, f"{where}.{key}")
         protocol = port.get("protocol", "")
         if protocol not in _PROTOCOLS:
             there = f"{where}.protocol"
@@ -240,12 +236,12 @@ def _mounts(
                 problem = "must not already exist as a path in volumeDevices"
                 errors.append(invalid(f"{where}.mountPath", place, problem))
         if below := mount.get("subPath"):
-            errors += relative_path_errors(below, f"{path}.subPath")
+            errors += check_relative_path(below, f"{path}.subPath")
         if expression := mount.get("subPathExpr"):
             if below:
                 problem = "subPathExpr and subPath are mutually exclusive"
                 errors.append(invalid(f"{where}.subPathExpr", expression, problem))
-            errors += relative_path_errors(expression, f"{path}.subPathExpr")
+            errors += check_relative_path(expression, f"{path}.subPathExpr")
         if "mountPropagation" in mount or "recursiveReadOnly" in mount:
             errors += _mount_modes(container, mount, path)
     return errors
@@ -295,7 +291,7 @@ def _devices(
             errors.append(required(f"{where}.devicePath"))
         if place in places:
             errors.append(invalid(f"{where}.devicePath", place, "must be unique"))
-        if has_backsteps(place):
+        if goes_up(place):
             errors.append(invalid(f"{where}.devicePath", place, "can not contain backsteps ('..')"))
         for mount in mounts:
             if mount.get("name", "") == name:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import parse_quantity
-from moorage.apiserver.kinds.pods.resources import aggregate, default_pod_level_resources
+from moorage.apiserver.kinds.pods.resources import default_pod_level_resources
 
 DEFAULT_GRACE_SECONDS: Final = 30
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -69,7 +69,7 @@ def default_pod(pod: Manifest) -> None:
     for container in init_containers:
         _requests_from_limits(container)
     if spec.get("resources"):
-        default_pod_level_resources(spec, aggregate(spec, "requests"), aggregate(spec, "limits"))
+        default_pod_level_resources(spec)
     if spec.get("hostNetwork"):
         for container in (*containers, *init_containers):
             for port in container.get("ports") or ():

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, invalid, not_found, required
-from moorage.apiserver.kinds.pods.formats import (
-    complaints,
+from moorage.api.names import (
     config_key_problems,
-    dns_label_problems,
-    dns_subdomain_problems,
-    has_backsteps,
     variable_name_problems,
 )
+from moorage.apiserver.fields import FieldError, complaints, invalid, not_found, required
+from moorage.apiserver.kinds.names import check_label, check_subdomain
+from moorage.apiserver.kinds.paths import check_no_backsteps
 from moorage.apiserver.kinds.pods.references import (
     IN_VARIABLES,
     validate_field_reference,
@@ -70,7 +68,7 @@ def _value_from(
 
 def _key(reference: Manifest, path: str) -> list[FieldError]:
     name, key = reference.get("name", ""), reference.get("key", "")
-    errors = complaints(f"{path}.name", name, dns_subdomain_problems(name))
+    errors = check_subdomain(name, f"{path}.name")
     if not key:
         errors.append(required(f"{path}.key"))
     else:
@@ -88,11 +86,11 @@ def _file_key(reference: Manifest, volumes: Mapping[str, Manifest], path: str) -
     if not volume:
         errors.append(required(f"{path}.volumeName"))
     else:
-        errors += complaints(f"{path}.volumeName", volume, dns_label_problems(volume))
+        errors += check_label(volume, f"{path}.volumeName")
     if not file:
         errors.append(required(f"{path}.path"))
-    elif has_backsteps(file):
-        errors.append(invalid(f"{path}.path", file, "must not contain '..'"))
+    else:
+        errors += check_no_backsteps(file, f"{path}.path")
     if volume not in volumes:
         errors.append(not_found(f"{path}.volumeName", volume))
     elif "emptyDir" not in volumes[volume]:
@@ -113,7 +111,7 @@ def validate_env_from(sources: Sequence[Manifest], path: str) -> list[FieldError
             if not name:
                 errors.append(required(f"{where}.{kind}.name"))
             else:
-                errors += complaints(f"{where}.{kind}.name", name, dns_subdomain_problems(name))
+                errors += check_subdomain(name, f"{where}.{kind}.name")
         if not used:
             errors.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(used) > 1:

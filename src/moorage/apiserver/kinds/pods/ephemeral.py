@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of, take
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, forbidden
 from moorage.apiserver.kinds.pods.differences import described, same
 from moorage.apiserver.kinds.pods.strategy import count_change
-from moorage.apiserver.kinds.pods.updates import put_back
 from moorage.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
 from moorage.apiserver.text import quoted
 
@@ -20,7 +19,7 @@ def set_ephemeral_containers(pod: Manifest, body: Manifest) -> Manifest:
     All else in `body` is ignored. `pod` stays as it is.
     """
     spec = dict(pod["spec"])
-    put_back(spec, body.get("spec") or {}, "ephemeralContainers")
+    take(spec, body.get("spec") or {}, "ephemeralContainers")
     changed = {**pod, "metadata": dict(pod["metadata"]), "spec": spec}
     count_change(changed, pod)
     if problems := _problems(changed, pod):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-import msgspec
-
-from moorage.api.base import LabelSelector
-from moorage.api.manifests import Manifest, labels_of, timestamp
-from moorage.api.selectors import SelectorError, label_selector
+from moorage.api.conditions import find_condition, is_ready, set_condition
+from moorage.api.manifests import Manifest, labels_of, timestamp, utc_now
+from moorage.api.selectors import sound_selector
 from moorage.apiserver import errors
-from moorage.apiserver.kinds.pods.conditions import find_condition, is_ready, set_condition
 
 MOST_DISRUPTED_PODS: Final = 2000
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -42,7 +39,7 @@ def evict(
     ApiError if it may not. The caller stores the budget and the pod, then deletes the pod with the
     eviction's delete options; all on one loop, so nothing changes in between.
     """
-    moment = now if now is not None else datetime.now(UTC)
+    moment = now or utc_now()
     decision = EvictionDecision(_as_target(pod, moment))
     _check_preconditions(pod, ((eviction or {}).get("deleteOptions") or {}).get("preconditions") or {})
     status = pod.get("status") or {}
@@ -92,13 +89,7 @@ def _check_preconditions(pod: Manifest, wanted: Manifest) -> None:
 def _covers(pdb: Manifest, pod: Manifest) -> bool:
     if pdb["metadata"].get("namespace") != pod["metadata"].get("namespace"):
         return False
-    selector = (pdb.get("spec") or {}).get("selector")
-    if selector is None:
-        return False
-    try:
-        return label_selector(msgspec.convert(selector, LabelSelector)).matches(labels_of(pod))
-    except SelectorError:
-        return False
+    return sound_selector((pdb.get("spec") or {}).get("selector")).matches(labels_of(pod))
 
 
 def _unhealthy_may_go(budget: Manifest) -> bool:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage.apiserver.kinds.pods.formats import complaints, header_name_problems, port_errors
+from moorage.api.names import header_name_problems
+from moorage.apiserver.fields import (
+    NOT_NEGATIVE,
+    FieldError,
+    complaints,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from moorage.apiserver.kinds.networks import check_port_or_name
 
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 
@@ -38,7 +47,7 @@ def _probe(probe: Manifest, path: str, *, is_readiness: bool) -> list[FieldError
     errors = _handler(probe, _PROBE_HANDLERS, None, path)
     for key in _COUNTS:
         if (count := probe.get(key, 0)) < 0:
-            errors.append(invalid(f"{path}.{key}", count, "must be greater than or equal to 0"))
+            errors.append(invalid(f"{path}.{key}", count, NOT_NEGATIVE))
     grace = probe.get("terminationGracePeriodSeconds")
     if grace is not None:
         where = f"{path}.terminationGracePeriodSeconds"
@@ -71,7 +80,7 @@ def _handler(
             problem = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_seconds})"
             errors.append(invalid(where, seconds, problem))
     else:
-        errors += port_errors(action.get("port", 0), f"{where}.port")
+        errors += check_port_or_name(action.get("port", 0), f"{where}.port")
     for other in others:
         errors.append(forbidden(f"{path}.{other}", "may not specify more than 1 handler type"))
     return errors
@@ -81,7 +90,7 @@ def _http_get(action: Manifest, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if not action.get("path"):
         errors.append(required(f"{path}.path"))
-    errors += port_errors(action.get("port", 0), f"{path}.port")
+    errors += check_port_or_name(action.get("port", 0), f"{path}.port")
     if action.get("scheme") not in ("HTTP", "HTTPS"):
         errors.append(not_supported(f"{path}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS")))
     for header in action.get("httpHeaders") or ():

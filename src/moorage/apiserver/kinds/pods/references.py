@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import HUGE_PAGES
 from moorage.apiserver.fields import FieldError, invalid, not_supported, required
-from moorage.apiserver.kinds.pods.formats import qualified_name_errors
+from moorage.apiserver.kinds.names import check_qualified_name
 
 IN_VARIABLES: Final = frozenset(
     (
@@ -33,7 +34,7 @@ _KNOWN: Final = IN_VARIABLES | IN_FILES | {"spec.restartPolicy", "spec.scheduler
 _RESOURCES: Final = frozenset(
     f"{which}.{name}" for which in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
 )
-_HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
+_HUGE_PAGES: Final = (f"requests.{HUGE_PAGES}", f"limits.{HUGE_PAGES}")
 _BYTES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 _SUBSCRIPTED: Final = re.compile(r"(.*)\['([^']*)'\]")
 
@@ -59,9 +60,9 @@ def validate_field_reference(reference: Manifest, known: frozenset[str], path: s
         return [invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}")]
     if match:
         key = match[2].lower() if match[1] == "metadata.annotations" else match[2]
-        return qualified_name_errors(key, path)
+        return check_qualified_name(key, path)
     if ("spec.nodeName" if field == "spec.host" else field) not in known:
-        return [not_supported(f"{path}.fieldPath", field, known)]
+        return [not_supported(f"{path}.fieldPath", field, sorted(known))]
     return []
 
 
@@ -74,7 +75,7 @@ def validate_resource_reference(reference: Manifest, path: str, *, needs_contain
     elif not resource:
         errors.append(required(f"{path}.resource"))
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        errors.append(not_supported(f"{path}.resource", resource, _RESOURCES))
+        errors.append(not_supported(f"{path}.resource", resource, sorted(_RESOURCES)))
     divisor = reference.get("divisor") or "0"
     if divisor != "0" and (problem := _divisor_problem(resource, divisor)):
         errors.append(invalid(f"{path}.divisor", resource, problem))

@@ -4,89 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Set
 from functools import lru_cache
-from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.api.names import is_extended_resource, is_native_resource
+from moorage.api.names import HUGE_PAGES, is_pod_level_resource
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apiserver.fields import (
     FieldError,
     Problem,
+    complaints,
     duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
 )
-from moorage.apiserver.kinds.metadata import label_key_problems
-from moorage.apiserver.kinds.pods.formats import complaints, dns_label_problems
-from moorage.apiserver.kinds.pods.resources import HUGE_PAGES, aggregate, is_pod_level_resource
-
-_NEGATIVE: Final = "must be greater than or equal to 0"
-_OF_CONTAINERS: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
-_OF_CLUSTERS: Final = frozenset(
-    (
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "requests.cpu",
-        "requests.memory",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "storage",
-        "requests.storage",
-        "services.nodeports",
-        "services.loadbalancers",
-    )
+from moorage.apiserver.kinds.names import check_label
+from moorage.apiserver.kinds.pods.totals import containers_total
+from moorage.apiserver.kinds.resource_names import (
+    check_amount,
+    container_resource_problems,
+    may_be_overcommitted,
+    resource_name_problems,
 )
-_COUNTED_IN_WHOLES: Final = frozenset(
-    (
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    )
-)
-
-
-@lru_cache(maxsize=1024)
-def resource_name_problems(name: str) -> tuple[str, ...]:
-    """What keeps text from being the name of a resource that containers may ask for."""
-    problems = list(label_key_problems(name))
-    if "/" not in name:
-        huge = name.startswith(HUGE_PAGES)
-        if not problems and name not in _OF_CLUSTERS and not huge:
-            problems.append("must be a standard resource type or fully qualified")
-        if name not in _OF_CONTAINERS and not huge:
-            problems.append("must be a standard resource for containers")
-    elif not is_native_resource(name) and not is_extended_resource(name):
-        problems.append("doesn't follow extended resource name standard")
-    return tuple(problems)
-
-
-@lru_cache(maxsize=1024)
-def may_overcommit(name: str) -> bool:
-    """Whether limits may be above requests."""
-    return is_native_resource(name) and not name.startswith(HUGE_PAGES)
-
-
-@lru_cache(maxsize=1024)
-def _in_wholes(name: str) -> bool:
-    return name in _COUNTED_IN_WHOLES or is_extended_resource(name)
 
 
 def validate_requirements(
@@ -109,7 +48,7 @@ def validate_requirements(
         if limit is not None:
             if amount != limit:
                 errors += _above_limit(name, amount, limit, f"{path}.requests")
-        elif not may_overcommit(name):
+        elif not may_be_overcommitted(name):
             errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
     if huge and not any(name in ("cpu", "memory") for name in (*limits, *requests)):
         errors.append(forbidden(path, "HugePages require cpu or memory"))
@@ -120,7 +59,7 @@ def validate_requirements(
 
 def _above_limit(name: str, amount: str, limit: str, path: str) -> list[FieldError]:
     wanted, most = parse_quantity(amount), parse_quantity(limit)
-    if wanted != most and not may_overcommit(name):
+    if wanted != most and not may_be_overcommitted(name):
         return [invalid(path, amount, f"must be equal to {name} limit of {limit}")]
     if wanted > most:
         return [invalid(path, amount, f"must be less than or equal to {name} limit of {limit}")]
@@ -135,22 +74,17 @@ def _fine(name: str, amount: str, of_pod: bool) -> bool:
 def _amount_errors(name: str, amount: str, path: str, of_pod: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if not of_pod:
-        errors += complaints(path, name, resource_name_problems(name))
-    elif problems := label_key_problems(name):
+        errors += complaints(path, name, container_resource_problems(name))
+    elif problems := resource_name_problems(name):
         errors += complaints(path, name, problems)
-    elif "/" not in name and name not in _OF_CLUSTERS and not name.startswith(HUGE_PAGES):
-        errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
     elif not is_pod_level_resource(name):
-        errors.append(not_supported(path, name, ("cpu", "memory", HUGE_PAGES)))
+        errors.append(not_supported(path, name, ("cpu", HUGE_PAGES, "memory")))
     try:
         quantity = parse_quantity(amount)
     except ValueError:
         errors.append(invalid(path, amount, "must be a valid resource quantity"))
         return errors
-    if quantity < 0:
-        errors.append(invalid(path, amount, _NEGATIVE))
-    if quantity % NANO and _in_wholes(name):
-        errors.append(invalid(path, amount, "must be an integer"))
+    errors += check_amount(name, amount, path)
     if name.startswith(HUGE_PAGES) and not _is_multiple(quantity, name.removeprefix(HUGE_PAGES)):
         errors.append(invalid(path, amount, f"{amount} is not positive integer multiple of {name}"))
     return errors
@@ -177,7 +111,7 @@ def _claim_errors(wanted: list[Manifest], claims: Set[str], path: str) -> list[F
             errors.append(duplicate(where, name))
         else:
             if request:
-                errors += complaints(f"{where}.request", request, dns_label_problems(request))
+                errors += check_label(request, f"{where}.request")
             if (name, request) in seen:
                 errors.append(duplicate(where, f"{name}/{request}"))
             elif not request:
@@ -202,14 +136,14 @@ def validate_pod_resources(spec: Manifest, claims: Set[str], path: str) -> list[
     if errors:
         return errors
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for name, amount in aggregate(spec, "requests").items():
-        if name in requests and parse_quantity(amount) > parse_quantity(requests[name]):
-            detail = f"must be greater than or equal to aggregate container requests of {amount}"
+    for name, total in containers_total(spec, "requests").items():
+        if name in requests and total.billionths > parse_quantity(requests[name]):
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
             errors.append(invalid(f"{path}.requests[{name}]", requests[name], detail))
-    for name, amount in aggregate(spec, "limits").items():
+    for name, total in containers_total(spec, "limits").items():
         most = limits.get(name) if name.startswith(HUGE_PAGES) else None
-        if most is not None and parse_quantity(amount) > parse_quantity(most):
-            detail = f"must be greater than or equal to aggregate container limits of {amount}"
+        if most is not None and total.billionths > parse_quantity(most):
+            detail = f"must be greater than or equal to aggregate container limits of {total}"
             errors.append(invalid(f"{path}.limits[{name}]", most, detail))
     for index, container in enumerate(spec.get("containers") or ()):
         for name, amount in (container.get("resources", {}).get("limits") or {}).items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of, take
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, forbidden, invalid
 from moorage.apiserver.kinds.pods.differences import same
-from moorage.apiserver.kinds.pods.resources import is_sidecar, qos_class
+from moorage.apiserver.kinds.pods.resources import qos_class
 from moorage.apiserver.kinds.pods.strategy import count_change
-from moorage.apiserver.kinds.pods.updates import put_back
+from moorage.apiserver.kinds.pods.totals import is_sidecar
 from moorage.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
 
 _RESIZABLE: Final = ("cpu", "memory")
@@ -39,7 +39,7 @@ def _wanted_spec(old: Manifest, wanted: Manifest) -> Manifest:
     if any(_names(wanted, key) != _names(old, key) for key in _LISTS):
         return wanted
     spec = dict(old)
-    put_back(spec, wanted, "resources")
+    take(spec, wanted, "resources")
     for key in _LISTS:
         if key in old:
             spec[key] = [
@@ -56,7 +56,7 @@ def _names(spec: Manifest, key: str) -> list[str]:
 def _with_resources(old: Manifest, wanted: Manifest) -> Manifest:
     container = dict(old)
     for key in ("resources", "resizePolicy"):
-        put_back(container, wanted, key)
+        take(container, wanted, key)
     return container
 
 

@@ -15,7 +15,8 @@ from moorage.apiserver.fields import (
     required,
     too_long,
 )
-from moorage.apiserver.kinds.pods.formats import id_errors, not_one_of, relative_path_errors
+from moorage.apiserver.kinds.checks import MOST_INT32, check_range
+from moorage.apiserver.kinds.paths import check_relative_path
 
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL_PART: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
@@ -53,9 +54,9 @@ def validate_pod_security(spec: Manifest, context: Manifest, path: str) -> list[
     errors: list[FieldError] = []
     for key in ("fsGroup", "runAsUser", "runAsGroup"):
         if key in context:
-            errors += id_errors(context[key], f"{path}.{key}")
+            errors += check_range(context[key], 0, MOST_INT32, f"{path}.{key}")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        errors += id_errors(group, f"{path}.supplementalGroups[{index}]")
+        errors += check_range(group, 0, MOST_INT32, f"{path}.supplementalGroups[{index}]")
     if sysctls := context.get("sysctls"):
         errors += _sysctls(sysctls, spec, f"{path}.sysctls")
     for key, known in _POLICIES.items():
@@ -79,14 +80,14 @@ def _seccomp(profile: Manifest, path: str) -> list[FieldError]:
     if not kind:
         errors.append(required(f"{path}.type", "type is required when seccompProfile is set"))
     elif kind not in _PROFILES:
-        errors.append(not_one_of(f"{path}.type", kind, _PROFILES))
+        errors.append(not_supported(f"{path}.type", kind, _PROFILES))
     file = profile.get("localhostProfile")
     if kind == "Localhost":
         if file is None:
             problem = "must be set when seccomp type is Localhost"
             errors.append(required(f"{path}.localhostProfile", problem))
         else:
-            errors += relative_path_errors(file, f"{path}.localhostProfile")
+            errors += check_relative_path(file, f"{path}.localhostProfile")
     elif file is not None:
         problem = "can only be set when seccomp type is Localhost"
         errors.append(invalid(f"{path}.localhostProfile", profile, problem))
@@ -99,7 +100,7 @@ def _app_armor(profile: Manifest, path: str) -> list[FieldError]:
     if not kind:
         return [required(f"{path}.type", "type is required when appArmorProfile is set")]
     if kind not in _PROFILES:
-        return [not_one_of(f"{path}.type", kind, _PROFILES)]
+        return [not_supported(f"{path}.type", kind, _PROFILES)]
     if kind != "Localhost":
         problem = "can only be set when AppArmor type is Localhost"
         return [] if file is None else [invalid(where, file, problem)]
@@ -141,10 +142,10 @@ def validate_container_security(context: Manifest, path: str, *, host_users: boo
     errors: list[FieldError] = []
     for key in ("runAsUser", "runAsGroup"):
         if key in context:
-            errors += id_errors(context[key], f"{path}.{key}")
+            errors += check_range(context[key], 0, MOST_INT32, f"{path}.{key}")
     if (mount := context.get("procMount")) is not None:
         if mount not in ("Default", "Unmasked"):
-            errors.append(not_one_of(f"{path}.procMount", mount, ("Default", "Unmasked")))
+            errors.append(not_supported(f"{path}.procMount", mount, ("Default", "Unmasked")))
         elif host_users and mount == "Unmasked":
             problem = "`hostUsers` must be false to use `Unmasked`"
             errors.append(invalid(f"{path}.procMount", mount, problem))

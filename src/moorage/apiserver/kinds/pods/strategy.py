@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Final
 
-from moorage.api.manifests import Manifest, child, labels_of
+from moorage.api.conditions import set_condition
+from moorage.api.manifests import Manifest, Now, child, labels_of, take, utc_now
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.kinds.pods.conditions import set_condition
 from moorage.apiserver.kinds.pods.defaults import align_service_account, default_pod
 from moorage.apiserver.kinds.pods.differences import same
 from moorage.apiserver.kinds.pods.resources import qos_class
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
-from moorage.apiserver.kinds.pods.updates import put_back, validate_pod_update, validate_status_update
+from moorage.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
 from moorage.apiserver.kinds.pods.validation import validate_new_pod
 from moorage.apiserver.kinds.pods.warnings import pod_warnings
 from moorage.apiserver.strategy import Strategy
@@ -22,17 +21,13 @@ _FINISHED: Final = ("Succeeded", "Failed")
 _PROJECTIONS_NOT_SERVED: Final = ("clusterTrustBundle", "podCertificate")
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class PodStrategy(Strategy):
     """What is special about pods; `now` is the time that conditions get."""
 
     has_status = True
     has_generation = True
 
-    def __init__(self, now: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, now: Now = utc_now) -> None:
         self._now = now
 
     def default(self, obj: Manifest) -> None:
@@ -59,7 +54,7 @@ class PodStrategy(Strategy):
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
         """Keep the status, and count changes of the spec."""
-        put_back(obj, old, "status")
+        take(obj, old, "status")
         align_service_account(obj["spec"])
         drop_disabled_fields(obj["spec"], old["spec"])
         count_change(obj, old)
@@ -67,13 +62,13 @@ class PodStrategy(Strategy):
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
         """Keep all but the status, labels, annotations and finalizers."""
         for key in (obj.keys() | old.keys()) - {"metadata", "status"}:
-            put_back(obj, old, key)
+            take(obj, old, key)
         for key in ("deletionTimestamp", "ownerReferences", "generation"):
-            put_back(obj["metadata"], old["metadata"], key)
+            take(obj["metadata"], old["metadata"], key)
         status = child(obj, "status")
         before = old.get("status") or {}
         if not status.get("qosClass"):
-            put_back(status, before, "qosClass")
+            take(status, before, "qosClass")
         _keep_observed_generations(status, before)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
@@ -168,7 +163,7 @@ def _merge(term: Manifest, labels: dict[str, str]) -> None:
 def _keep_observed_generations(status: Manifest, before: Manifest) -> None:
     """A client that does not know observedGeneration must not clear it."""
     if not status.get("observedGeneration"):
-        put_back(status, before, "observedGeneration")
+        take(status, before, "observedGeneration")
     seen = _generations(before.get("conditions") or ())
     for condition in status.get("conditions") or ():
         remembered = seen.get(condition.get("type", ""))

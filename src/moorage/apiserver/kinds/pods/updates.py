@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, annotations_of
-from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid
+from moorage.api.manifests import Manifest, annotations_of, take
+from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid
+from moorage.apiserver.kinds.checks import MOST_INT32, check_range
+from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
+from moorage.apiserver.kinds.networks import check_address, is_dual_stack
 from moorage.apiserver.kinds.pods.differences import described, same
-from moorage.apiserver.kinds.pods.formats import (
-    MAX_INT32,
-    complaints,
-    dns_subdomain_problems,
-    ip_problems,
-    is_dual_stack,
-    qualified_name_errors,
-)
 from moorage.apiserver.kinds.pods.scheduling import REQUIRED_TERMS
 from moorage.apiserver.kinds.pods.validation import (
     MIRROR_ANNOTATION,
@@ -91,8 +86,8 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
         if old is None:
             return []
         return [invalid(path, None, "must not update from a positive integer to nil value")]
-    if not 0 <= new <= MAX_INT32:
-        return [invalid(path, new, f"must be between 0 and {MAX_INT32}, inclusive")]
+    if errors := check_range(new, 0, MOST_INT32, path):
+        return errors
     if old is not None and old < new:
         return [invalid(path, new, "must be less than or equal to previous value")]
     return []
@@ -132,19 +127,11 @@ def _without_allowed_changes(new: Manifest, old: Manifest) -> Manifest:
                 for container, before in zip(new[key], old.get(key) or (), strict=True)
             ]
     for key in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        put_back(rest, old, key)
+        take(rest, old, key)
     grace = old.get("terminationGracePeriodSeconds")
     if grace is not None and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
         rest["terminationGracePeriodSeconds"] = grace
     return rest
-
-
-def put_back(new: Manifest, old: Manifest, key: str) -> None:
-    """Make a field what it was."""
-    if key in old:
-        new[key] = old[key]
-    else:
-        new.pop(key, None)
 
 
 def _tightened(rest: Manifest, old: Manifest) -> list[FieldError]:
@@ -154,13 +141,13 @@ def _tightened(rest: Manifest, old: Manifest) -> list[FieldError]:
     if any(selector.get(key) != value for key, value in selector_before.items()):
         problem = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         errors.append(invalid("spec.nodeSelector", selector, problem))
-    put_back(rest, old, "nodeSelector")
+    take(rest, old, "nodeSelector")
     affinity, affinity_before = rest.get("affinity") or {}, old.get("affinity") or {}
     now, before = affinity.get("nodeAffinity"), affinity_before.get("nodeAffinity")
     if not same(now, before):
         errors += _affinity_errors(_terms(now), _terms(before))
         changed = dict(affinity)
-        put_back(changed, affinity_before, "nodeAffinity")
+        take(changed, affinity_before, "nodeAffinity")
         if changed or "affinity" in old:
             rest["affinity"] = changed
         else:
@@ -204,16 +191,16 @@ def validate_status_update(new: Manifest, old: Manifest) -> list[FieldError]:
         errors += _generation_errors(condition, where)
         kind = condition.get("type", "")
         if kind not in _OWN_CONDITIONS:
-            errors += qualified_name_errors(kind, f"{where}.Type")
+            errors += check_qualified_name(kind, f"{where}.Type")
     nominated = now.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
         path = "status.nominatedNodeName"
-        errors += complaints(path, nominated, dns_subdomain_problems(nominated))
+        errors += check_subdomain(nominated, path)
         if old["spec"].get("nodeName"):
             errors.append(forbidden(path, "may not be set on pods that are already bound to a node"))
     errors += _generation_errors(now, "status")
     if now.get("qosClass", "") != before.get("qosClass", ""):
-        errors.append(invalid("status.qosClass", now.get("qosClass", ""), "field is immutable"))
+        errors.append(invalid("status.qosClass", now.get("qosClass", ""), IMMUTABLE))
     errors += _transition_errors(now, before, old["spec"])
     if statuses := now.get("resourceClaimStatuses"):
         errors += _claim_status_errors(statuses, old["spec"].get("resourceClaims") or ())
@@ -300,7 +287,7 @@ def _claim_status_errors(statuses: Sequence[Manifest], claims: Sequence[Manifest
             errors.append(duplicate(f"{where}.name", name))
         seen.add(name)
         if claim := status.get("resourceClaimName"):
-            errors += complaints(f"{where}.resourceClaimName", claim, dns_subdomain_problems(claim))
+            errors += check_subdomain(claim, f"{where}.resourceClaimName")
     return errors
 
 
@@ -310,7 +297,7 @@ def _address_errors(new: Sequence[Manifest], old: Sequence[Manifest], path: str)
     addresses = [address.get("ip", "") for address in new]
     for index, address in enumerate(addresses):
         if address not in before:
-            errors += complaints(f"{path}[{index}]", address, ip_problems(address))
+            errors += check_address(address, f"{path}[{index}]")
     if len(addresses) > 1 and not is_dual_stack(addresses):
         problem = "may specify no more than one IP for each IP family"
         errors.append(invalid(path, list(new), problem))

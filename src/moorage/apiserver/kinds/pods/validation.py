@@ -5,33 +5,36 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
+from moorage.api.names import dns_label_problems, dns_subdomain_problems, search_domain_problems
+from moorage.apiserver.fields import (
+    FieldError,
+    complaints,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from moorage.apiserver.kinds.checks import MOST_INT32, check_range
 from moorage.apiserver.kinds.metadata import validate_annotations, validate_labels
+from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
+from moorage.apiserver.kinds.networks import check_address
 from moorage.apiserver.kinds.pods.containers import (
     Surroundings,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from moorage.apiserver.kinds.pods.formats import (
-    MAX_INT32,
-    complaints,
-    dns_label_problems,
-    dns_subdomain_problems,
-    ip_problems,
-    not_one_of,
-    qualified_name_errors,
-    search_domain_problems,
-)
 from moorage.apiserver.kinds.pods.requirements import validate_pod_resources, validate_requirements
 from moorage.apiserver.kinds.pods.scheduling import (
     validate_affinity,
     validate_scheduling_gates,
     validate_spread_constraints,
-    validate_tolerations,
 )
 from moorage.apiserver.kinds.pods.security import validate_operating_system, validate_pod_security
 from moorage.apiserver.kinds.pods.volumes import validate_volumes
+from moorage.apiserver.kinds.taints import check_tolerations
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DELETION_COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -105,7 +108,7 @@ def _is_int32(text: str) -> bool:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 10:
         return False
     # One way to write each number: no plus, and no zeros in front.
-    return str(int(text)) == text and -MAX_INT32 - 1 <= int(text) <= MAX_INT32
+    return str(int(text)) == text and -MOST_INT32 - 1 <= int(text) <= MOST_INT32
 
 
 def _tokens_without_account(spec: Manifest) -> list[FieldError]:
@@ -154,7 +157,7 @@ def validate_pod_spec(spec: Manifest, path: str, meta: Manifest | None = None) -
         value = get(key)
         if value not in known:
             where = f"{path}.{key}"
-            errors.append(not_one_of(where, value, known) if value else required(where))
+            errors.append(not_supported(where, value, known) if value else required(where))
     return errors + _validate_where(spec, path) + _validate_identity(spec, path)
 
 
@@ -170,14 +173,14 @@ def _validate_where(spec: Manifest, path: str) -> list[FieldError]:
     if constraints := get("topologySpreadConstraints"):
         errors += validate_spread_constraints(constraints, f"{path}.topologySpreadConstraints")
     if tolerations := get("tolerations"):
-        errors += validate_tolerations(tolerations, f"{path}.tolerations")
+        errors += check_tolerations(tolerations, f"{path}.tolerations")
     for key in ("nodeName", "priorityClassName"):
         if (name := get(key)) and (problems := dns_subdomain_problems(name)):
             errors += complaints(f"{path}.{key}", name, problems)
     policy = get("preemptionPolicy")
     if policy is not None and policy not in PREEMPTION_POLICIES:
         where = f"{path}.preemptionPolicy"
-        errors.append(not_one_of(where, policy, PREEMPTION_POLICIES) if policy else required(where))
+        errors.append(not_supported(where, policy, PREEMPTION_POLICIES) if policy else required(where))
     if overhead := get("overhead"):
         errors += validate_requirements({"limits": overhead}, _NONE, f"{path}.overhead")
     return errors
@@ -197,7 +200,7 @@ def _validate_identity(spec: Manifest, path: str) -> list[FieldError]:
         errors += _dns(spec, f"{path}.dnsConfig")
     for index, gate in enumerate(get("readinessGates") or ()):
         where = f"{path}.readinessGates[{index}].conditionType"
-        errors += qualified_name_errors(gate.get("conditionType", ""), where)
+        errors += check_qualified_name(gate.get("conditionType", ""), where)
     if get("hostnameOverride") is not None:
         errors += _hostname_override(spec, f"{path}.hostnameOverride")
     for key in ("serviceAccountName", "runtimeClassName"):
@@ -206,15 +209,13 @@ def _validate_identity(spec: Manifest, path: str) -> list[FieldError]:
     for key in ("hostname", "subdomain"):
         if (name := get(key)) and (problems := dns_label_problems(name)):
             errors += complaints(f"{path}.{key}", name, problems)
-    deadline = get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= MAX_INT32:
-        problem = f"must be between 1 and {MAX_INT32}, inclusive"
-        errors.append(invalid(f"{path}.activeDeadlineSeconds", deadline, problem))
+    if (deadline := get("activeDeadlineSeconds")) is not None:
+        errors += check_range(deadline, 1, MOST_INT32, f"{path}.activeDeadlineSeconds")
     for index, alias in enumerate(get("hostAliases") or ()):
         where, address = f"{path}.hostAliases[{index}]", alias.get("ip", "")
-        errors += complaints(f"{where}.ip", address, ip_problems(address))
+        errors += check_address(address, f"{where}.ip")
         for at, name in enumerate(alias.get("hostnames") or ()):
-            errors += complaints(f"{where}.hostnames[{at}]", name, dns_subdomain_problems(name))
+            errors += check_subdomain(name, f"{where}.hostnames[{at}]")
     if get("os") is not None:
         errors += validate_operating_system(spec, path)
     return errors
@@ -233,7 +234,7 @@ def _resource_claims(claims: list[Manifest], meta: Manifest | None, path: str) -
         elif name in seen:
             errors.append(duplicate(f"{where}.name", name))
         else:
-            errors += complaints(f"{where}.name", name, dns_label_problems(name))
+            errors += check_label(name, f"{where}.name")
             seen.add(name)
         used = [kind for kind in kinds if kind in claim]
         if len(used) > 1:
@@ -243,7 +244,7 @@ def _resource_claims(claims: list[Manifest], meta: Manifest | None, path: str) -
             problem = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
             errors.append(invalid(where, claim, problem))
         for kind in used:
-            errors += complaints(f"{where}.{kind}", claim[kind], dns_subdomain_problems(claim[kind]))
+            errors += check_subdomain(claim[kind], f"{where}.{kind}")
     return errors
 
 
@@ -280,7 +281,7 @@ def _hostname_override(spec: Manifest, path: str) -> list[FieldError]:
         errors.append(forbidden(path, "may not be specified when hostNetwork is true"))
     if len(name.encode()) > _LONGEST_HOSTNAME_BYTES:
         errors.append(too_long(path, _LONGEST_HOSTNAME_BYTES))
-    return errors + complaints(path, name, dns_subdomain_problems(name))
+    return errors + check_subdomain(name, path)
 
 
 def _dns(spec: Manifest, path: str) -> list[FieldError]:
@@ -299,7 +300,7 @@ def _dns(spec: Manifest, path: str) -> list[FieldError]:
         problem = f"must not have more than {_MOST_NAMESERVERS} nameservers"
         errors.append(invalid(f"{path}.nameservers", servers, problem))
     for index, server in enumerate(servers):
-        errors += complaints(f"{path}.nameservers[{index}]", server, ip_problems(server))
+        errors += check_address(server, f"{path}.nameservers[{index}]")
     searches = config.get("searches") or []
     if len(searches) > _MOST_SEARCHES:
         problem = f"must not have more than {_MOST_SEARCHES} search paths"

@@ -6,51 +6,31 @@ from collections.abc import Callable
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import dns_label_problems, dns_subdomain_problems
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
     FieldError,
+    complaints,
     duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
-    too_long,
 )
+from moorage.apiserver.kinds.checks import check_driver_name
+from moorage.apiserver.kinds.claims import check_claim_spec
 from moorage.apiserver.kinds.metadata import validate_annotations, validate_labels
-from moorage.apiserver.kinds.pods.formats import (
-    complaints,
-    dns_label_problems,
-    dns_subdomain_problems,
-    file_path_errors,
-    has_backsteps,
-    may_leave,
-    relative_path_errors,
-)
+from moorage.apiserver.kinds.paths import check_file_path, check_relative_path, may_leave
 from moorage.apiserver.kinds.pods.references import (
     IN_FILES,
     validate_field_reference,
     validate_resource_reference,
 )
-from moorage.apiserver.kinds.pods.scheduling import validate_label_selector
+from moorage.apiserver.kinds.volume_sources import check_host_path, check_nfs, check_token_seconds
 
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
-_HOST_PATHS: Final = frozenset(
-    (
-        "",
-        "DirectoryOrCreate",
-        "Directory",
-        "FileOrCreate",
-        "File",
-        "Socket",
-        "CharDevice",
-        "BlockDevice",
-    )
-)
-_PULL_POLICIES: Final = frozenset(("Always", "IfNotPresent", "Never"))
-_ACCESS_MODES: Final = frozenset(("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"))
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _TAKEN: Final = "conflicting duplicate paths"
-_LEAST_TOKEN_SECONDS: Final = 600
-_MOST_TOKEN_SECONDS: Final = 1 << 32
 
 _NEEDED: Final[dict[str, tuple[str, ...]]] = {
     "gcePersistentDisk": ("pdName",),
@@ -141,21 +121,9 @@ def _empty_dir(source: Manifest, path: str) -> list[FieldError]:
     return []
 
 
-def _host_path(source: Manifest, path: str) -> list[FieldError]:
-    place = source.get("path", "")
-    if not place:
-        return [required(f"{path}.path")]
-    errors: list[FieldError] = []
-    if has_backsteps(place):
-        errors.append(invalid(f"{path}.path", place, "must not contain '..'"))
-    if source.get("type", "") not in _HOST_PATHS:
-        errors.append(not_supported(f"{path}.type", source["type"], _HOST_PATHS))
-    return errors
-
-
 def _git_repo(source: Manifest, path: str) -> list[FieldError]:
     errors = [] if source.get("repository") else [required(f"{path}.repository")]
-    return errors + relative_path_errors(source.get("directory", ""), f"{path}.directory")
+    return errors + check_relative_path(source.get("directory", ""), f"{path}.directory")
 
 
 def _secret(source: Manifest, path: str) -> list[FieldError]:
@@ -177,7 +145,7 @@ def _items(source: Manifest, path: str) -> list[FieldError]:
         if not place:
             errors.append(required(f"{path}.items[{index}].path"))
         if may_leave(place):
-            errors += file_path_errors(place, f"{path}.items[{index}].path")
+            errors += check_file_path(place, f"{path}.items[{index}].path")
         if "mode" in item:
             errors += _mode_errors(item["mode"], f"{path}.items[{index}].mode")
     return errors
@@ -196,7 +164,7 @@ def _downward_file(file: Manifest, path: str) -> list[FieldError]:
     if not place:
         errors.append(required(f"{path}.path"))
     if may_leave(place):
-        errors += file_path_errors(place, f"{path}.path")
+        errors += check_file_path(place, f"{path}.path")
     field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
     if field is not None:
         errors += validate_field_reference(field, IN_FILES, f"{path}.fieldRef")
@@ -242,35 +210,16 @@ def _projected(source: Manifest, path: str) -> list[FieldError]:
 
 
 def _token(token: Manifest, volume_path: str, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seconds = token.get("expirationSeconds", 0)
-    if seconds < _LEAST_TOKEN_SECONDS:
-        problem = "may not specify a duration less than 10 minutes"
-        errors.append(invalid(f"{path}.expirationSeconds", seconds, problem))
-    if seconds > _MOST_TOKEN_SECONDS:
-        problem = "may not specify a duration larger than 2^32 seconds"
-        errors.append(invalid(f"{path}.expirationSeconds", seconds, problem))
+    errors = check_token_seconds(token.get("expirationSeconds", 0), f"{path}.expirationSeconds")
     if not token.get("path"):
         errors.append(required(f"{volume_path}.path"))
     elif may_leave(token["path"]):
-        errors += file_path_errors(token["path"], f"{volume_path}.path")
-    return errors
-
-
-def _nfs(source: Manifest, path: str) -> list[FieldError]:
-    errors = [required(f"{path}.{key}") for key in _NEEDED["nfs"] if not source.get(key)]
-    if not source.get("path", "").startswith("/"):
-        errors.append(invalid(f"{path}.path", source.get("path", ""), "must be an absolute path"))
+        errors += check_file_path(token["path"], f"{volume_path}.path")
     return errors
 
 
 def _csi(source: Manifest, path: str) -> list[FieldError]:
-    driver = source.get("driver", "")
-    if not driver:
-        errors = [required(f"{path}.driver")]
-    else:
-        errors = [too_long(f"{path}.driver", 63)] if len(driver) > 63 else []
-        errors += complaints(f"{path}.driver", driver, dns_subdomain_problems(driver.lower()))
+    errors = check_driver_name(source.get("driver", ""), f"{path}.driver")
     if (secret := source.get("nodePublishSecretRef")) is not None and not secret.get("name"):
         errors.append(required(f"{path}.nodePublishSecretRef.name"))
     return errors
@@ -296,45 +245,18 @@ def _ephemeral(source: Manifest, path: str) -> list[FieldError]:
     for key in meta:
         if key not in ("annotations", "labels"):
             errors.append(forbidden(f"{where}.metadata.{key}", "cannot be set"))
-    return errors + validate_claim_spec(template.get("spec") or {}, f"{where}.spec")
-
-
-def validate_claim_spec(spec: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with what a claim for storage asks for."""
-    errors: list[FieldError] = []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    if (selector := spec.get("selector")) is not None:
-        errors += validate_label_selector(selector, f"{path}.selector")
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            errors.append(not_supported(f"{path}.accessModes", mode, _ACCESS_MODES))
-    if "ReadWriteOncePod" in modes and _ACCESS_MODES.intersection(modes) != {"ReadWriteOncePod"}:
-        problem = "may not use ReadWriteOncePod with other access modes"
-        errors.append(forbidden(f"{path}.accessModes", problem))
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        errors.append(required(f"{path}.resources[storage]"))
-    elif parse_quantity(storage) <= 0:
-        errors.append(invalid(f"{path}.resources[storage]", storage, "must be greater than zero"))
-    for key in ("storageClassName", "volumeAttributesClassName"):
-        if name := spec.get(key):
-            errors += complaints(f"{path}.{key}", name, dns_subdomain_problems(name))
-    if "volumeMode" in spec and spec["volumeMode"] not in ("Block", "Filesystem"):
-        errors.append(not_supported(f"{path}.volumeMode", spec["volumeMode"], ("Block", "Filesystem")))
-    return errors
+    return errors + check_claim_spec(template.get("spec") or {}, f"{where}.spec")
 
 
 _CHECKS: Final[dict[str, Callable[[Manifest, str], list[FieldError]]]] = {
     "emptyDir": _empty_dir,
-    "hostPath": _host_path,
+    "hostPath": check_host_path,
     "gitRepo": _git_repo,
     "secret": _secret,
     "configMap": _config_map,
     "downwardAPI": _downward,
     "projected": _projected,
-    "nfs": _nfs,
+    "nfs": check_nfs,
     "csi": _csi,
     "image": _image,
     "ephemeral": _ephemeral,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import dns_label_problems
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.apiserver.kinds.pods.formats import dns_label_problems
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from moorage.apiserver.text import quoted
 
@@ -24,6 +24,8 @@ _VOLUMES: Final = {
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+_MOST_PORT_WARNINGS = 200
+"""More than a header has room for."""
 
 
 def pod_warnings(pod: Manifest) -> list[str]:
@@ -116,7 +118,8 @@ def _repeated_ports(spec: Manifest) -> list[str]:
         for index, port in enumerate(container.get("ports") or ()):
             where = f"{path}.ports[{index}]"
             others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-            for other, there in others:
+            # Every port may overlap every other: enough is said long before all pairs have been compared.
+            for other, there in others if len(warnings) < _MOST_PORT_WARNINGS else ():
                 if how := _overlap(port, other):
                     warnings.append(f"{where}: {how} port definition with {there}")
             others.append((port, where))

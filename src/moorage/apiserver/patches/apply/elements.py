@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.patches.values import go_json, go_text
+from moorage.apiserver.json_values import go_json, go_text
 from moorage.apiserver.shape import Shape
 from moorage.apiserver.text import quoted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.apiserver.patches.apply.elements import MalformedError, element_text, normalized, sort_key
@@ -29,6 +29,18 @@ class FieldSet:
         result = cls()
         for path in paths:
             result.add([f"f:{name}" for name in path.split(".")])
+        return result
+
+    @classmethod
+    def union(cls, sets: Sequence[FieldSet]) -> FieldSet:
+        """All that any of some sets has; unlike with `|`, many at once cost no more than they hold."""
+        result = cls()
+        below: dict[str, list[FieldSet]] = {}
+        for one in sets:
+            result.members |= one.members
+            for element, child in one.children.items():
+                below.setdefault(element, []).append(child)
+        result.children = {element: cls.union(children) for element, children in below.items()}
         return result
 
     def add(self, path: Iterable[str]) -> None:

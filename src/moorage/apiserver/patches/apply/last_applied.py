@@ -11,12 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.apiserver.json_values import go_json
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import NOTHING, FieldSet
 from moorage.apiserver.patches.apply.ownership import compare, fields_of
 from moorage.apiserver.patches.apply.places import object_of
 from moorage.apiserver.patches.apply.wellformed import check_applied
-from moorage.apiserver.patches.values import go_json
 from moorage.apiserver.shape import Shape
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"

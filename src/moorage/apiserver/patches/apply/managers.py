@@ -128,6 +128,7 @@ def capped(managers: Managers) -> Managers:
         return managers
     managers = managers.copy()
     first_of: dict[str, Manager] = {}
+    gathered: dict[Manager, list[FieldSet]] = {}
     for manager in sorted(updaters, key=lambda one: (managers[one].time, one)):
         if surplus <= 0:
             break
@@ -139,7 +140,9 @@ def capped(managers: Managers) -> Managers:
         if bucket not in managers:
             managers[bucket] = managers.pop(first_of[version])
         if manager != bucket:
-            owned = managers.pop(manager)
-            managers[bucket] = owned._replace(fields=owned.fields | managers[bucket].fields)
+            gathered.setdefault(bucket, [managers[bucket].fields]).append(managers[manager].fields)
+            managers[bucket] = managers.pop(manager)
         surplus -= 1
+    for bucket, sets in gathered.items():
+        managers[bucket] = managers[bucket]._replace(fields=FieldSet.union(sets))
     return managers

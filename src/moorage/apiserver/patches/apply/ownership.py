@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from moorage.apiserver.json_values import same
 from moorage.apiserver.patches.apply.elements import item_element
 from moorage.apiserver.patches.apply.fieldset import FieldSet
 from moorage.apiserver.patches.apply.places import (
@@ -15,7 +16,6 @@ from moorage.apiserver.patches.apply.places import (
     list_of,
     object_of,
 )
-from moorage.apiserver.patches.values import same
 from moorage.apiserver.shape import Shape
 
 _MISSING: Final = object()

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from moorage.api.manifests import Manifest, metadata
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
+from moorage.apiserver.json_values import same
 from moorage.apiserver.patches.apply.conflicts import Conflict, conflict_error, find_conflicts
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import NOTHING, FieldSet
@@ -37,7 +38,6 @@ from moorage.apiserver.patches.apply.ownership import compare, fields_of, with_p
 from moorage.apiserver.patches.apply.places import object_of
 from moorage.apiserver.patches.apply.wellformed import check_applied, check_live
 from moorage.apiserver.patches.depth import refuses_bottomless
-from moorage.apiserver.patches.values import same
 from moorage.apiserver.shape import Shape
 
 NOBODYS: Final = FieldSet.of(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.apiserver.json_values import go_text
 from moorage.apiserver.patches.apply.elements import MalformedError, element_text, item_element
 from moorage.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
-from moorage.apiserver.patches.values import go_text
 from moorage.apiserver.shape import Form, Shape
 
 

@@ -55,7 +55,10 @@ ZERO: Final = Amount(0)
 ONE: Final = Amount(NANO)
 
 _BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL_SUFFIXES: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_DECIMAL_SUFFIXES: Final = dict(
+    zip(range(-9, 19, 3), ("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), strict=True)
+)
+"""By the power of ten. Beyond there is none, and Kubernetes writes none either."""
 
 
 def _binary(units: int) -> str:
@@ -67,14 +70,13 @@ def _binary(units: int) -> str:
 
 
 def _decimal(billionths: int, *, exponent_form: bool) -> str:
-    power = 0
-    while billionths % 1000 == 0 and power < len(_DECIMAL_SUFFIXES) - 1:
+    power = -9
+    while billionths % 1000 == 0:
         billionths //= 1000
-        power += 1
-    if not exponent_form:
-        return f"{billionths}{_DECIMAL_SUFFIXES[power]}"
-    exponent = 3 * power - 9
-    return f"{billionths}e{exponent}" if exponent else str(billionths)
+        power += 3
+    if exponent_form:
+        return f"{billionths}e{power}" if power else str(billionths)
+    return f"{billionths}{_DECIMAL_SUFFIXES.get(power, '')}"
 
 
 @lru_cache(maxsize=65536)

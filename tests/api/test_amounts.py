@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.admission.amounts import ZERO, add_to, amount_of, amounts_of, raise_to, whole
+from moorage.api.amounts import ZERO, add_to, amount_of, amounts_of, raise_to, whole
 
 
 @pytest.mark.parametrize(

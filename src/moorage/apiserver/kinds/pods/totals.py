@@ -2,28 +2,32 @@
 
 Containers run side by side, so theirs add up; init containers run before them one by one, so the largest
 counts; restartable init containers go on running beside all that come after them. `api.requests` computes
-requests like this for the scheduler's objects; admission has plain manifests, and limits, too.
+requests like this for the scheduler's objects; here are plain manifests, and limits, too.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from moorage.api.amounts import Amounts, add_to, amounts_of, raise_to
+from moorage.api.conditions import find_condition
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.amounts import Amounts, add_to, amounts_of, raise_to
+from moorage.api.names import is_pod_level_resource
 
 Part = Literal["requests", "limits"]
 
 
-def pod_level(name: str) -> bool:
-    """Whether a resource can be asked for by the pod as a whole."""
-    return name in ("cpu", "memory") or name.startswith("hugepages-")
+def is_sidecar(container: Manifest) -> bool:
+    """Whether an init container keeps running beside the others."""
+    return container.get("restartPolicy") == "Always"
 
 
 def asks_as_a_whole(pod: Manifest) -> bool:
     """Whether the pod itself, not only its containers, names resources."""
     resources = pod.get("spec", {}).get("resources") or {}
-    return any(pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ())
+    return any(
+        is_pod_level_resource(name) for part in ("requests", "limits") for name in resources.get(part) or ()
+    )
 
 
 def container_resources(container: Manifest, part: Part) -> dict[str, str]:
@@ -32,10 +36,16 @@ def container_resources(container: Manifest, part: Part) -> dict[str, str]:
     return listed
 
 
+def containers_total(spec: Manifest, part: Part) -> Amounts:
+    """What all containers of a pod need at once at their peak."""
+    return _total(spec, part, {}, infeasible=False)
+
+
 def spec_totals(pod: Manifest, part: Part) -> Amounts:
     """A pod's requests or limits by its spec alone, without overhead: what limit ranges look at."""
-    total = _containers_total(pod, part, {}, infeasible=False)
-    own = (pod.get("spec", {}).get("resources") or {}).get(part) or {}
+    spec = pod.get("spec", {})
+    total = containers_total(spec, part)
+    own = (spec.get("resources") or {}).get(part) or {}
     total.update(amounts_of({name: own[name] for name in ("cpu", "memory") if name in own}))
     return total
 
@@ -49,9 +59,9 @@ def charged_totals(pod: Manifest, part: Part) -> Amounts:
         for each in status.get(field) or ()
         if "resources" in each
     }
-    total = _containers_total(pod, part, given, infeasible=bool(given) and _resize_infeasible(status))
+    total = _total(spec, part, given, infeasible=bool(given) and _resize_infeasible(status))
     own = (spec.get("resources") or {}).get(part) or {}
-    total.update(amounts_of({name: text for name, text in own.items() if pod_level(name)}))
+    total.update(amounts_of({name: text for name, text in own.items() if is_pod_level_resource(name)}))
     overhead = amounts_of(spec.get("overhead") or {})
     if part == "limits":
         # Who is not limited does not become so by overhead.
@@ -60,20 +70,19 @@ def charged_totals(pod: Manifest, part: Part) -> Amounts:
     return total
 
 
-def _containers_total(pod: Manifest, part: Part, given: dict[str, Manifest], *, infeasible: bool) -> Amounts:
+def _total(spec: Manifest, part: Part, given: dict[str, Manifest], *, infeasible: bool) -> Amounts:
     """The containers' sum or the init containers' peak, whichever is larger.
 
     given: statuses, by name, of the containers whose node has said what they have.
     infeasible: whether the node has said that they will not get what they want now.
     """
-    spec = pod.get("spec", {})
     total: Amounts = {}
     for container in spec.get("containers") or ():
         add_to(total, _effective(container, part, given, infeasible))
     running: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always":
+        if is_sidecar(container):
             needed = _effective(container, part, given, infeasible)
             add_to(total, needed)
             add_to(running, needed)
@@ -101,7 +110,5 @@ def _effective(container: Manifest, part: Part, given: dict[str, Manifest], infe
 
 
 def _resize_infeasible(status: Manifest) -> bool:
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodResizePending":
-            return bool(condition.get("reason") == "Infeasible")
-    return False
+    pending = find_condition(status, "PodResizePending")
+    return pending is not None and pending.get("reason") == "Infeasible"
