@@ -8,7 +8,7 @@ equal answers. An exception fails this pod's attempt, with the plugin's name, an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +25,8 @@ from moorage.framework.effects import Effect
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import SUCCESS, Status
 from moorage.framework.verdict import Verdict
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import Interest
 
 MIN_SCORE, MAX_SCORE = 0, 100
 
@@ -35,18 +37,6 @@ class Plugin(Protocol):
     """What every plugin has: the name it is configured by and blamed by."""
 
     name: str
-
-
-class QueuedPod(Protocol):
-    """A pod in the queue, as `queue_sort` sees it."""
-
-    @property
-    def pod(self) -> Pod:
-        """The pod."""
-
-    @property
-    def timestamp(self) -> float:
-        """When it was queued, in seconds."""
 
 
 @runtime_checkable
@@ -67,6 +57,24 @@ class QueueSortPlugin(Protocol):
 
     def queue_sort(self, queued: QueuedPod) -> Any:
         """The pod's sort key: pods with smaller keys are scheduled first. Keys must be comparable."""
+
+
+@runtime_checkable
+class EventsPlugin(Protocol):
+    """Knows what may help the pods that it refuses."""
+
+    def events(self) -> Iterable[Interest]:
+        """Called once, at the start. Made of `on(kind of object, what happens to it, hint)`.
+
+        A pod that this plugin refused (in pre_enqueue, pre_filter, filter, reserve or permit) waits until one
+        of these events happens and its hint, if it has one, says that the event may help that pod. No event
+        at all: only other plugins' events help, or time. Whoever refuses pods and has no such method is taken
+        to have an interest in everything, which costs attempts in vain. A pod's own updates are events, too.
+
+        A hint is called with the pod, the object before (None: it was added) and the object after (None: it
+        was deleted), for each waiting pod, and must be fast. The tables of other objects show the change
+        already. One that raises is taken to say yes.
+        """
 
 
 @runtime_checkable

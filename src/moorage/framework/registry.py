@@ -21,6 +21,7 @@ Factory = Callable[..., Plugin]
 _SIGNATURES = {
     "pre_enqueue": "pod",
     "queue_sort": "queued",
+    "events": "",
     "pre_filter": "cycle, pod, nodes",
     "add_pod": "cycle, pod, added, node",
     "remove_pod": "cycle, pod, removed, node",
@@ -131,8 +132,9 @@ def check_plugin(name: str, plugin: Plugin) -> None:
 
 def _check_method(name: str, method: str, bound: Any, parameters: str) -> None:
     try:
-        inspect.signature(bound).bind(*parameters.split(", "))
+        inspect.signature(bound).bind(*filter(None, parameters.split(", ")))
     except (TypeError, ValueError):
-        raise RegistryError(f"plugin {name}: write def {method}(self, {parameters})") from None
+        written = ", ".join(filter(None, ("self", parameters)))
+        raise RegistryError(f"plugin {name}: write def {method}({written})") from None
     if inspect.iscoroutinefunction(bound) and method not in _MAY_WAIT:
         raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")

@@ -6,6 +6,7 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from moorage.config.types import Plugins, Profile
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect
+from moorage.framework.events import interests_of
 from moorage.framework.filtering import run_filters
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
@@ -29,13 +31,16 @@ from moorage.framework.points import (
     MIN_SCORE,
     Plugin,
     PostFilterResult,
-    QueuedPod,
     Scores,
     implements,
 )
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step
+from moorage.queue.entry import QueuedPod
+from moorage.queue.rules import QueueRules
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +96,25 @@ class Framework:
             if status is not None and status.code is not Code.SUCCESS:
                 return status
         return None
+
+    def gate(self, pod: Pod, ask_first: str = "") -> str:
+        """The plugin that keeps a pod out of the queue, or "". One that fails at that keeps the pod out, too.
+
+        ask_first: who did so the last time, and so is likely to do it again.
+        """
+        for step in sorted(self.at("pre_enqueue"), key=lambda step: step.plugin != ask_first):
+            try:
+                status = step.status(pod)
+            except PluginError as error:
+                log.error("pod %s: %s", pod.key, error)
+                return step.plugin
+            if status is not None and status.code is not Code.SUCCESS:
+                return step.plugin
+        return ""
+
+    def queue_rules(self, *, extenders: bool = False) -> QueueRules:
+        """What this profile's plugins say about queueing; with or without extenders that may refuse nodes."""
+        return QueueRules(self.gate, interests_of(self.plugins, extenders=extenders))
 
     def sort_key(self, queued: QueuedPod) -> Any:
         """A pod's place in the active queue: smaller keys first."""

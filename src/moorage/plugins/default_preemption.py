@@ -18,6 +18,7 @@ from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect, EvictPods, NominateNode
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
@@ -41,6 +42,10 @@ class DefaultPreemption:
         self._args = args
         self._handle = handle
         self._under_way: set[str] = set()
+
+    def events(self) -> tuple[Interest, ...]:
+        """Victims go, which may lift the gate; whether that makes room, those say who refused the pod."""
+        return (on(Resource.POD, Action.DELETE, lambda pod, old, new: False),)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """A pod whose victims are being deleted right now is not tried before that is done."""

@@ -38,6 +38,7 @@ from moorage.devices.state import Plan, PodDevices
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import DeleteClaim, WriteClaimStatus
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import proportional
@@ -79,6 +80,33 @@ class DynamicResources:
         self._binder = ClaimBinder(handle, self._flights, self._binding_seconds)
         self._inventory = Inventory()
         self._holdings = Holdings()
+
+    # When to try
+
+    def events(self) -> tuple[Interest, ...]:
+        """Claims may come, change or be given up; classes, slices and nodes come or change."""
+        either = Action.ADD | Action.UPDATE
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+            on(Resource.RESOURCE_CLAIM, either, self._claim_helps),
+            on(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_claims_now),
+            on(Resource.DEVICE_CLASS, either),
+            on(Resource.RESOURCE_SLICE, either),
+        )
+
+    def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+        """Whether a claim gives devices back, or is the pod's own and got another status."""
+        try:
+            own = claims_of(pod, self._handle.objects.of(ResourceClaim))
+        except ClaimError:
+            return False
+        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+            return True
+        is_own = any(claim_uid(claim) == claim_uid(new) for claim in own)
+        return is_own and (old is None or old.status != new.status)
+
+    def _has_claims_now(self, pod: Pod, old: Pod, new: Pod) -> bool:
+        return new.uid == pod.uid and self.pre_enqueue(new) is None
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """A pod whose claims are not there yet need not be tried."""

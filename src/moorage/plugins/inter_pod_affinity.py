@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.affinity import AffinityTerm, PodTerms, WeightedTerm, pod_terms
-from moorage.api.node import Namespace
+from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import SelectorError
 from moorage.cluster.columns import ABSENT
@@ -22,11 +22,14 @@ from moorage.cluster.objects import Objects
 from moorage.cluster.pods import PodClass
 from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import Reason, Verdict
 from moorage.plugins.common.domains import Counts, DomainCounts, count_by_domain
+from moorage.plugins.common.hints import Remembered, is_placed
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NOT_AWAY = "node(s) didn't match pod anti-affinity rules"
@@ -92,9 +95,62 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
 
-    def __init__(self, args: InterPodAffinityArgs) -> None:
+    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignore_existing = args.ignore_preferred_terms_of_existing_pods
+        self._namespaces = handle.objects.of(Namespace)
+        self._terms_of = Remembered(pod_terms)
+
+    # What may help
+
+    def events(self) -> tuple[Interest, ...]:
+        """Pods may come, go or change their labels, and nodes come or change their domains."""
+        return (
+            on(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_helps),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps),
+        )
+
+    def _pod_helps(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        if old is not None and new is not None and new.uid == pod.uid:
+            return True  # with other labels it is not the pod any more that others keep away from
+        if any(each is not None and not is_placed(each) for each in (old, new)):
+            return False
+        wants = self._terms_of(pod)
+        was_near, is_near = self._is_near(wants, old), self._is_near(wants, new)
+        if is_near and not was_near:
+            return True
+        if was_near and not is_near and self._is_near(wants, pod):
+            return True  # the last of its kind may have gone: the first of its kind may go anywhere
+        if any(self._means(term, old) and not self._means(term, new) for term in wants.required_anti):
+            return True
+        return (
+            old is not None
+            and new is None
+            and any(self._means(term, pod) for term in self._terms_of(old).required_anti)
+        )
+
+    def _is_near(self, wants: PodTerms, pod: Pod | None) -> bool:
+        """Whether a pod is one that all affinity terms mean."""
+        return bool(wants.required) and all(self._means(term, pod) for term in wants.required)
+
+    def _means(self, term: AffinityTerm, pod: Pod | None) -> bool:
+        if pod is None or not term.selector.matches(pod.labels):
+            return False
+        namespace = self._namespaces.get("", pod.namespace)
+        return term.covers_namespace(pod.namespace, _NO_LABELS) or (
+            namespace is not None and term.namespace_selector.matches(namespace.labels)
+        )
+
+    def _node_helps(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        wants = self._terms_of(pod)
+        if not wants.required and not wants.required_anti:
+            return True  # refused for the sake of other pods, whose topology keys are not known here
+        if old is None:
+            return bool(wants.required_anti) or any(t.topology_key in new.labels for t in wants.required)
+        before, after = old.labels, new.labels
+        joins = (key for term in wants.required if (key := term.topology_key) in after)
+        leaves = (key for term in wants.required_anti if (key := term.topology_key) in before)
+        return any(before.get(key) != after.get(key) for key in (*joins, *leaves))
 
     # Filtering
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from moorage.api.base import NodeSelectorTerm
+from moorage.api.node import Node
 from moorage.api.pod import NodeAffinity as Affinity
 from moorage.api.pod import Pod, PreferredSchedulingTerm
 from moorage.api.selectors import (
@@ -21,11 +22,13 @@ from moorage.api.selectors import (
 )
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common.hints import Remembered
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -48,6 +51,18 @@ class NodeAffinity:
         self._enforced = None if required is None else RequiredNodes((), node_terms(required))
         self._adds_preferences = bool(added.preferred_during_scheduling_ignored_during_execution)
         self._added = _weighted(added.preferred_during_scheduling_ignored_during_execution)
+        self._wanted_by = Remembered(required_nodes)
+
+    def events(self) -> tuple[Interest, ...]:
+        """A node with the right labels may come, or a node get them."""
+        return (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_wanted_now),)
+
+    def _is_wanted_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        return self._will_do(pod, new) and (old is None or not self._will_do(pod, old))
+
+    def _will_do(self, pod: Pod, node: Node) -> bool:
+        allowed = self._enforced is None or self._enforced.matches(node)
+        return allowed and self._wanted_by(pod).matches(node)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
         """Narrow the search where every term names its nodes, as the pods of DaemonSets do."""

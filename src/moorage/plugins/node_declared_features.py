@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status
 from moorage.framework.verdict import ALL, Verdict, refuse_where
@@ -30,6 +32,13 @@ class NodeDeclaredFeatures:
 
     name = "NodeDeclaredFeatures"
 
+    def events(self) -> tuple[Interest, ...]:
+        """A node may declare more, or come; or the pod do without."""
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
+            on(Resource.POD, Action.UPDATE, _needs_other_features),
+        )
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Most pods need nothing special."""
         return None if required_features(pod) else SKIP
@@ -42,3 +51,11 @@ class NodeDeclaredFeatures:
         return refuse_where(
             nodes.features.judge(lambda declared: not needed <= declared), MISSING_FEATURES, resolvable=False
         )
+
+
+def _declares_anew(pod: Pod, old: Node | None, new: Node) -> bool:
+    return old is None or old.status.declared_features != new.status.declared_features
+
+
+def _needs_other_features(pod: Pod, old: Pod, new: Pod) -> bool:
+    return new.uid == pod.uid and required_features(old) != required_features(new)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.framework.cycle import CycleState
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.verdict import ALL, Verdict, refuse_where
 
@@ -15,6 +16,10 @@ class NodeName:
     """Refuses every node but the one in spec.nodeName."""
 
     name = "NodeName"
+
+    def events(self) -> tuple[Interest, ...]:
+        """The node may come."""
+        return (on(Resource.NODE, Action.ADD),)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Without spec.nodeName all nodes will do."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from moorage.api.pod import Pod
 from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status
 from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.plugins.common.hints import is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 
@@ -30,6 +32,10 @@ class NodePorts:
 
     name = "NodePorts"
 
+    def events(self) -> tuple[Interest, ...]:
+        """A port may get free, or a node come where it is."""
+        return (on(Resource.POD, Action.DELETE, _frees_port), on(Resource.NODE, Action.ADD))
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Most pods want no host port."""
         wanted = PodInfo(pod).host_ports
@@ -44,3 +50,7 @@ class NodePorts:
         if not wanted:
             return ALL
         return refuse_where(nodes.ports.judge(lambda used: conflict(wanted, used)), PORT_TAKEN)
+
+
+def _frees_port(pod: Pod, old: Pod, new: None) -> bool:
+    return is_placed(old) and conflict(PodInfo(pod).host_ports, PodInfo(old).host_ports)

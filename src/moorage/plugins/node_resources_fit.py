@@ -9,23 +9,26 @@ from numpy.typing import NDArray
 
 from moorage.api.devices import DeviceClass
 from moorage.api.names import is_extended_resource
+from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.api.requests import SCORING_DEFAULTS, pod_requests, resource_amounts
+from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
 from moorage.config.args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
     NodeResourcesFitArgs,
     UtilizationShapePoint,
 )
-from moorage.devices.extended import backing_class
+from moorage.devices.extended import CLASS_PREFIX, backing_class
 from moorage.devices.totals import DeviceTotals
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common.hints import Remembered, is_placed
 from moorage.plugins.common.resources import Usage, requested_units, usages
 from moorage.plugins.common.shape import on_shape
 
@@ -46,12 +49,56 @@ class NodeResourcesFit:
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         strategy = args.scoring_strategy
+        self._objects = handle.objects
         self._devices = DeviceTotals(handle.objects)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._scored = [(each.name, each.weight) for each in strategy.resources]
         ratio = strategy.requested_to_capacity_ratio
         self._strategy = _strategy(strategy.type, ratio.shape if ratio is not None else ())
+        self._needed_by = Remembered(self._needs)
+
+    # What may help
+
+    def events(self) -> tuple[Interest, ...]:
+        """Pods may go or shrink, nodes come or grow, or devices stand in for a resource."""
+        return (
+            on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_room),
+            on(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._backs_request),
+        )
+
+    def _frees_room(self, pod: Pod, old: Pod, new: Pod | None) -> bool:
+        if new is None:
+            return is_placed(old)
+        if new.uid == pod.uid:
+            return True
+        if not new.spec.node_name:
+            return False
+        before, after = _taken_by(old), _taken_by(new)
+        return any(before.get(name, 0) > after.get(name, 0) for name in self._needed_by(pod))
+
+    def _has_room(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        """Whether an empty node has room for a pod, and more of what that needs than before."""
+        needs, room = self._needed_by(pod), _room_on(new)
+        backed = {name for name in needs if not room.get(name) and self._is_backed(name)}
+        if room[PODS] < 1 or any(room.get(name, 0) < needs[name] for name in needs.keys() - backed):
+            return False
+        if old is None or backed:
+            return True
+        before = _room_on(old)
+        return any(room.get(name, 0) > before.get(name, 0) for name in (PODS, *needs))
+
+    def _is_backed(self, resource: str) -> bool:
+        return backing_class(resource, self._objects.of(DeviceClass)) is not None
+
+    def _backs_request(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
+        resource = new.spec.extended_resource_name
+        if old is not None:
+            return resource != old.spec.extended_resource_name and resource in self._needed_by(pod)
+        return not self._needed_by(pod).keys().isdisjoint((resource, CLASS_PREFIX + new.name))
+
+    # Filtering and scoring
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Work out what the pod needs."""
@@ -92,6 +139,20 @@ class NodeResourcesFit:
         requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
         wanted = requested_units(self._scored, requests)
         return self._strategy(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
+
+
+def _work_out_room(node: Node) -> dict[str, int]:
+    allocatable = node.status.allocatable
+    return {PODS: allocatable[PODS].value if PODS in allocatable else 0, **resource_amounts(allocatable)}
+
+
+def _work_out_taken(pod: Pod) -> dict[str, int]:
+    return resource_amounts(pod_requests(pod, use_status=True))
+
+
+_room_on = Remembered(_work_out_room, at_most=8)
+_taken_by = Remembered(_work_out_taken, at_most=8)
+"""An event is about one object; it is put to many pods."""
 
 
 class _Shortages:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
 from moorage.framework.cycle import CycleState
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.verdict import ALL, Verdict, refuse_where
 
@@ -16,8 +18,23 @@ class NodeUnschedulable:
 
     name = "NodeUnschedulable"
 
+    def events(self) -> tuple[Interest, ...]:
+        """A node may be uncordoned, or come; or the pod learns to tolerate it."""
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_node),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+        )
+
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Whoever tolerates the unschedulable taint may go to a cordoned node."""
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL
         return refuse_where(nodes.unschedulable, UNSCHEDULABLE, resolvable=False)
+
+
+def _opens_node(pod: Pod, old: Node | None, new: Node) -> bool:
+    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+
+
+def _tolerates_now(pod: Pod, old: Pod, new: Pod) -> bool:
+    return new.uid == pod.uid and tolerated(UNSCHEDULABLE_TAINT, new.spec.tolerations)

@@ -25,9 +25,11 @@ from moorage.api.storage import (
 )
 from moorage.cluster.objects import Objects
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.plugins.common.hints import is_placed, uses_claim
 from moorage.volumes.claims import (
     CLAIM_WITHOUT_NAME,
     Derived,
@@ -94,6 +96,16 @@ class NodeVolumeLimits:
     def __init__(self) -> None:
         self._limits: Derived[CSINode, dict[str, dict[str, int]]] = Derived(_limits)
         self._attachments: Derived[VolumeAttachment, dict[str, list[tuple[str, str]]]] = Derived(_attachments)
+
+    def events(self) -> tuple[Interest, ...]:
+        """Limits may rise, volumes be detached, or a missing claim come into being."""
+        return (
+            on(Resource.CSI_NODE, Action.ADD),
+            on(Resource.CSI_NODE, Action.UPDATE, _raises_limit),
+            on(Resource.POD, Action.DELETE, _frees_volume),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim),
+            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches),
+        )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Only claims and migrated disks are attached by CSI drivers."""
@@ -230,3 +242,29 @@ class _InUse:
             for attacher, volume in found
             if volume is not None and volume.spec.csi is not None
         }
+
+
+def _limit_of_drivers(csi_node: CSINode) -> dict[str, int]:
+    return {driver: limits[csi_node.name] for driver, limits in _limits((csi_node,)).items()}
+
+
+def _raises_limit(pod: Pod, old: CSINode, new: CSINode) -> bool:
+    """Whether a driver takes more volumes than before; one without a limit takes all."""
+    before, after = _limit_of_drivers(old), _limit_of_drivers(new)
+    return any(
+        after.get(driver, _NO_LIMIT) > before.get(driver, 0) for driver in before.keys() | after.keys()
+    )
+
+
+def _frees_volume(pod: Pod, old: Pod, new: None) -> bool:
+    return is_placed(old) and (any(claim_uses(old)) or bool(_disks(old)))
+
+
+def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:
+    return uses_claim(pod, new)
+
+
+def _detaches(pod: Pod, old: VolumeAttachment, new: None) -> bool:
+    """Which volume a claim needs is not looked up: any volume that goes may make place for it."""
+    drivers = (migration_of(disk).driver for disk in _disks(pod))
+    return any(claim_uses(pod)) or old.spec.attacher in drivers

@@ -8,16 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.labels import HOSTNAME
+from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common.domains import Counts, count_by_domain
+from moorage.plugins.common.hints import Remembered, is_placed
 from moorage.plugins.common.spread_constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -89,9 +93,55 @@ class PodTopologySpread:
 
     name = "PodTopologySpread"
 
-    def __init__(self, args: PodTopologySpreadArgs) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaults = args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_CONSTRAINTS if self._system_defaults else args.default_constraints
+        self._objects = handle.objects
+        self._own = Remembered[Pod, tuple[Constraint, ...]](
+            lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
+        )
+
+    # What may help
+
+    def events(self) -> tuple[Interest, ...]:
+        """Pods may come, go or change their labels, and so may nodes with their domains and taints."""
+        pod_actions = Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
+        node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        return (
+            on(Resource.POD, pod_actions, self._pod_changes_counts),
+            on(Resource.NODE, node_actions, self._node_changes_domains),
+        )
+
+    def _hard(self, pod: Pod) -> tuple[Constraint, ...]:
+        if pod.spec.topology_spread_constraints:
+            return self._own(pod)
+        # The default ones depend on services and controllers, which come and go.
+        return constraints(pod, DO_NOT_SCHEDULE, self._defaults, self._objects)
+
+    def _pod_changes_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        changed = [each for each in (old, new) if each is not None]
+        if not all(each.uid == pod.uid or _counts_near(each, pod) for each in changed):
+            return False
+        hard = self._hard(pod)
+        if old is None or new is None:
+            return any(c.selector.matches(each.labels) for each in changed for c in hard)
+        tolerates_more = new.uid == pod.uid and old.spec.tolerations != new.spec.tolerations
+        if tolerates_more and any(c.honors_taints for c in hard):
+            return True  # other nodes' pods count now
+        return any(c.selector.matches(old.labels) != c.selector.matches(new.labels) for c in hard)
+
+    def _node_changes_domains(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        keys = [c.topology_key for c in self._hard(pod)]
+        was_domain = old is not None and all(key in old.labels for key in keys)
+        is_domain = new is not None and all(key in new.labels for key in keys)
+        if old is None or new is None:
+            return was_domain or is_domain
+        if was_domain != is_domain:
+            return True
+        moved = any(old.labels.get(key) != new.labels.get(key) for key in keys)
+        return is_domain and (moved or old.spec.taints != new.spec.taints)
+
+    # Filtering and scoring
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every hard constraint, the matching pods in each domain."""
@@ -189,6 +239,11 @@ class PodTopologySpread:
             _SCORE,
             lambda: self._weigh(pod, nodes, constraints(pod, SCHEDULE_ANYWAY, self._defaults, nodes.objects)),
         )
+
+
+def _counts_near(other: Pod, pod: Pod) -> bool:
+    """Whether another pod is one of those that a pod's constraints can count."""
+    return is_placed(other) and other.namespace == pod.namespace
 
 
 def _having_keys(nodes: Nodes, wanted: tuple[Constraint, ...]) -> NDArray[np.bool_]:

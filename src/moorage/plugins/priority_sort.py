@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.framework.points import QueuedPod
+from moorage.queue.entry import QueuedPod
 
 
 class PrioritySort:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.status import Status, unresolvable
+from moorage.plugins.common.hints import about_itself
 
 
 class SchedulingGates:
     """Keeps pods with scheduling gates out of the queue."""
 
     name = "SchedulingGates"
+
+    def events(self) -> tuple[Interest, ...]:
+        """The last gate may be lifted."""
+        return (on(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, about_itself),)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Refuse while there is any gate."""

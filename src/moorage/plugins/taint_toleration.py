@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from moorage.api.node import Taint
+from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
 from moorage.framework.cycle import CycleState
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.verdict import Verdict, refuse_where
+from moorage.plugins.common.hints import about_itself
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 
@@ -20,6 +22,13 @@ class TaintToleration:
     """Judges each distinct set of taints once, however many nodes carry it."""
 
     name = "TaintToleration"
+
+    def events(self) -> tuple[Interest, ...]:
+        """A taint may go, a node without it come, or the pod learn to tolerate it."""
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, about_itself),
+        )
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Refuse nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
@@ -40,3 +49,11 @@ class TaintToleration:
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """The fewer the better."""
         return proportional(scores, reverse=True)
+
+
+def _lets_in(pod: Pod, old: Node | None, new: Node) -> bool:
+    """Whether a node lets a pod in now, and has not before."""
+    tolerations = pod.spec.tolerations
+    if old is not None and not keeps_away(old.spec.taints, tolerations):
+        return False
+    return not keeps_away(new.spec.taints, tolerations)

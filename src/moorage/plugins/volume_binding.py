@@ -14,14 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from moorage.api.pod import Pod
-from moorage.api.storage import PersistentVolumeClaim
+from moorage.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common.hints import uses_claim
 from moorage.plugins.common.shape import on_shape
 from moorage.volumes.claims import (
     ClaimUse,
@@ -33,7 +41,7 @@ from moorage.volumes.claims import (
     refuse_everywhere,
     waits_for_consumer,
 )
-from moorage.volumes.planning import Planner
+from moorage.volumes.planning import MIGRATED_PLUGINS, Planner
 from moorage.volumes.reservation import Reservation
 from moorage.volumes.scoring import score_storage
 
@@ -82,6 +90,19 @@ class VolumeBinding:
             else None
         )
         self._planner = Planner()
+
+    def events(self) -> tuple[Interest, ...]:
+        """Claims, volumes and classes may come or change, and so may what storage there is for which node."""
+        either = Action.ADD | Action.UPDATE
+        return (
+            on(Resource.STORAGE_CLASS, either, _allows_other_places),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim),
+            on(Resource.PERSISTENT_VOLUME, either),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            on(Resource.CSI_NODE, either, _migrates_others),
+            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting),
+            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more),
+        )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
@@ -208,3 +229,32 @@ def _problem(pod: Pod, claim: PersistentVolumeClaim, use: ClaimUse) -> str | Non
     if claim.metadata.deletion_timestamp is not None:
         return f"{subject} is being deleted"
     return foreign_claim(pod, claim) if use.ephemeral else None
+
+
+def _allows_other_places(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:
+    return old is None or old.allowed_topologies != new.allowed_topologies
+
+
+def _is_its_claim(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> bool:
+    return uses_claim(pod, new)
+
+
+def _migrates_others(pod: Pod, old: CSINode | None, new: CSINode) -> bool:
+    if old is None:
+        return True
+    return old.metadata.annotations.get(MIGRATED_PLUGINS) != new.metadata.annotations.get(MIGRATED_PLUGINS)
+
+
+def _stops_counting(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:
+    """Whether a driver does not want to be asked for its free space any more."""
+    return old.spec.storage_capacity and not new.spec.storage_capacity
+
+
+def _offers_more(pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> bool:
+    return old is None or _largest_volume(new) > _largest_volume(old)
+
+
+def _largest_volume(storage: CSIStorageCapacity) -> int:
+    """In bytes; -1 if nothing is said."""
+    limit = storage.capacity if storage.maximum_volume_size is None else storage.maximum_volume_size
+    return -1 if limit is None else limit.value

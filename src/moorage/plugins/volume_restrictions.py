@@ -11,9 +11,11 @@ from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
 from moorage.cluster.pods import Disk, PodInfo
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common.hints import uses_claim
 from moorage.volumes.claims import claim_uses, not_found, refuse_everywhere
 
 NO_DISK = "node(s) had no available disk"
@@ -60,6 +62,14 @@ class VolumeRestrictions:
     """Judges each distinct set of disks in use once, and looks for the users of a claim everywhere."""
 
     name = "VolumeRestrictions"
+
+    def events(self) -> tuple[Interest, ...]:
+        """A disk or claim may get free, a node come where the disk is, or the claim come into being."""
+        return (
+            on(Resource.POD, Action.DELETE, _frees_volume),
+            on(Resource.NODE, Action.ADD),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim),
+        )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find what cannot be shared; claims must exist for that to be known."""
@@ -113,3 +123,12 @@ def _users(nodes: Nodes, claim: str) -> NDArray[np.bool_]:
 
 def _any_conflict(wanted: frozenset[Disk], used: frozenset[Disk]) -> bool:
     return any(conflict(disk, other) for disk in wanted for other in used)
+
+
+def _frees_volume(pod: Pod, old: Pod, new: None) -> bool:
+    wanted, freed = PodInfo(pod), PodInfo(old)
+    return _any_conflict(wanted.disks, freed.disks) or not wanted.claims.isdisjoint(freed.claims)
+
+
+def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:
+    return uses_claim(pod, new, ephemeral=False)

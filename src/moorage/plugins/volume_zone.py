@@ -10,11 +10,14 @@ from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.cluster.objects import Objects
 from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.plugins.common.hints import uses_claim
 from moorage.volumes.claims import (
     CLAIM_WITHOUT_NAME,
+    WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_uses,
     not_found,
@@ -39,6 +42,16 @@ class VolumeZone:
     """Compares the labels of bound volumes with those of all nodes at once."""
 
     name = "VolumeZone"
+
+    def events(self) -> tuple[Interest, ...]:
+        """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""
+        either = Action.ADD | Action.UPDATE
+        return (
+            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim),
+            on(Resource.PERSISTENT_VOLUME, either, _volume_moves),
+        )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find out where the pod's volumes are; claims that wait for the pod's node are nowhere yet."""
@@ -115,3 +128,15 @@ def _labelled_places(volume: PersistentVolume) -> Places:
             if "" not in values:
                 places.add((key, values))
     return frozenset(places)
+
+
+def _class_waits(pod: Pod, old: None, new: StorageClass) -> bool:
+    return new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _is_its_claim(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> bool:
+    return uses_claim(pod, new, ephemeral=False)
+
+
+def _volume_moves(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> bool:
+    return old is None or _labelled_places(old) != _labelled_places(new)

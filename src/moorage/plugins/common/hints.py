@@ -1,0 +1,52 @@
+"""What the hints of several plugins ask of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from moorage.api.pod import Pod
+from moorage.api.storage import PersistentVolumeClaim
+from moorage.volumes.claims import claim_uses
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def is_placed(pod: Pod) -> bool:
+    """Whether a pod takes room on a node, or has it kept for itself."""
+    return bool(pod.spec.node_name or pod.status.nominated_node_name)
+
+
+def about_itself(pod: Pod, old: Any, new: Pod) -> bool:
+    """Whether an update is one of the waiting pod itself: a hint where only that helps."""
+    return new.uid == pod.uid
+
+
+def uses_claim(pod: Pod, claim: PersistentVolumeClaim, *, ephemeral: bool = True) -> bool:
+    """Whether a pod uses a claim; or, not counting claims of its ephemeral volumes, names it."""
+    return claim.namespace == pod.namespace and any(
+        use.name == claim.name and (ephemeral or not use.ephemeral) for use in claim_uses(pod)
+    )
+
+
+class Remembered(Generic[T, R]):
+    """What a function says of objects; it is asked once about each of the last many.
+
+    An event is put to thousands of waiting pods, and the next event to the same ones: what a hint works out
+    of a pod alone it had better not work out every time. Objects never change, so identity tells them apart.
+    """
+
+    def __init__(self, work_out: Callable[[T], R], at_most: int = 16_384) -> None:
+        self._work_out = work_out
+        self._at_most = at_most
+        self._known: dict[int, tuple[T, R]] = {}
+
+    def __call__(self, item: T) -> R:
+        """What the function says of an object."""
+        known = self._known.get(id(item))
+        if known is None:
+            if len(self._known) >= self._at_most:
+                self._known.clear()
+            known = self._known[id(item)] = (item, self._work_out(item))
+        return known[1]

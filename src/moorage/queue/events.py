@@ -1,0 +1,158 @@
+"""What happens in a cluster, in the words that plugins and metrics use for it.
+
+A `ClusterEvent` is a kind of object and what happened to it. A plugin that refuses pods names the events that
+may change its mind; each can have a hint, a function that looks at the object and at the pod and says whether
+this very event may help this very pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntFlag, StrEnum, auto
+from typing import Any
+
+from moorage.api.pod import Pod
+
+
+class Resource(StrEnum):
+    """The kinds of object that events are about; custom kinds go by `plural.version.group`."""
+
+    POD = "Pod"
+    """Any pod. Plugins name this one; what happens is about one of the next two."""
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnschedulablePod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
+    ANY = "*"
+
+
+class Action(IntFlag):
+    """What happened to an object. Updates of nodes and pods say what was updated."""
+
+    ADD = auto()
+    DELETE = auto()
+
+    UPDATE_NODE_ALLOCATABLE = auto()
+    UPDATE_NODE_LABEL = auto()
+    UPDATE_NODE_TAINT = auto()
+    """The taints have changed, or the node was uncordoned."""
+    UPDATE_NODE_CONDITION = auto()
+    UPDATE_NODE_ANNOTATION = auto()
+    UPDATE_NODE_DECLARED_FEATURE = auto()
+
+    UPDATE_POD_LABEL = auto()
+    UPDATE_POD_SCALE_DOWN = auto()
+    """Some request has become smaller."""
+    UPDATE_POD_TOLERATION = auto()
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
+    """The last scheduling gate was lifted."""
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
+    """The list of claims that were made for the pod has changed."""
+
+    UPDATE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_CONDITION
+        | UPDATE_NODE_ANNOTATION
+        | UPDATE_NODE_DECLARED_FEATURE
+        | UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
+    )
+    """Any update; as something that happened: one that none of the others describes."""
+    ALL = ADD | DELETE | UPDATE
+
+
+_SUBKINDS: dict[str, tuple[str, ...]] = {Resource.POD: (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD)}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """Something that happened to an object of a kind, or may happen to one.
+
+    name: what metrics call it, where that is not simply kind and action.
+    """
+
+    resource: str
+    action: Action
+    name: str = ""
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether this is about everything: a reason to try pods again whoever refused them."""
+        return self.resource == Resource.ANY and self.action == Action.ALL
+
+    @property
+    def label(self) -> str:
+        """What logs and metrics call this event, such as `NodeAdd` or `NodeUpdateNodeTaint`."""
+        if self.name:
+            return self.name
+        words = (self.action.name or "").split("_")
+        return f"{self.resource}{''.join(word.capitalize() for word in words)}"
+
+    def covers(self, happened: ClusterEvent) -> bool:
+        """Whether who asks for this event means one that happened: the same, or a more specific one."""
+        if self.is_wildcard:
+            return True
+        subkinds = _SUBKINDS.get(self.resource, ())
+        same_kind = self.resource in (Resource.ANY, happened.resource) or happened.resource in subkinds
+        return same_kind and happened.action in self.action
+
+
+ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
+UNSCHEDULED_POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE)
+UNSCHEDULED_POD_DELETE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE)
+NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
+NODE_DELETE = ClusterEvent(Resource.NODE, Action.DELETE)
+
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, "UnschedulableTimeout")
+"""A pod has waited so long that it is tried again without a reason."""
+FORCE_ACTIVATE = ClusterEvent(Resource.ANY, Action.ALL, "ForceActivate")
+"""A plugin wants a pod to be tried now."""
+
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
+"""What metrics call the ways into a queue that no event of the cluster stands behind."""
+
+
+Hint = Callable[[Pod, Any, Any], bool]
+"""Whether an event may make a pod schedulable: the pod, the object before (None: added), and after (None:
+deleted). It is asked about pods that its plugin refused. One that raises is taken to say yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says."""
+
+    event: ClusterEvent
+    hint: Hint | None = None
+
+
+def on(resource: str, action: Action, hint: Hint | None = None) -> Interest:
+    """An interest in something that happens to a kind of object."""
+    return Interest(ClusterEvent(resource, action), hint)
+
+
+EVERYTHING: tuple[Interest, ...] = tuple(
+    on(resource, Action.ALL)
+    for resource in Resource
+    if resource not in (Resource.ANY, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.POD_GROUP)
+)
+"""The interests of who does not name any: every kind, each by name, because kinds are watched by interest."""

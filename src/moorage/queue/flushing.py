@@ -1,0 +1,46 @@
+"""The clock's part in the queue: pauses end every second, and every half minute long waits do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.clock import Clock, Timer
+from moorage.queue.backoff import WINDOW_SECONDS, window
+from moorage.queue.scheduling_queue import SchedulingQueue
+
+UNSCHEDULABLE_FLUSH_SECONDS = 30.0
+
+
+class Flusher:
+    """Flushes a queue for as long as it runs."""
+
+    def __init__(self, queue: SchedulingQueue, clock: Clock) -> None:
+        self._queue = queue
+        self._clock = clock
+        self._timers: dict[Callable[[], None], Timer] = {}
+
+    def start(self) -> None:
+        """Begin; flushes of backoff are at the beginning of whole seconds, where pauses end."""
+        self._again(self._flush_backoff, self._to_next_window())
+        self._again(self._flush_unschedulable, UNSCHEDULABLE_FLUSH_SECONDS)
+
+    def stop(self) -> None:
+        """End."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _flush_backoff(self) -> None:
+        self._again(self._flush_backoff, self._to_next_window())
+        self._queue.flush_backoff()
+
+    def _flush_unschedulable(self) -> None:
+        self._again(self._flush_unschedulable, UNSCHEDULABLE_FLUSH_SECONDS)
+        self._queue.flush_unschedulable()
+
+    def _again(self, flush: Callable[[], None], seconds: float) -> None:
+        self._timers[flush] = self._clock.call_later(seconds, flush)
+
+    def _to_next_window(self) -> float:
+        now = self._clock.now()
+        return window(now) + WINDOW_SECONDS - now

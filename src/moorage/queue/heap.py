@@ -1,0 +1,104 @@
+"""Pods in an order: the first can be taken, any can be removed.
+
+Removing marks a pod's place in the heap as empty, so it costs nothing; places that are empty are thrown out
+when they come to the top, or all at once when they are most of the heap.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+from moorage.queue.entry import QueuedPod
+
+_Slot = list[Any]
+"""[key, order of arrival, pod or None]; arrival decides among equal keys, so pods are never compared."""
+
+_MOST_EMPTY_SLOTS = 64
+
+
+class PodHeap:
+    """Pods by key, the smallest first; among equals who came first."""
+
+    def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
+        self._key = key
+        self._heap: list[_Slot] = []
+        self._slots: dict[str, _Slot] = {}
+        self._order = count()
+
+    def put(self, queued: QueuedPod) -> None:
+        """Add a pod, or find its place anew if it is here."""
+        key = self._key(queued)
+        slot = self._slots.get(queued.uid)
+        if slot is not None:
+            if slot[0] == key and slot[2] is queued:
+                return
+            self.remove(queued.uid)
+        slot = self._slots[queued.uid] = [key, next(self._order), queued]
+        heapq.heappush(self._heap, slot)
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Take a pod out, wherever it stands; None if it is not here."""
+        slot = self._slots.pop(uid, None)
+        if slot is None:
+            return None
+        queued: QueuedPod = slot[2]
+        slot[2] = None
+        if len(self._heap) > 2 * len(self._slots) + _MOST_EMPTY_SLOTS:
+            self._heap = [slot for slot in self._heap if slot[2] is not None]
+            heapq.heapify(self._heap)
+        return queued
+
+    def first(self) -> QueuedPod | None:
+        """The pod whose turn it is; None if there is none."""
+        while self._heap and self._heap[0][2] is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][2] if self._heap else None
+
+    def pop(self) -> QueuedPod | None:
+        """Take the first pod out."""
+        queued = self.first()
+        if queued is not None:
+            heapq.heappop(self._heap)
+            del self._slots[queued.uid]
+        return queued
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """A pod by its uid."""
+        slot = self._slots.get(uid)
+        return None if slot is None else slot[2]
+
+    def in_order(self) -> list[QueuedPod]:
+        """All pods, in the order in which they would be popped."""
+        return [slot[2] for slot in sorted(self._slots.values(), key=lambda slot: slot[:2])]
+
+    def sort_by(self, key: Callable[[QueuedPod], Any]) -> None:
+        """Order all pods anew."""
+        self._key = key
+        for slot in self._slots.values():
+            slot[0] = key(slot[2])
+        self._heap = list(self._slots.values())
+        heapq.heapify(self._heap)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._slots
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        for slot in self._slots.values():
+            yield slot[2]
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def validate(self) -> None:
+        """Raise AssertionError unless every pod is once in the heap, where its key belongs."""
+        full = [slot for slot in self._heap if slot[2] is not None]
+        assert len(full) == len(self._slots)
+        for slot in full:
+            queued = slot[2]
+            assert self._slots[queued.uid] is slot, queued.uid
+            assert slot[0] == self._key(queued), queued.uid
+        for child in range(1, len(self._heap)):
+            assert self._heap[(child - 1) // 2][:2] <= self._heap[child][:2]

@@ -1,0 +1,93 @@
+"""Whether an event is worth another attempt at a pod: asks the hints of the plugins that refused it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from time import perf_counter
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import ClusterEvent, Hint
+from moorage.queue.flight import Happening
+from moorage.queue.observer import QueueObserver
+from moorage.queue.rules import Hints, HintTable, QueueRules
+
+log = logging.getLogger(__name__)
+
+
+class Worth(IntEnum):
+    """What is to be done with a pod after an event; the larger, the sooner it is tried."""
+
+    NOTHING = 0
+    """The event does not help it."""
+    RETRY = 1
+    """It may be tried again, after its pause."""
+    RETRY_NOW = 2
+    """What it was waiting for has happened: it need not pause."""
+
+
+class Judge:
+    """Puts events to the plugins that refused pods."""
+
+    def __init__(self, rules: Mapping[str, QueueRules], observer: QueueObserver) -> None:
+        self._table = HintTable(rules)
+        self._observer = observer
+
+    def hints_about(self, event: ClusterEvent) -> Hints:
+        """Whom an event concerns: nobody, if this is empty (a wildcard concerns all without being asked)."""
+        return self._table.about(event)
+
+    def concerns_anybody(self, event: ClusterEvent) -> bool:
+        """Whether an event can be worth anything to any pod."""
+        return event.is_wildcard or bool(self.hints_about(event))
+
+    def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
+        """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
+        if not queued.refused or event.is_wildcard:
+            return Worth.RETRY
+        best = Worth.NOTHING
+        hints = self.hints_about(event)
+        for plugin in queued.refusing_plugins():
+            for hint in hints.get((queued.profile, plugin), ()):
+                if self._helps(plugin, hint, queued.pod, event, old, new):
+                    if plugin in queued.pending_plugins:
+                        return Worth.RETRY_NOW
+                    best = Worth.RETRY
+        return best
+
+    def worth_of_all(self, queued: QueuedPod, happenings: Iterable[Happening]) -> Worth:
+        """What several events together are worth to a pod: as much as the best of them."""
+        best = Worth.NOTHING
+        # Nothing is worth more than a retry to a pod that no plugin is pending on.
+        highest = Worth.RETRY_NOW if queued.pending_plugins else Worth.RETRY
+        for happening in happenings:
+            best = max(best, self.worth(queued, happening.event, happening.old, happening.new))
+            if best >= highest:
+                break
+        return best
+
+    def _helps(
+        self,
+        plugin: str,
+        hint: Hint,
+        pod: Pod,
+        event: ClusterEvent,
+        old: Object | None,
+        new: Object | None,
+    ) -> bool:
+        timed = self._observer.times_hints
+        start = perf_counter() if timed else 0.0
+        outcome = "Error"
+        try:
+            helps = hint(pod, old, new)
+            outcome = "Queue" if helps else "QueueSkip"
+        except Exception:
+            # Better an attempt in vain than a pod that waits forever because of a wrong hint.
+            log.exception("the hint of plugin %s about %s failed for pod %s", plugin, event.label, pod.key)
+            helps = True
+        if timed:
+            self._observer.hint_asked(plugin, event.label, outcome, perf_counter() - start)
+        return helps

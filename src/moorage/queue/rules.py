@@ -1,0 +1,62 @@
+"""What plugins say about queueing, arranged to be asked fast: who may be helped by an event?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from moorage.api.pod import Pod
+from moorage.queue.events import Action, ClusterEvent, Hint, Interest
+from moorage.queue.pool import Refuser
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """One profile's say in the queue.
+
+    gate: the plugin that keeps a pod from being tried, or ""; called with the pod and with the plugin that
+        kept it away last time, which is best asked first.
+    interests: by plugin, the events that may help pods which it refused.
+    """
+
+    gate: Callable[[Pod, str], str]
+    interests: Mapping[str, Sequence[Interest]]
+
+
+Hints = Mapping[Refuser, tuple[Hint, ...]]
+"""Whom to ask about an event: the plugins with an interest in it, by profile, and their hints."""
+
+
+def _yes(pod: Pod, old: object, new: object) -> bool:
+    return True
+
+
+class HintTable:
+    """The hints of all profiles, by event."""
+
+    def __init__(self, rules: Mapping[str, QueueRules]) -> None:
+        self._rules = rules
+        self._by_event: dict[ClusterEvent, Hints] = {}
+
+    def about(self, event: ClusterEvent) -> Hints:
+        """The hints to ask about an event; worked out once for each that occurs."""
+        hints = self._by_event.get(event)
+        if hints is None:
+            hints = self._by_event[event] = {
+                (profile, plugin): tuple(interest.hint or _yes for interest in matching)
+                for profile, rules in self._rules.items()
+                for plugin, interests in rules.interests.items()
+                if (matching := [each for each in interests if each.event.covers(event)])
+            }
+        return hints
+
+
+def watched_actions(rules: Iterable[QueueRules]) -> dict[str, Action]:
+    """By kind of object, what has to be watched for: what some plugin of some profile has an interest in."""
+    actions: dict[str, Action] = {}
+    for each in rules:
+        for interests in each.interests.values():
+            for interest in interests:
+                event = interest.event
+                actions[event.resource] = actions.get(event.resource, Action(0)) | event.action
+    return actions

@@ -1,0 +1,412 @@
+"""The scheduling queue: every pod that wants a node is in exactly one of five places.
+
+```
+ add ──► active ──pop──► in flight ──done──► (has a node, or is gone)
+           ▲  ▲              │ put_back: events it missed, asked of the plugins that refused it
+  activate │  │ pause over   ├─ may help, pause over ─► active
+           │  └─── backoff ◄─┼─ may help, or an error
+           │          ▲      └─ does not help ─┐
+           └──────────┴── an event may help ── unschedulable ◄─► gated: a plugin's pre_enqueue refuses it
+```
+
+A pure state machine: calls in, places and counts out; time comes from a clock, and nothing here waits.
+`changed` is called when there may be something to pop. `validate` checks every invariant.
+
+Invariants: a pod is in one place only. Whoever is unschedulable was refused by a plugin, and no event since
+its last attempt began may have changed that plugin's mind, as far as its hints tell. Nobody who is gated is
+active or in backoff. With an empty active queue, backoff is popped early, but never that after errors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import chain
+from typing import Any
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.clock import Clock
+from moorage.queue import events
+from moorage.queue.backoff import Backoff
+from moorage.queue.changes import pod_events
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import ClusterEvent
+from moorage.queue.flight import Happening, InFlight
+from moorage.queue.heap import PodHeap
+from moorage.queue.judging import Judge, Worth
+from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
+from moorage.queue.observer import QueueObserver
+from moorage.queue.pool import UnschedulablePods
+from moorage.queue.rules import QueueRules
+
+INITIAL_BACKOFF_SECONDS = 1.0
+MAX_BACKOFF_SECONDS = 10.0
+MAX_UNSCHEDULABLE_SECONDS = 300.0
+
+
+_CAME = (events.UNSCHEDULED_POD_ADD.label, events.UNSCHEDULED_POD_UPDATE.label)
+
+
+class Place(StrEnum):
+    """Where a pod can be; the values are what metrics call them."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    IN_FLIGHT = "in flight"
+
+
+SortKey = Callable[[QueuedPod], Any]
+"""A pod's turn: smaller keys first."""
+
+
+class SchedulingQueue:
+    """The pods that want a node.
+
+    rules: what the plugins say, by scheduler name.
+    nominations: kept as pods come, change and go.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, QueueRules],
+        sort_key: SortKey,
+        clock: Clock,
+        *,
+        initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
+        max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
+        max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
+        nominations: NominationBook | None = None,
+        observer: QueueObserver | None = None,
+    ) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self.unschedulable_by_plugin: Counter[tuple[str, str]] = Counter()
+        """How many queued pods each plugin refused in their last attempt; by plugin and scheduler name."""
+        self._rules = rules
+        self._clock = clock
+        self._max_unschedulable_seconds = max_unschedulable_seconds
+        self._nominations = nominations or NoNominations()
+        self._observer = observer or QueueObserver()
+        self._judge = Judge(rules, self._observer)
+        self._active = PodHeap(sort_key)
+        self._backoff = Backoff(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
+        self._pool = UnschedulablePods()
+        self._flight = InFlight()
+
+    # Pods as the API server shows them
+
+    def add(self, pod: Pod) -> None:
+        """A pod that has no node is there."""
+        if pod.uid in self:
+            return
+        self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """A pod without a node has changed, which may be what it needed; one that is not here is added.
+
+        What changes about a pod in flight is asked when it comes back.
+        """
+        if old.uid != new.uid:
+            self.delete(old)
+            self.add(new)
+            return
+        if new.uid in self._flight:
+            for event in pod_events(old, new):
+                self._flight.note(Happening(event, old, new, only=new.uid))
+        elif (queued := self.get(new.uid)) is None:
+            self._to_active(QueuedPod(new, self._clock.now()), events.UNSCHEDULED_POD_UPDATE.label)
+        else:
+            queued.pod = new
+            keep_nomination(self._nominations, old, new)
+            if new.uid in self._active:
+                self._active.put(queued)
+            elif new.uid in self._backoff:
+                self._backoff.put(queued)
+            else:
+                self._ask_after_update(queued, old, new)
+
+    def _ask_after_update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
+        for event in pod_events(old, new):
+            worth = self._judge.worth(queued, event, old, new)
+            if self._place(queued, worth, event.label) in (Place.ACTIVE, Place.BACKOFF):
+                return
+
+    def delete(self, pod: Pod) -> None:
+        """A pod is gone, or has a node. An attempt that is under way goes on until `done` or `put_back`."""
+        self._nominations.remove(pod.uid)
+        queued = self._active.remove(pod.uid) or self._backoff.remove(pod.uid) or self._pool.remove(pod.uid)
+        if queued is not None:
+            self._count_refusals(queued, -1)
+
+    # Attempts
+
+    def pop_now(self) -> QueuedPod | None:
+        """The pod whose turn it is, in flight from now on; None if there is nothing to try."""
+        queued = self._active.pop()
+        if queued is None:
+            queued = self._backoff.pop_early()
+            if queued is None:
+                return None
+            self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF)
+        queued.attempts += 1
+        self._count_refusals(queued, -1)
+        self._flight.begin(queued)
+        return queued
+
+    def done(self, uid: str) -> None:
+        """A pod needs no more attempts, or cannot be refused any more: what it missed can be forgotten."""
+        self._flight.end(uid)
+
+    def put_back(
+        self,
+        queued: QueuedPod,
+        pod: Pod,
+        *,
+        unschedulable_plugins: Iterable[str] = (),
+        pending_plugins: Iterable[str] = (),
+    ) -> Place:
+        """An attempt has failed: the pod, as it is now, waits for its next. Says where.
+
+        Without plugins that refused it, it was an error: tried again after a pause. Otherwise it waits until
+        something may help it, unless that has happened while it was in flight.
+        """
+        if (place := self.place_of(queued.uid)) not in (None, Place.IN_FLIGHT):
+            self._flight.end(queued.uid)
+            return place
+        queued.pod = pod
+        queued.unschedulable_plugins = set(unschedulable_plugins)
+        queued.pending_plugins = set(pending_plugins)
+        queued.gating_plugin = ""
+        if queued.refused:
+            queued.refusals += 1
+            queued.errors = 0
+        else:
+            queued.errors += 1
+        queued.timestamp = self._clock.now()
+        queued.backoff_until = None
+        queued.flushed, queued.flush_timestamp = False, None
+        self._count_refusals(queued, 1)
+        worth = self._worth_of_missed(queued)
+        self._flight.end(queued.uid)
+        return self._place(queued, worth, events.SCHEDULE_ATTEMPT_FAILURE)
+
+    def _worth_of_missed(self, queued: QueuedPod) -> Worth:
+        if not queued.refused or queued.uid not in self._flight:
+            return Worth.RETRY
+        return self._judge.worth_of_all(queued, self._flight.missed(queued.uid))
+
+    # What wakes pods
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: Object | None = None,
+        new: Object | None = None,
+        precheck: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Something has happened: pods that it may help are tried again, those in flight if they fail.
+
+        precheck: which of the waiting pods to ask about at all.
+        """
+        if not self._judge.concerns_anybody(event):
+            return
+        if event.is_wildcard:
+            waiting = list(self._pool)
+        else:
+            waiting = self._pool.refused_by(self._judge.hints_about(event))
+        self._move(waiting if precheck is None else [q for q in waiting if precheck(q.pod)], event, old, new)
+
+    def _move(
+        self, waiting: list[QueuedPod], event: ClusterEvent, old: Object | None, new: Object | None
+    ) -> None:
+        label = event.label
+        for queued in waiting:
+            if queued.gating_plugin and not self._may_lift_gate(queued, event):
+                continue
+            worth = self._judge.worth(queued, event, old, new)
+            if worth is not Worth.NOTHING:
+                # Out first: should a gate send it back, that counts as coming in once more.
+                self._pool.remove(queued.uid)
+                self._place(queued, worth, label)
+        self._flight.note(Happening(event, old, new))
+
+    def _may_lift_gate(self, queued: QueuedPod, event: ClusterEvent) -> bool:
+        gate = (queued.profile, queued.gating_plugin)
+        return event.is_wildcard or gate in self._judge.hints_about(event)
+
+    def nomination_gone(self, pod: Pod) -> None:
+        """A pod, as it was, has lost the node kept for it: others that respected that may have the room."""
+        self.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Pods that a plugin wants to be tried now: they need not pause, nor wait for an event.
+
+        One in flight is tried again if it fails. One that is not here is left alone.
+        """
+        for pod in pods:
+            if pod.uid in self._flight:
+                self._flight.note(Happening(events.FORCE_ACTIVATE, None, pod, only=pod.uid))
+            elif (queued := self._backoff.remove(pod.uid)) is not None:
+                self._into_active(queued, events.FORCE_ACTIVATE.label)
+            elif (queued := self._pool.get(pod.uid)) is not None:
+                self._to_active(queued, events.FORCE_ACTIVATE.label)
+
+    # What time does
+
+    def flush_backoff(self) -> None:
+        """Pods whose pause is over become active; to be called at the beginning of every second."""
+        for queued in self._backoff.pop_finished():
+            self._into_active(queued, events.BACKOFF_COMPLETE)
+
+    def flush_unschedulable(self) -> None:
+        """Pods that have waited for very long are tried again, in case a hint was wrong."""
+        now = self._clock.now()
+        overdue = []
+        for queued in self._pool:
+            since = max(queued.timestamp, queued.flush_timestamp or queued.timestamp)
+            if now - since > self._max_unschedulable_seconds:
+                queued.flushed, queued.flush_timestamp = True, now
+                overdue.append(queued)
+        if overdue:
+            self._move(overdue, events.UNSCHEDULABLE_TIMEOUT, None, None)
+
+    # Moving
+
+    def _place(self, queued: QueuedPod, worth: Worth, event: str) -> Place:
+        if worth is Worth.NOTHING:
+            return self._to_pool(queued, event)
+        if worth is Worth.RETRY and self._backoff.pausing(queued):
+            return self._to_backoff(queued, event)
+        return self._to_active(queued, event)
+
+    def _to_active(self, queued: QueuedPod, event: str) -> Place:
+        return self._to_pool(queued, event) if self._gated(queued) else self._into_active(queued, event)
+
+    def _to_backoff(self, queued: QueuedPod, event: str) -> Place:
+        if self._gated(queued):
+            return self._to_pool(queued, event)
+        self._pool.remove(queued.uid)
+        self._backoff.put(queued)
+        self._observer.incoming(Place.BACKOFF, event)
+        self.changed()
+        return Place.BACKOFF
+
+    def _into_active(self, queued: QueuedPod, event: str) -> Place:
+        """Without asking the gate: it has been asked."""
+        if queued.first_attempt is None:
+            queued.first_attempt = self._clock.now()
+        self._pool.remove(queued.uid)
+        self._active.put(queued)
+        self._observer.incoming(Place.ACTIVE, event)
+        if event in _CAME:
+            self._nominations.put(queued.pod, queued.pod.status.nominated_node_name)
+        self.changed()
+        return Place.ACTIVE
+
+    def _to_pool(self, queued: QueuedPod, event: str) -> Place:
+        if queued.gating_plugin:
+            queued.flushed = False
+        if queued.uid not in self._pool:
+            self._observer.incoming(Place.UNSCHEDULABLE, event)
+        self._pool.put(queued)
+        return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
+
+    def _gated(self, queued: QueuedPod) -> bool:
+        """Whether a plugin keeps a pod from being tried now; it then counts among those that refused it."""
+        rules = self._rules.get(queued.profile)
+        plugin = rules.gate(queued.pod, queued.gating_plugin) if rules is not None else ""
+        queued.gating_plugin = plugin
+        if plugin and plugin not in queued.unschedulable_plugins:
+            if plugin not in queued.pending_plugins:
+                self.unschedulable_by_plugin[plugin, queued.profile] += 1
+            queued.unschedulable_plugins.add(plugin)
+        return bool(plugin)
+
+    def _count_refusals(self, queued: QueuedPod, change: int) -> None:
+        for plugin in queued.refusing_plugins():
+            key = plugin, queued.profile
+            self.unschedulable_by_plugin[key] += change
+            if not self.unschedulable_by_plugin[key]:
+                del self.unschedulable_by_plugin[key]
+
+    # Looking
+
+    def place_of(self, uid: str) -> Place | None:
+        """Where a pod is; None if it is not here."""
+        if uid in self._active:
+            return Place.ACTIVE
+        if uid in self._backoff:
+            return Place.BACKOFF
+        if (queued := self._pool.get(uid)) is not None:
+            return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
+        return Place.IN_FLIGHT if uid in self._flight else None
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """A pod that waits, wherever it does; not one in flight."""
+        return self._active.get(uid) or self._backoff.get(uid) or self._pool.get(uid)
+
+    def pods_in(self, place: Place) -> list[QueuedPod]:
+        """All pods in a place; those that are popped first come first, where that is settled."""
+        match place:
+            case Place.ACTIVE:
+                return self._active.in_order()
+            case Place.BACKOFF:
+                return self._backoff.refused.in_order() + self._backoff.failed.in_order()
+            case Place.IN_FLIGHT:
+                return list(self._flight)
+            case _:
+                gated = place is Place.GATED
+                return [queued for queued in self._pool if bool(queued.gating_plugin) == gated]
+
+    def pending(self) -> dict[Place, int]:
+        """How many pods wait in each place."""
+        return {
+            Place.ACTIVE: len(self._active),
+            Place.BACKOFF: len(self._backoff),
+            Place.UNSCHEDULABLE: len(self._pool) - self._pool.gated_count,
+            Place.GATED: self._pool.gated_count,
+        }
+
+    def events_in_flight(self) -> Counter[str]:
+        """How many events are kept for pods in flight, by label, and how many pods there are."""
+        return self._flight.tally()
+
+    def __contains__(self, uid: str) -> bool:
+        return self.place_of(uid) is not None
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """All pods that wait."""
+        return chain(self._active, self._backoff, self._pool)
+
+    def __len__(self) -> int:
+        return len(self._active) + len(self._backoff) + len(self._pool)
+
+    # Other rules
+
+    def reconfigure(
+        self,
+        rules: Mapping[str, QueueRules],
+        sort_key: SortKey,
+        *,
+        initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
+        max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
+    ) -> None:
+        """Go on with other plugins. Who was refused by the old ones is tried again, sooner or later."""
+        self._rules = rules
+        self._judge = Judge(rules, self._observer)
+        self._active.sort_by(sort_key)
+        self._backoff.reconfigure(sort_key, initial_backoff_seconds, max_backoff_seconds)
+        self.move_all(events.FORCE_ACTIVATE)
+
+    def validate(self) -> None:
+        """Raise AssertionError unless every invariant holds that can be read off the state."""
+        for part in (self._active, self._backoff, self._pool, self._flight):
+            part.validate()
+        found = Counter(queued.uid for queued in chain(self, self._flight))
+        assert all(times == 1 for times in found.values()), found.most_common(1)
+        assert not any(queued.gating_plugin for queued in chain(self._active, self._backoff))
+        refused = Counter((plugin, queued.profile) for queued in self for plugin in queued.refusing_plugins())
+        assert self.unschedulable_by_plugin == refused

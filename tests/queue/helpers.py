@@ -1,0 +1,156 @@
+"""A queue with plugins that say what a test tells them to, on a virtual clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from moorage.api.pod import DEFAULT_SCHEDULER, Pod
+from moorage.clock import VirtualClock
+from moorage.cluster.nominations import Nominations
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import Action, Interest, Resource, on
+from moorage.queue.flushing import Flusher
+from moorage.queue.observer import QueueObserver
+from moorage.queue.rules import QueueRules
+from moorage.queue.scheduling_queue import Place, SchedulingQueue
+from tests.builders import make_node, make_pod
+
+GATE = "Gate"
+START = 1000.25
+"""A time within a second, so that pauses and whole seconds are not the same thing."""
+
+
+def named(pod: Pod, old: Any, new: Any) -> bool:
+    """A hint: an object helps the pod whose name it has in its label `helps`."""
+    return any(each is not None and each.labels.get("helps") == pod.name for each in (old, new))
+
+
+def broken(pod: Pod, old: Any, new: Any) -> bool:
+    """A hint that cannot."""
+    raise RuntimeError("this hint is broken")
+
+
+def never(pod: Pod, old: Any, new: Any) -> bool:
+    """A hint that nothing helps."""
+    return False
+
+
+INTERESTS: dict[str, Sequence[Interest]] = {
+    "Any": (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
+    "Named": (on(Resource.NODE, Action.ADD, named),),
+    "Broken": (on(Resource.NODE, Action.ADD, broken),),
+    "Never": (on(Resource.NODE, Action.ALL, never),),
+    "Pods": (on(Resource.POD, Action.DELETE),),
+    "Labels": (on(Resource.POD, Action.UPDATE_POD_LABEL),),
+    "Silent": (),
+    GATE: (on(Resource.PERSISTENT_VOLUME, Action.ADD), on(Resource.POD, Action.UPDATE_POD_LABEL)),
+}
+
+
+def helping(name: str) -> Any:
+    """A node that helps the pod of a name."""
+    return make_node(f"for-{name}", labels={"helps": name})
+
+
+def by_priority(queued: QueuedPod) -> tuple[int, float]:
+    """The usual order."""
+    return (-queued.pod.priority, queued.timestamp)
+
+
+class Observer(QueueObserver):
+    """Counts."""
+
+    times_hints = True
+
+    def __init__(self) -> None:
+        self.came: Counter[tuple[str, str]] = Counter()
+        self.hints: Counter[tuple[str, str, str]] = Counter()
+
+    def incoming(self, queue: str, event: str) -> None:
+        self.came[queue, event] += 1
+
+    def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
+        assert seconds >= 0
+        self.hints[plugin, event, outcome] += 1
+
+
+class Case:
+    """A queue and all that is around it."""
+
+    made: ClassVar[list[Case]] = []
+    is_corrupt = False
+
+    def __init__(self, interests: dict[str, Sequence[Interest]] = INTERESTS, **options: Any) -> None:
+        self.made.append(self)
+        self.clock = VirtualClock(START)
+        self.closed: set[str] = set()
+        """The names of pods that are not let in."""
+        self.gate_asked: list[tuple[str, str]] = []
+        self.observer = Observer()
+        self.nominations = Nominations()
+        self.wakes = 0
+        self.queue = SchedulingQueue(
+            {DEFAULT_SCHEDULER: QueueRules(self._gate, interests)},
+            by_priority,
+            self.clock,
+            nominations=self.nominations,
+            observer=self.observer,
+            **options,
+        )
+        self.queue.changed = self._wake
+        self.flusher = Flusher(self.queue, self.clock)
+
+    def _gate(self, pod: Pod, ask_first: str) -> str:
+        self.gate_asked.append((pod.name, ask_first))
+        return GATE if pod.name in self.closed else ""
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def add(self, *names: str, **fields: Any) -> list[Pod]:
+        """New pods."""
+        pods = [make_pod(name, uid=name, **fields) for name in names]
+        for pod in pods:
+            self.queue.add(pod)
+        return pods
+
+    def pop(self) -> str | None:
+        """The name of the pod whose turn it is."""
+        queued = self.queue.pop_now()
+        return None if queued is None else queued.pod.name
+
+    def pop_all(self) -> list[str]:
+        """The names of all pods that can be popped."""
+        names = []
+        while (name := self.pop()) is not None:
+            names.append(name)
+        return names
+
+    def attempt(self, name: str) -> QueuedPod:
+        """Pop a pod whose turn it must be."""
+        queued = self.queue.pop_now()
+        assert queued is not None
+        assert queued.pod.name == name
+        return queued
+
+    def fail(
+        self, queued: QueuedPod, *plugins: str, pending: Iterable[str] = (), pod: Pod | None = None
+    ) -> Place:
+        """An attempt ends: plugins refuse, or without any it was an error."""
+        return self.queue.put_back(
+            queued, pod or queued.pod, unschedulable_plugins=plugins, pending_plugins=pending
+        )
+
+    def refused(self, name: str, *plugins: str, pending: Iterable[str] = (), **fields: Any) -> Pod:
+        """A pod that plugins have refused; its pause is over, and it waits for an event."""
+        [pod] = self.add(name, **fields)
+        place = self.fail(self.attempt(name), *plugins, pending=pending)
+        assert place is Place.UNSCHEDULABLE
+        self.clock.advance(60)
+        return pod
+
+    def where(self, name: str) -> Place | None:
+        """Where a pod is."""
+        return self.queue.place_of(name)

@@ -1,0 +1,189 @@
+"""The queue under random pods, attempts, events and time, beside a model that only knows the laws.
+
+The laws: a pod is in exactly one place. No pod is left unschedulable that any event since its last attempt
+began may have helped. No pod that was refused is up for another attempt unless something may have helped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+
+from moorage.api.pod import Pod
+from moorage.queue import events
+from moorage.queue.changes import pod_events
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue.flight import Happening
+from moorage.queue.scheduling_queue import Place
+from tests.builders import make_node, make_pod
+from tests.queue.helpers import GATE, INTERESTS, Case, by_priority, helping
+from tests.strategies import examples
+
+NAMES = [f"p{n}" for n in range(6)]
+PLUGINS = sorted(set(INTERESTS) - {GATE, "Broken"})
+HAPPENINGS = [
+    Happening(events.NODE_DELETE, make_node("n"), None),
+    Happening(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL), make_node("n"), make_node("n")),
+    Happening(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), make_node("n"), make_node("n")),
+    Happening(events.ASSIGNED_POD_DELETE, make_pod("gone", on="n"), None),
+    Happening(ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD), None, make_node("a volume")),
+    *(Happening(events.NODE_ADD, None, helping(name)) for name in NAMES),
+]
+
+
+@dataclass
+class Known:
+    """What the model knows of a pod."""
+
+    pod: Pod
+    refusers: set[str] = field(default_factory=set)
+    missed: list[Happening] = field(default_factory=list)
+    """What has happened since its last attempt began."""
+    tried: bool = False
+    pushed: bool = False
+    """Whether it may be tried again whatever has happened: an error, an activation, a very long wait."""
+
+    def helped(self, gated: bool) -> bool:
+        """Whether any plugin that refused it may have changed its mind."""
+        asked = self.refusers | ({GATE} if gated else set())
+        return self.pushed or any(
+            interest.event.covers(event) and (interest.hint is None or interest.hint(self.pod, old, new))
+            for event, old, new, _ in self.missed
+            for plugin in asked
+            for interest in INTERESTS[plugin]
+        )
+
+
+class QueueMachine(RuleBasedStateMachine):
+    flying: Bundle[QueuedPod] = Bundle("flying")
+
+    @initialize()
+    def start(self) -> None:
+        self.case = Case(max_unschedulable_seconds=40)
+        self.queue = self.case.queue
+        self.case.flusher.start()
+        self.known: dict[str, Known] = {}
+        self.ever_gated: set[str] = set()
+        self.generation = 0
+
+    def _note(self, happening: Happening, only: str | None = None) -> None:
+        for uid, known in self.known.items():
+            if only in (None, uid):
+                known.missed.append(happening)
+
+    def _waiting(self) -> Iterator[Known]:
+        return (known for uid, known in self.known.items() if self.queue.place_of(uid) is not Place.IN_FLIGHT)
+
+    @rule(name=st.sampled_from(NAMES), priority=st.integers(0, 2))
+    def add(self, name: str, priority: int) -> None:
+        if all(known.pod.name != name for known in self.known.values()):
+            self.generation += 1
+            pod = make_pod(name, uid=f"{name}-{self.generation}", priority=priority)
+            self.known[pod.uid] = Known(pod)
+            self.queue.add(pod)
+
+    @rule(name=st.sampled_from(NAMES), labels=st.sampled_from([{}, {"a": "b"}, {"c": "d"}]))
+    def update(self, name: str, labels: dict[str, str]) -> None:
+        for known in self.known.values():
+            if known.pod.name == name:
+                old = known.pod
+                new = make_pod(name, uid=old.uid, priority=old.priority, labels=labels)
+                for event in pod_events(old, new):
+                    self._note(Happening(event, old, new), only=old.uid)
+                known.pod = new
+                self.queue.update(old, new)
+
+    @rule(name=st.sampled_from(NAMES))
+    def delete(self, name: str) -> None:
+        for uid, known in list(self.known.items()):
+            if known.pod.name == name and self.queue.place_of(uid) is not Place.IN_FLIGHT:
+                self.queue.delete(known.pod)
+                del self.known[uid]
+                assert self.queue.place_of(uid) is None
+
+    @rule(target=flying)
+    def pop(self) -> Any:
+        active, backoff = list(self.queue._active), list(self.queue._backoff.refused)
+        queued = self.queue.pop_now()
+        if queued is None:
+            assert not active
+            assert not backoff
+            return multiple()
+        if active:
+            assert by_priority(queued) == min(map(by_priority, active))
+        else:
+            assert queued.backoff_until == min(other.backoff_until or 0.0 for other in backoff)
+        known = self.known[queued.uid]
+        known.refusers, known.missed, known.tried, known.pushed = set(), [], True, False
+        assert queued.pod is known.pod
+        return queued
+
+    @rule(queued=consumes(flying), plugins=st.sets(st.sampled_from(PLUGINS)), pending=st.booleans())
+    def fail(self, queued: QueuedPod, plugins: set[str], pending: bool) -> None:
+        known = self.known[queued.uid]
+        known.refusers = plugins
+        known.pushed |= not plugins
+        waits = plugins & {"Any", "Pods"} if pending else set()
+        self.case.fail(queued, *(plugins - waits), pending=waits, pod=known.pod)
+
+    @rule(queued=consumes(flying))
+    def bind(self, queued: QueuedPod) -> None:
+        self.queue.delete(queued.pod)
+        self.queue.done(queued.uid)
+        del self.known[queued.uid]
+
+    @rule(happening=st.sampled_from(HAPPENINGS))
+    def happen(self, happening: Happening) -> None:
+        self._note(happening)
+        self.queue.move_all(happening.event, happening.old, happening.new)
+
+    @rule(name=st.sampled_from(NAMES))
+    def activate(self, name: str) -> None:
+        for known in self.known.values():
+            if known.pod.name == name:
+                known.pushed = True
+                self.queue.activate([known.pod])
+
+    @rule(name=st.sampled_from(NAMES), closed=st.booleans())
+    def gate(self, name: str, closed: bool) -> None:
+        (self.case.closed.add if closed else self.case.closed.discard)(name)
+
+    @rule(seconds=st.sampled_from([0.1, 0.5, 1.0, 3.7, 20.0, 75.0]))
+    def wait(self, seconds: float) -> None:
+        timeouts = sum(n for (_, event), n in self.case.observer.came.items() if "Timeout" in event)
+        self.case.clock.advance(seconds)
+        now = sum(n for (_, event), n in self.case.observer.came.items() if "Timeout" in event)
+        if now != timeouts:
+            # Somebody's wait was too long; that concerns everybody who was in flight as well.
+            for known in self.known.values():
+                known.pushed = True
+
+    @invariant()
+    def lawful(self) -> None:
+        self.queue.validate()
+        now = self.case.clock.now()
+        assert {uid for uid in self.known if self.queue.place_of(uid) is None} == set()
+        assert len(self.queue) + len(self.queue.pods_in(Place.IN_FLIGHT)) == len(self.known)
+        for queued in self.queue:
+            known, place = self.known[queued.uid], self.queue.place_of(queued.uid)
+            assert queued.pod is known.pod
+            if place is Place.GATED:
+                self.ever_gated.add(queued.uid)
+            if place is Place.UNSCHEDULABLE:
+                assert known.refusers
+                if not known.pushed:
+                    assert not known.helped(gated=False), (queued, known)
+                assert now - max(queued.timestamp, queued.flush_timestamp or 0.0) <= 40 + 30
+            elif known.tried:
+                assert known.helped(gated=queued.uid in self.ever_gated), (queued, known)
+            if place is Place.BACKOFF:
+                assert self.queue._backoff.pausing(queued)
+
+
+QueueMachine.TestCase.settings = examples(100, stateful_step_count=50)
+test_laws = QueueMachine.TestCase
