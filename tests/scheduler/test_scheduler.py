@@ -1,4 +1,4 @@
-"""The minimal loop over a real API server in the same process, under virtual time."""
+"""The scheduler over a real API server in the same process, under virtual time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from moorage.client.client import Client
 from moorage.config.load import default_config, parse_config
 from moorage.plugins import default_registry
-from moorage.scheduler.minimal import MinimalScheduler
+from moorage.scheduler.scheduler import Scheduler
 from tests.apiserver.client import Cluster, node, pod, settled
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -33,8 +33,8 @@ class Scheduled(Cluster):
 
     async def _start(self) -> None:
         client = Client(self.server.api, self.server.token)
-        scheduler = MinimalScheduler(
-            client, self._config, default_registry(), self.clock, self.now, Random(1)
+        scheduler = Scheduler(
+            client, self._config, default_registry(), self.clock, self.now, Random(1), "test"
         )
         self._task = asyncio.ensure_future(scheduler.run())
 
@@ -110,9 +110,21 @@ def test_a_pod_that_fits_nowhere_says_why_and_goes_when_there_is_room(cluster: S
     assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     cluster.add_node("n2", cpu="64")
     cluster.settle()
-    assert cluster.node_of("p") == ""  # It is in its backoff.
-    cluster.advance(1)
-    assert cluster.node_of("p") == "n2"
+    assert cluster.node_of("p") == "n2"  # Nobody else wants to be tried, so it need not wait out its backoff.
+
+
+def test_a_pod_that_nothing_has_happened_for_is_not_tried_again(cluster: Scheduled) -> None:
+    cluster.add_node("n1")
+    cluster.create(PODS, wants("20"))
+    cluster.settle()
+    cluster.advance(100)
+    cluster.patch("/api/v1/nodes/n1", "merge", {"metadata": {"annotations": {"some": "thing"}}})
+    cluster.advance(100)
+    tries = [one for one in cluster.get("/api/v1/events")["items"] if one["reason"] == "FailedScheduling"]
+    assert len(tries) == 1
+    cluster.advance(200)  # After five minutes it is tried again, in case a hint was wrong.
+    tries = [one for one in cluster.get("/api/v1/events")["items"] if one["reason"] == "FailedScheduling"]
+    assert len(tries) == 2
 
 
 def test_pods_of_other_schedulers_are_counted_but_not_touched(cluster: Scheduled) -> None:
@@ -124,7 +136,7 @@ def test_pods_of_other_schedulers_are_counted_but_not_touched(cluster: Scheduled
     assert cluster.node_of("unscheduled") == ""
     assert cluster.node_of("ours") == ""
     cluster.delete(f"{PODS}/theirs", {"gracePeriodSeconds": 0})
-    cluster.advance(1)
+    cluster.advance(2)
     assert cluster.node_of("ours") == "n1"
 
 

@@ -6,13 +6,14 @@ import asyncio
 import signal
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
+from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
@@ -25,9 +26,11 @@ from moorage.cli.process import long_running
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.registry import RegistryError
-from moorage.sim.dump import Brought
+from moorage.sim.dump import Brought, flattened
 from moorage.sim.local import LocalCluster, LocalSettings
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage.sim.nodes.nodeobject import new_node
+from moorage.sim.nodes.settings import HARD_EVICTION, NodeTemplate
+from moorage.sim.nodes.thresholds import parse_thresholds
 
 _MOST_REFUSALS_SHOWN = 5
 
@@ -62,38 +65,48 @@ def up(
     ] = DEFAULT_KUBECONFIG,
 ) -> None:
     """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
-    long_running("up")
     try:
-        dump = _documents([from_] if from_ else [])
-        workloads = _documents(apply or [])
+        dump = _objects([from_] if from_ else [])
+        workloads = _objects(apply or [])
         settings = LocalSettings(
             _number_of_nodes(nodes, dump),
-            NodeTemplate(
-                cpu=_quantity(node_cpu, "--node-cpu"),
-                memory=_quantity(node_memory, "--node-memory"),
-                zones=zones,
-            ),
+            _template(node_cpu, node_memory, zones),
             server=Settings(data_dir),
             config=_configuration(config),
             schedules=scheduler,
         )
+        long_running("up")
         uvloop.run(_run(settings, port, kubeconfig, dump, workloads))
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
         raise typer.Exit(1) from None
 
 
-def _documents(paths: Iterable[Path]) -> list[Any]:
-    return [document for path in paths for document in load_documents(read_text(path), str(path))]
+def _objects(paths: Iterable[Path]) -> list[Manifest]:
+    return [obj for path in paths for obj in flattened(load_documents(read_text(path), str(path)), str(path))]
 
 
 def _configuration(path: Path | None) -> SchedulerConfiguration:
     return default_config() if path is None else load_config(path)
 
 
-def _number_of_nodes(wanted: int, dump: list[Any]) -> int:
+def _number_of_nodes(wanted: int, dump: list[Manifest]) -> int:
     """A dump brings its own nodes."""
     return 0 if dump else wanted
+
+
+def _template(cpu: str, memory: str, zones: int) -> NodeTemplate:
+    """A machine of a size that leaves something for pods."""
+    template = NodeTemplate(
+        cpu=_quantity(cpu, "--node-cpu"), memory=_quantity(memory, "--node-memory"), zones=zones
+    )
+    left = new_node(template, 0, "", "", parse_thresholds(HARD_EVICTION), "")["status"]["allocatable"]
+    for resource, text, option in (("cpu", cpu, "--node-cpu"), ("memory", memory, "--node-memory")):
+        if parse_quantity(left[resource]) <= 0:
+            raise InputError(
+                option, f"{text!r} is no more than a node keeps for itself: nothing is left for pods"
+            )
+    return template
 
 
 def _quantity(text: str, option: str) -> str:
@@ -107,31 +120,44 @@ def _quantity(text: str, option: str) -> str:
 
 
 async def _run(
-    settings: LocalSettings, port: int, kubeconfig: Path, dump: list[Any], workloads: list[Any]
+    settings: LocalSettings, port: int, kubeconfig: Path, dump: list[Manifest], workloads: list[Manifest]
 ) -> None:
     address = "127.0.0.1"
     with listen(address, port) as listener:
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            write_kubeconfig(kubeconfig, url, cluster.server.token, cluster.server.certificate.ca_pem)
+            try:
+                write_kubeconfig(kubeconfig, url, cluster.server.token, cluster.server.certificate.ca_pem)
+            except OSError as error:
+                raise InputError(str(kubeconfig), f"cannot be written: {error.strerror}") from None
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
-            await server.listens()
-            brought = await cluster.prepare(workloads, dump)
-            _greet(url, kubeconfig, brought)
-            await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
+            preparing = asyncio.ensure_future(_prepare(server, cluster, dump, workloads))
+            await asyncio.wait((serving, running, preparing), return_when=asyncio.FIRST_COMPLETED)
+            if preparing.done() and preparing.exception() is None:
+                _greet(url, kubeconfig, preparing.result())
+                await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
             server.stop()
             running.cancel()
-            await asyncio.gather(serving, running, return_exceptions=True)
+            preparing.cancel()
+            results = await asyncio.gather(serving, running, preparing, return_exceptions=True)
         finally:
             cluster.close()
-    if not running.cancelled() and running.exception() is not None:
-        raise running.exception() or AssertionError
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _prepare(
+    server: HttpServer, cluster: LocalCluster, dump: list[Manifest], workloads: list[Manifest]
+) -> Brought:
+    await server.listens()
+    return await cluster.prepare(workloads, dump)
 
 
 def _greet(url: str, kubeconfig: Path, brought: Brought) -> None:

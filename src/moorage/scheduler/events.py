@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from random import Random
 
 from moorage.api.manifests import Manifest, micro_timestamp, timestamp
@@ -13,6 +15,17 @@ from moorage.client.errors import RequestError
 from moorage.client.kinds import EVENT, POD
 
 _MOST_NOTE_CHARACTERS = 1024
+_SERIES_END_AFTER = timedelta(minutes=6)
+_MOST_REMEMBERED = 4096
+
+
+@dataclass(slots=True)
+class _Told:
+    """An event that may happen again: then it becomes a series instead of many events."""
+
+    name: str
+    last: datetime
+    count: int = 1
 
 
 class Recorder:
@@ -23,6 +36,7 @@ class Recorder:
         self._now = now
         self._random = random
         self._instance = instance
+        self._told: OrderedDict[tuple[str, ...], _Told] = OrderedDict()
 
     async def scheduled(self, pod: Pod, node_name: str) -> None:
         """A pod has got its node."""
@@ -66,13 +80,16 @@ class Recorder:
         self, pod: Pod, type: str, reason: str, action: str, note: str, related: Pod | None = None
     ) -> None:
         now = self._now()
+        about = (pod.uid, pod.metadata.resource_version, related.uid if related is not None else "")
+        key = (*about, type, reason, action, note, pod.spec.scheduler_name)
+        told = self._told.get(key)
+        if told is not None and await self._tell_again(pod, told, now):
+            return
+        name = f"{pod.name}.{self._random.getrandbits(64):016x}"
         event: Manifest = {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
-            "metadata": {
-                "name": f"{pod.name}.{self._random.getrandbits(64):016x}",
-                "namespace": pod.namespace,
-            },
+            "metadata": {"name": name, "namespace": pod.namespace},
             "eventTime": micro_timestamp(now),
             "regarding": _reference(pod),
             "type": type,
@@ -88,6 +105,21 @@ class Recorder:
             await self._client.create(EVENT, pod.namespace, event)
         except RequestError:
             return
+        self._told[key] = _Told(name, now)
+        if len(self._told) > _MOST_REMEMBERED:
+            self._told.popitem(last=False)
+
+    async def _tell_again(self, pod: Pod, told: _Told, now: datetime) -> bool:
+        """Count what has happened again, unless its last time is long ago or its event is gone."""
+        if now - told.last > _SERIES_END_AFTER:
+            return False
+        told.count, told.last = told.count + 1, now
+        series = {"count": told.count, "lastObservedTime": micro_timestamp(now)}
+        try:
+            await self._client.patch(EVENT, pod.namespace, told.name, {"series": series}, "merge")
+        except RequestError as error:
+            return not error.is_not_found
+        return True
 
 
 def _reference(pod: Pod) -> Manifest:

@@ -1,4 +1,4 @@
-"""From informers to the cache: every kind that scheduling reads, decoded as it comes."""
+"""What the scheduler follows: every kind that scheduling reads, decoded as it comes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
-from moorage.client.informer import EventType, Informer
+from moorage.client.informer import Informer
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
-from moorage.cluster.cache import Cache
+from moorage.scheduler.handlers import Handlers
 
 _OTHERS: tuple[Kind, ...] = (
     kinds.NAMESPACE,
@@ -55,22 +55,17 @@ def decoder(kind: type[Object]) -> Callable[[bytes], Object]:
 
 
 class Feed:
-    """Keeps a cache as the API server says, and tells of what may matter to pods that wait."""
+    """Informers of every kind that scheduling reads, joined to what they feed."""
 
-    def __init__(self, client: Client, clock: Clock, cache: Cache) -> None:
-        self._cache = cache
-        self.nodes: Informer[Object] = Informer(client, kinds.NODE, clock, decode=decoder(Node))
+    def __init__(self, client: Client, clock: Clock, handlers: Handlers) -> None:
+        nodes: Informer[Object] = Informer(client, kinds.NODE, clock, decode=decoder(Node))
+        nodes.listeners.append(handlers.node)
         self.pods: Informer[Object] = Informer(client, kinds.POD, clock, decode=decoder(Pod))
-        others: list[Informer[Object]] = [
-            Informer(client, kind, clock, decode=decoder(KINDS[kind.name])) for kind in _OTHERS
-        ]
-        for informer in (self.nodes, *others):
-            informer.listeners.append(self._follow)
-        self.informers = [self.nodes, *others, self.pods]
+        self.pods.listeners.append(handlers.pod)
+        self.informers = [nodes]
         """All of them, in the order in which they are best listed: pods last."""
-
-    def _follow(self, type: EventType, obj: Object, before: Object | None) -> None:
-        if type == "DELETED":
-            self._cache.remove(obj)
-        else:
-            self._cache.put(obj)
+        for kind in _OTHERS:
+            informer: Informer[Object] = Informer(client, kind, clock, decode=decoder(KINDS[kind.name]))
+            informer.listeners.append(handlers.other)
+            self.informers.append(informer)
+        self.informers.append(self.pods)

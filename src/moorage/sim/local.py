@@ -10,8 +10,8 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest
-from moorage.apiserver.embedded import EmbeddedServer, Settings, utc_now
+from moorage.api.manifests import Manifest, utc_now
+from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.resources import Resource
 from moorage.client.client import Client
 from moorage.client.errors import RequestError
@@ -25,7 +25,7 @@ from moorage.controllers.manager import Manager
 from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 from moorage.plugins import default_registry
-from moorage.scheduler.minimal import MinimalScheduler
+from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring
 from moorage.sim.nodes.logs import logs
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
@@ -65,10 +65,11 @@ class LocalCluster:
         cluster = Cluster(self.client, clock, now, random)
         self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
         self.nodes = SimulatedNodes(cluster, settings.kubelets, seed=random.getrandbits(32))
+        self._may_work = asyncio.Event()
         self._scheduler = None
         if settings.schedules:
-            self._scheduler = MinimalScheduler(
-                self.client, settings.config, default_registry(), clock, now, random
+            self._scheduler = Scheduler(
+                self.client, settings.config, default_registry(), clock, now, random, "moorage-up"
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
@@ -76,22 +77,30 @@ class LocalCluster:
     async def prepare(self, documents: Iterable[Any] = (), dump: Iterable[Any] = ()) -> Brought:
         """Make what the cluster begins with: the objects of a dump, nodes up to their number, workloads.
 
-        What is there already, from an earlier run with the same data directory, stays.
+        What is there already, from an earlier run with the same data directory, stays. Nobody is at work
+        before the dump is there as a whole: controllers would make anew what is only still to come.
         """
         with suppress(RequestError):
             await self.client.create(STORAGE_CLASS, "", default_storage_class())
         brought = await bring(self.client, dump)
+        self._may_work.set()
         await self.nodes.ensure(self._settings.template, self._settings.nodes)
         return brought.plus(await bring(self.client, documents))
 
     async def run(self) -> None:
-        """Run all parts until cancelled."""
+        """Run all parts, once the cluster is being prepared, until cancelled."""
         self.server.start()
+        await self._may_work.wait()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._manager.run())
             tasks.create_task(self.nodes.run())
             if self._scheduler is not None:
                 tasks.create_task(self._scheduler.run())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether controllers and nodes have nothing to do at this moment."""
+        return self.nodes.is_idle and all(controller.is_idle for controller in self._manager.controllers)
 
     def close(self) -> None:
         """Let go of the data directory."""

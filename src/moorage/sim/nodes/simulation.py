@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Iterable
 from random import Random
 from typing import ClassVar, Final
 
@@ -27,6 +28,8 @@ from moorage.sim.nodes.surroundings import Surroundings
 HEARTBEATS: Final = "moorage.io/heartbeats"
 """An annotation of nodes: with the value `stopped`, the node is as if it were cut off."""
 _STOPPED: Final = "stopped"
+_BATCH: Final = 20
+"""So many nodes are made before others get their turn on the loop."""
 
 
 class SimulatedNodes:
@@ -56,13 +59,13 @@ class SimulatedNodes:
         await self._see_nodes()
         names = (f"{template.name_prefix}-{index}" for index in itertools.count())
         free = (index for index, name in enumerate(names) if not self._knows(name))
-        return [await self._register(template, index) for index in itertools.islice(free, count)]
+        return await self._register_all(template, itertools.islice(free, count))
 
     async def ensure(self, template: NodeTemplate, count: int) -> list[Manifest]:
         """See to it that the first so many nodes from a template are there; the answer is who was not."""
         await self._see_nodes()
         missing = [index for index in range(count) if not self._knows(f"{template.name_prefix}-{index}")]
-        return [await self._register(template, index) for index in missing]
+        return await self._register_all(template, missing)
 
     async def _see_nodes(self) -> None:
         """Know the nodes that are there, so that neither names nor addresses are given twice."""
@@ -72,6 +75,14 @@ class SimulatedNodes:
 
     def _knows(self, name: str) -> bool:
         return name in self._made or self._nodes.get("", name) is not None
+
+    async def _register_all(self, template: NodeTemplate, indexes: Iterable[int]) -> list[Manifest]:
+        made: list[Manifest] = []
+        for index in indexes:
+            if len(made) % _BATCH == 0:
+                await asyncio.sleep(0)
+            made.append(await self._register(template, index))
+        return made
 
     async def _register(self, template: NodeTemplate, index: int) -> Manifest:
         node = new_node(

@@ -1,0 +1,122 @@
+"""What happens in the cluster, as the cache and the queue need to hear it.
+
+Every change goes to the cache first, then to the queue as an event, so that whoever is woken by an event
+finds the cluster as the event left it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.base import Object
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.client.informer import EventType
+from moorage.cluster.cache import Cache
+from moorage.framework.profiles import Profiles
+from moorage.queue import events
+from moorage.queue.changes import lost_nomination, node_events, pod_events
+from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue.scheduling_queue import SchedulingQueue
+
+_ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
+_RESOURCES: Final = {
+    "PersistentVolume": Resource.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
+    "StorageClass": Resource.STORAGE_CLASS,
+    "CSINode": Resource.CSI_NODE,
+    "CSIDriver": Resource.CSI_DRIVER,
+    "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
+    "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
+    "ResourceClaim": Resource.RESOURCE_CLAIM,
+    "ResourceSlice": Resource.RESOURCE_SLICE,
+    "DeviceClass": Resource.DEVICE_CLASS,
+    "PodGroup": Resource.POD_GROUP,
+}
+"""The kinds whose changes may help a pod that waits; of the others only the cache hears."""
+
+
+class Handlers:
+    """Takes changes from informers to the cache and the queue."""
+
+    def __init__(self, cache: Cache, queue: SchedulingQueue, profiles: Profiles) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._profiles = profiles
+
+    def node(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """A node has come, changed or gone."""
+        assert isinstance(obj, Node)
+        if type == "DELETED":
+            self._cache.remove_node(obj.name)
+            self._queue.move_all(events.NODE_DELETE, obj, None)
+            return
+        self._cache.put_node(obj)
+        if isinstance(before, Node):
+            for event in node_events(before, obj):
+                self._queue.move_all(event, before, obj)
+        else:
+            self._queue.move_all(events.NODE_ADD, None, obj)
+
+    def other(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """An object that is neither node nor pod has come, changed or gone."""
+        is_gone = type == "DELETED"
+        if is_gone:
+            self._cache.objects.remove(obj)
+        else:
+            self._cache.objects.put(obj)
+        resource = _RESOURCES.get(obj.__class__.__name__)
+        if resource is not None:
+            event = ClusterEvent(resource, _ACTIONS[type])
+            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+
+    def pod(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """A pod has come, changed or gone."""
+        assert isinstance(obj, Pod)
+        old = before if isinstance(before, Pod) else None
+        if old is not None and old.uid != obj.uid:
+            self._gone(old)
+            old = None
+        if type == "DELETED" or obj.finished:
+            self._gone(obj)
+        elif obj.spec.node_name:
+            self._on_node(obj, old)
+        elif self._profiles.of(obj) is not None:
+            self._without_node(obj, old)
+
+    def _gone(self, pod: Pod) -> None:
+        """A pod is gone or over; one that waits for a permit need not wait any longer."""
+        was_counted = self._cache.pod(pod.uid) is not None
+        self._queue.delete(pod)
+        for framework in self._profiles.values():
+            waiting = framework.handle.waiting.get(pod.uid) if framework.handle.waiting is not None else None
+            if waiting is not None:
+                waiting.reject("", "pod is deleted")
+                return  # Its binding cycle takes back what was reserved, and tells others of the room.
+        self._cache.remove_pod(pod)
+        if was_counted or pod.spec.node_name:
+            self._queue.move_all(events.ASSIGNED_POD_DELETE, pod, None)
+        elif pod.status.nominated_node_name:
+            self._queue.nomination_gone(pod)
+
+    def _on_node(self, pod: Pod, old: Pod | None) -> None:
+        was_bound = old is not None and bool(old.spec.node_name)
+        if not was_bound:
+            self._queue.delete(pod)
+            self._queue.done(pod.uid)
+        self._cache.put_pod(pod)
+        if was_bound and old is not None:
+            for event in pod_events(old, pod):
+                self._queue.move_all(event, old, pod)
+        else:
+            self._queue.move_all(events.ASSIGNED_POD_ADD, None, pod)
+
+    def _without_node(self, pod: Pod, old: Pod | None) -> None:
+        if self._cache.is_assumed(pod):
+            return  # On its way to its node; what changed about it cannot stop it.
+        if old is None:
+            self._queue.add(pod)
+            return
+        self._queue.update(old, pod)
+        if lost_nomination(old, pod):
+            self._queue.nomination_gone(old)
