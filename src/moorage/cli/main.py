@@ -63,5 +63,6 @@ def run() -> None:
     try:
         app()
     except OSError as error:
-        typer.echo(f"moorage: {error.strerror or error}", err=True)
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"moorage: {where}{error.strerror or error}", err=True)
         sys.exit(CANNOT_WRITE)
