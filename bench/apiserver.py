@@ -140,7 +140,7 @@ async def measure(options: argparse.Namespace, server: subprocess.Popen[str], ku
         )
         wrote = time.perf_counter() - start
         versions = await watching
-        in_order = versions == sorted(versions) and len(set(versions)) == count
+        seen = "in order" if versions == sorted(versions) and len(set(versions)) == count else "WRONGLY"
         start = time.perf_counter()
         async with connect() as connection:
             connection.send("GET", path)
@@ -148,7 +148,7 @@ async def measure(options: argparse.Namespace, server: subprocess.Popen[str], ku
         listed = time.perf_counter() - start
         items = len(msgspec.json.decode(body)["items"])
         print(
-            f"{name:6} {count:6} written at {count / wrote:6.0f}/s, watched {'in order' if in_order else 'WRONGLY'}, "
+            f"{name:6} {count:6} written at {count / wrote:6.0f}/s, watched {seen}, "
             f"listed {items} ({len(body) / 1e6:.1f} MB) in {listed * 1000:.0f} ms"
         )
     status = Path(f"/proc/{server.pid}/status")
