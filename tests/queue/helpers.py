@@ -27,6 +27,11 @@ def named(pod: Pod, old: Any, new: Any) -> bool:
     return any(each is not None and each.labels.get("helps") == pod.name for each in (old, new))
 
 
+def labelled(pod: Pod, old: Any, new: Any) -> bool:
+    """A hint that looks at templates only: an object helps pods that have its label `a`."""
+    return new is not None and pod.labels.get("a") is not None and pod.labels["a"] == new.labels.get("a")
+
+
 def broken(pod: Pod, old: Any, new: Any) -> bool:
     """A hint that cannot."""
     raise RuntimeError("this hint is broken")
@@ -40,6 +45,7 @@ def never(pod: Pod, old: Any, new: Any) -> bool:
 INTERESTS: dict[str, Sequence[Interest]] = {
     "Any": (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
     "Named": (on(Resource.NODE, Action.ADD, named),),
+    "Template": (on(Resource.NODE, Action.ADD, labelled, per_template=True),),
     "Broken": (on(Resource.NODE, Action.ADD, broken),),
     "Never": (on(Resource.NODE, Action.ALL, never),),
     "Pods": (on(Resource.POD, Action.DELETE),),

@@ -362,8 +362,10 @@ def test_places_are_counted() -> None:
 
 def test_what_validate_finds() -> None:
     case = Case()
-    pod = case.refused("p", "Any")
-    case.queue._active.put(case.queue._pool._pods[pod.uid])
+    case.refused("p", "Any")
+    queued = case.queue.get("p")
+    assert queued is not None
+    case.queue._active.put(queued)
     case.is_corrupt = True
     with pytest.raises(AssertionError):
         case.queue.validate()

@@ -32,6 +32,7 @@ HAPPENINGS = [
     Happening(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), make_node("n"), make_node("n")),
     Happening(events.ASSIGNED_POD_DELETE, make_pod("gone", on="n"), None),
     Happening(ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD), None, make_node("a volume")),
+    Happening(events.NODE_ADD, None, make_node("n", labels={"a": "b"})),
     *(Happening(events.NODE_ADD, None, helping(name)) for name in NAMES),
 ]
 

@@ -12,7 +12,7 @@ from moorage.framework.points import EventsPlugin, Plugin, implements
 from moorage.framework.registry import RegistryError
 from moorage.queue.events import EVERYTHING, Action, ClusterEvent, Hint, Interest, Resource, on
 
-__all__ = ["Action", "ClusterEvent", "Hint", "Interest", "Resource", "interests_of", "on"]
+__all__ = ["EXTENDER", "Action", "ClusterEvent", "Hint", "Interest", "Resource", "interests_of", "on"]
 
 EXTENDER = "Extender"
 """The name under which all extenders together are counted among the plugins that refused a pod."""

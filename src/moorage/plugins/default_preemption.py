@@ -45,7 +45,7 @@ class DefaultPreemption:
 
     def events(self) -> tuple[Interest, ...]:
         """Victims go, which may lift the gate; whether that makes room, those say who refused the pod."""
-        return (on(Resource.POD, Action.DELETE, lambda pod, old, new: False),)
+        return (on(Resource.POD, Action.DELETE, lambda pod, old, new: False, per_template=True),)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """A pod whose victims are being deleted right now is not tried before that is done."""

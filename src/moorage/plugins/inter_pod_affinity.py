@@ -106,8 +106,13 @@ class InterPodAffinity:
     def events(self) -> tuple[Interest, ...]:
         """Pods may come, go or change their labels, and nodes come or change their domains."""
         return (
-            on(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_helps),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps),
+            on(
+                Resource.POD,
+                Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
+                self._pod_helps,
+                per_template=True,
+            ),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps, per_template=True),
         )
 
     def _pod_helps(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:

@@ -55,7 +55,9 @@ class NodeAffinity:
 
     def events(self) -> tuple[Interest, ...]:
         """A node with the right labels may come, or a node get them."""
-        return (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_wanted_now),)
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_wanted_now, per_template=True),
+        )
 
     def _is_wanted_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
         return self._will_do(pod, new) and (old is None or not self._will_do(pod, old))

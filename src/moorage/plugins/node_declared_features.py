@@ -35,8 +35,13 @@ class NodeDeclaredFeatures:
     def events(self) -> tuple[Interest, ...]:
         """A node may declare more, or come; or the pod do without."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
-            on(Resource.POD, Action.UPDATE, _needs_other_features),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
+                _declares_anew,
+                per_template=True,
+            ),
+            on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
         )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

@@ -34,7 +34,10 @@ class NodePorts:
 
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""
-        return (on(Resource.POD, Action.DELETE, _frees_port), on(Resource.NODE, Action.ADD))
+        return (
+            on(Resource.POD, Action.DELETE, _frees_port, per_template=True),
+            on(Resource.NODE, Action.ADD),
+        )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Most pods want no host port."""

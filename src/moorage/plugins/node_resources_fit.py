@@ -63,9 +63,14 @@ class NodeResourcesFit:
     def events(self) -> tuple[Interest, ...]:
         """Pods may go or shrink, nodes come or grow, or devices stand in for a resource."""
         return (
-            on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_room),
-            on(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._backs_request),
+            on(
+                Resource.POD,
+                Action.DELETE | Action.UPDATE_POD_SCALE_DOWN,
+                self._frees_room,
+                per_template=True,
+            ),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_room, per_template=True),
+            on(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._backs_request, per_template=True),
         )
 
     def _frees_room(self, pod: Pod, old: Pod, new: Pod | None) -> bool:

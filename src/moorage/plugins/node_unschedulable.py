@@ -21,8 +21,8 @@ class NodeUnschedulable:
     def events(self) -> tuple[Interest, ...]:
         """A node may be uncordoned, or come; or the pod learns to tolerate it."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_node),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_node, per_template=True),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, per_template=True),
         )
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:

@@ -101,10 +101,10 @@ class NodeVolumeLimits:
         """Limits may rise, volumes be detached, or a missing claim come into being."""
         return (
             on(Resource.CSI_NODE, Action.ADD),
-            on(Resource.CSI_NODE, Action.UPDATE, _raises_limit),
-            on(Resource.POD, Action.DELETE, _frees_volume),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim),
-            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches),
+            on(Resource.CSI_NODE, Action.UPDATE, _raises_limit, per_template=True),
+            on(Resource.POD, Action.DELETE, _frees_volume, per_template=True),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
+            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_template=True),
         )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

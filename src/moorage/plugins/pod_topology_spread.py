@@ -108,8 +108,8 @@ class PodTopologySpread:
         pod_actions = Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
         node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return (
-            on(Resource.POD, pod_actions, self._pod_changes_counts),
-            on(Resource.NODE, node_actions, self._node_changes_domains),
+            on(Resource.POD, pod_actions, self._pod_changes_counts, per_template=True),
+            on(Resource.NODE, node_actions, self._node_changes_domains, per_template=True),
         )
 
     def _hard(self, pod: Pod) -> tuple[Constraint, ...]:

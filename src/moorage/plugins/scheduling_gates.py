@@ -15,7 +15,9 @@ class SchedulingGates:
 
     def events(self) -> tuple[Interest, ...]:
         """The last gate may be lifted."""
-        return (on(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, about_itself),)
+        return (
+            on(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, about_itself, per_template=True),
+        )
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Refuse while there is any gate."""

@@ -26,8 +26,8 @@ class TaintToleration:
     def events(self) -> tuple[Interest, ...]:
         """A taint may go, a node without it come, or the pod learn to tolerate it."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, about_itself),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in, per_template=True),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, about_itself, per_template=True),
         )
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:

@@ -95,13 +95,13 @@ class VolumeBinding:
         """Claims, volumes and classes may come or change, and so may what storage there is for which node."""
         either = Action.ADD | Action.UPDATE
         return (
-            on(Resource.STORAGE_CLASS, either, _allows_other_places),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim),
+            on(Resource.STORAGE_CLASS, either, _allows_other_places, per_template=True),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True),
             on(Resource.PERSISTENT_VOLUME, either),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.CSI_NODE, either, _migrates_others),
-            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting),
-            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more),
+            on(Resource.CSI_NODE, either, _migrates_others, per_template=True),
+            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting, per_template=True),
+            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_template=True),
         )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

@@ -66,9 +66,9 @@ class VolumeRestrictions:
     def events(self) -> tuple[Interest, ...]:
         """A disk or claim may get free, a node come where the disk is, or the claim come into being."""
         return (
-            on(Resource.POD, Action.DELETE, _frees_volume),
+            on(Resource.POD, Action.DELETE, _frees_volume, per_template=True),
             on(Resource.NODE, Action.ADD),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
         )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

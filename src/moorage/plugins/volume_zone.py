@@ -47,10 +47,10 @@ class VolumeZone:
         """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""
         either = Action.ADD | Action.UPDATE
         return (
-            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits),
+            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_template=True),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim),
-            on(Resource.PERSISTENT_VOLUME, either, _volume_moves),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True),
+            on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
         )
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

@@ -139,15 +139,25 @@ deleted). It is asked about pods that its plugin refused. One that raises is tak
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says."""
+    """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says.
+
+    per_template: whether the hint gives the same answer for all pods that have namespace, labels, spec and
+        managing owner in common, and so needs to be asked only once about thousands of them. Whether the
+        event is about the waiting pod itself it may ask: such a pod is always asked about on its own.
+    """
 
     event: ClusterEvent
     hint: Hint | None = None
+    per_template: bool = False
+
+    def helps(self, pod: Pod, old: Any, new: Any) -> bool:
+        """What the hint says; without one, yes."""
+        return self.hint is None or self.hint(pod, old, new)
 
 
-def on(resource: str, action: Action, hint: Hint | None = None) -> Interest:
-    """An interest in something that happens to a kind of object."""
-    return Interest(ClusterEvent(resource, action), hint)
+def on(resource: str, action: Action, hint: Hint | None = None, *, per_template: bool = False) -> Interest:
+    """An interest in something that happens to a kind of object; see `Interest`."""
+    return Interest(ClusterEvent(resource, action), hint, per_template)
 
 
 EVERYTHING: tuple[Interest, ...] = tuple(

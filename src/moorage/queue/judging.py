@@ -10,10 +10,11 @@ from time import perf_counter
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent, Hint
+from moorage.queue.events import ClusterEvent, Interest
 from moorage.queue.flight import Happening
 from moorage.queue.observer import QueueObserver
-from moorage.queue.rules import Hints, HintTable, QueueRules
+from moorage.queue.pool import Group
+from moorage.queue.rules import Interested, InterestTable, QueueRules
 
 log = logging.getLogger(__name__)
 
@@ -33,30 +34,37 @@ class Judge:
     """Puts events to the plugins that refused pods."""
 
     def __init__(self, rules: Mapping[str, QueueRules], observer: QueueObserver) -> None:
-        self._table = HintTable(rules)
+        self._table = InterestTable(rules)
         self._observer = observer
 
-    def hints_about(self, event: ClusterEvent) -> Hints:
-        """Whom an event concerns: nobody, if this is empty (a wildcard concerns all without being asked)."""
+    def interested_in(self, event: ClusterEvent) -> Interested:
+        """Whom to ask about an event; a wildcard concerns all, without anybody being asked."""
         return self._table.about(event)
-
-    def concerns_anybody(self, event: ClusterEvent) -> bool:
-        """Whether an event can be worth anything to any pod."""
-        return event.is_wildcard or bool(self.hints_about(event))
 
     def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
         """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
         if not queued.refused or event.is_wildcard:
             return Worth.RETRY
         best = Worth.NOTHING
-        hints = self.hints_about(event)
+        interested = self.interested_in(event)
         for plugin in queued.refusing_plugins():
-            for hint in hints.get((queued.profile, plugin), ()):
-                if self._helps(plugin, hint, queued.pod, event, old, new):
+            for interest in interested.get((queued.profile, plugin), ()):
+                if self._helps(plugin, interest, queued.pod, event, old, new):
                     if plugin in queued.pending_plugins:
                         return Worth.RETRY_NOW
                     best = Worth.RETRY
         return best
+
+    def same_for_all(self, group: Group, event: ClusterEvent) -> bool:
+        """Whether an event is worth the same to all pods of a group: one of them can be asked for all."""
+        if event.is_wildcard:
+            return True
+        interested = self.interested_in(event)
+        return all(
+            interest.hint is None or interest.per_template
+            for refuser in group.refusers
+            for interest in interested.get(refuser, ())
+        )
 
     def worth_of_all(self, queued: QueuedPod, happenings: Iterable[Happening]) -> Worth:
         """What several events together are worth to a pod: as much as the best of them."""
@@ -72,7 +80,7 @@ class Judge:
     def _helps(
         self,
         plugin: str,
-        hint: Hint,
+        interest: Interest,
         pod: Pod,
         event: ClusterEvent,
         old: Object | None,
@@ -82,7 +90,7 @@ class Judge:
         start = perf_counter() if timed else 0.0
         outcome = "Error"
         try:
-            helps = hint(pod, old, new)
+            helps = interest.helps(pod, old, new)
             outcome = "Queue" if helps else "QueueSkip"
         except Exception:
             # Better an attempt in vain than a pod that waits forever because of a wrong hint.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from moorage.api.pod import Pod
-from moorage.queue.events import Action, ClusterEvent, Hint, Interest
+from moorage.queue.events import Action, ClusterEvent, Interest
 from moorage.queue.pool import Refuser
 
 
@@ -23,32 +23,28 @@ class QueueRules:
     interests: Mapping[str, Sequence[Interest]]
 
 
-Hints = Mapping[Refuser, tuple[Hint, ...]]
-"""Whom to ask about an event: the plugins with an interest in it, by profile, and their hints."""
+Interested = Mapping[Refuser, tuple[Interest, ...]]
+"""Whom to ask about an event: the plugins with an interest in it, by profile."""
 
 
-def _yes(pod: Pod, old: object, new: object) -> bool:
-    return True
-
-
-class HintTable:
-    """The hints of all profiles, by event."""
+class InterestTable:
+    """The interests of all profiles, by event."""
 
     def __init__(self, rules: Mapping[str, QueueRules]) -> None:
         self._rules = rules
-        self._by_event: dict[ClusterEvent, Hints] = {}
+        self._by_event: dict[ClusterEvent, Interested] = {}
 
-    def about(self, event: ClusterEvent) -> Hints:
-        """The hints to ask about an event; worked out once for each that occurs."""
-        hints = self._by_event.get(event)
-        if hints is None:
-            hints = self._by_event[event] = {
-                (profile, plugin): tuple(interest.hint or _yes for interest in matching)
+    def about(self, event: ClusterEvent) -> Interested:
+        """Whom to ask about an event; worked out once for each that occurs."""
+        interested = self._by_event.get(event)
+        if interested is None:
+            interested = self._by_event[event] = {
+                (profile, plugin): matching
                 for profile, rules in self._rules.items()
                 for plugin, interests in rules.interests.items()
-                if (matching := [each for each in interests if each.event.covers(event)])
+                if (matching := tuple(each for each in interests if each.event.covers(event)))
             }
-        return hints
+        return interested
 
 
 def watched_actions(rules: Iterable[QueueRules]) -> dict[str, Action]:

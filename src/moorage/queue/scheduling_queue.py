@@ -38,7 +38,7 @@ from moorage.queue.heap import PodHeap
 from moorage.queue.judging import Judge, Worth
 from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
 from moorage.queue.observer import QueueObserver
-from moorage.queue.pool import UnschedulablePods
+from moorage.queue.pool import Group, UnschedulablePods
 from moorage.queue.rules import QueueRules
 
 INITIAL_BACKOFF_SECONDS = 1.0
@@ -209,33 +209,45 @@ class SchedulingQueue:
     ) -> None:
         """Something has happened: pods that it may help are tried again, those in flight if they fail.
 
-        precheck: which of the waiting pods to ask about at all.
+        precheck: which of the waiting pods it can concern at all; those in flight are not looked at.
         """
-        if not self._judge.concerns_anybody(event):
-            return
         if event.is_wildcard:
-            waiting = list(self._pool)
+            woken = [(queued, Worth.RETRY) for queued in self._pool]
+        elif interested := self._judge.interested_in(event):
+            woken = list(self._helped_by(event, old, new, self._pool.refused_by(interested)))
         else:
-            waiting = self._pool.refused_by(self._judge.hints_about(event))
-        self._move(waiting if precheck is None else [q for q in waiting if precheck(q.pod)], event, old, new)
+            return
+        if precheck is not None:
+            woken = [(queued, worth) for queued, worth in woken if precheck(queued.pod)]
+        self._wake(woken, Happening(event, old, new))
 
-    def _move(
-        self, waiting: list[QueuedPod], event: ClusterEvent, old: Object | None, new: Object | None
-    ) -> None:
-        label = event.label
-        for queued in waiting:
-            if queued.gating_plugin and not self._may_lift_gate(queued, event):
+    def _helped_by(
+        self, event: ClusterEvent, old: Object | None, new: Object | None, groups: list[Group]
+    ) -> Iterator[tuple[QueuedPod, Worth]]:
+        """The waiting pods to which an event is worth something, with how much."""
+        interested = self._judge.interested_in(event)
+        subjects = {each.uid for each in (old, new) if isinstance(each, Pod)}
+        for group in groups:
+            one = group.any_pod()
+            if one.gating_plugin and (one.profile, one.gating_plugin) not in interested:
                 continue
-            worth = self._judge.worth(queued, event, old, new)
-            if worth is not Worth.NOTHING:
-                # Out first: should a gate send it back, that counts as coming in once more.
-                self._pool.remove(queued.uid)
-                self._place(queued, worth, label)
-        self._flight.note(Happening(event, old, new))
+            if group.pods.keys().isdisjoint(subjects) and self._judge.same_for_all(group, event):
+                worth = self._judge.worth(one, event, old, new)
+                if worth is not Worth.NOTHING:
+                    yield from ((queued, worth) for queued in group.pods.values())
+            else:
+                for queued in group.pods.values():
+                    worth = self._judge.worth(queued, event, old, new)
+                    if worth is not Worth.NOTHING:
+                        yield queued, worth
 
-    def _may_lift_gate(self, queued: QueuedPod, event: ClusterEvent) -> bool:
-        gate = (queued.profile, queued.gating_plugin)
-        return event.is_wildcard or gate in self._judge.hints_about(event)
+    def _wake(self, woken: Iterable[tuple[QueuedPod, Worth]], happening: Happening) -> None:
+        label = happening.event.label
+        for queued, worth in woken:
+            # Out first: should a gate send it back, that counts as coming in once more.
+            self._pool.remove(queued.uid)
+            self._place(queued, worth, label)
+        self._flight.note(happening)
 
     def nomination_gone(self, pod: Pod) -> None:
         """A pod, as it was, has lost the node kept for it: others that respected that may have the room."""
@@ -269,9 +281,9 @@ class SchedulingQueue:
             since = max(queued.timestamp, queued.flush_timestamp or queued.timestamp)
             if now - since > self._max_unschedulable_seconds:
                 queued.flushed, queued.flush_timestamp = True, now
-                overdue.append(queued)
+                overdue.append((queued, Worth.RETRY))
         if overdue:
-            self._move(overdue, events.UNSCHEDULABLE_TIMEOUT, None, None)
+            self._wake(overdue, Happening(events.UNSCHEDULABLE_TIMEOUT, None, None))
 
     # Moving
 

@@ -32,7 +32,7 @@ from moorage.framework.status import Code, PluginError, Status
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
-from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from moorage.scheduler.effects import ApiEffects
 from moorage.scheduler.events import Recorder
 from moorage.scheduler.feed import Feed
@@ -167,18 +167,20 @@ class Scheduler:
     async def _make_room(self, pod: Pod, decision: Decision) -> None:
         arranged = decision.post_filter
         assert arranged is not None
+        failed = False
         try:
             for effect in arranged.effects:
                 await self._effects.perform(effect)
         except (RequestError, ConnectionFailed) as error:
+            failed = True
             log.warning("making room for %s: %s", pod.key, error)
-            arranged.done()
-            self.queue.activate([pod])
         except Exception:
+            failed = True
             log.exception("making room for %s failed", pod.key)
-            arranged.done()
-        else:
-            arranged.done()
+        arranged.done()
+        # Until now the pod was kept from being tried; what happened meanwhile must not be lost on it.
+        if failed or self.queue.place_of(pod.uid) is Place.GATED:
+            self.queue.activate([pod])
 
     def _fail(
         self,
