@@ -38,3 +38,15 @@ class RequestError(Exception):
 
 class ConnectionFailed(Exception):  # noqa: N818 -- it says what happened
     """No answer: the server cannot be reached, or the connection broke."""
+
+
+class NoAccess(ConnectionFailed):
+    """The server is not who it should be, or credentials cannot be had: trying at once again is of no use."""
+
+
+class AnswerLost(ConnectionFailed):
+    """The request was sent and no answer came: whether it was carried out is unknown, so look."""
+
+
+class KubeconfigError(Exception):
+    """It is not known where the server is or how to be let in; the message is one line."""

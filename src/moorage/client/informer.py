@@ -1,8 +1,10 @@
 """Informers: the objects of a kind as they are now, kept up to date by list and watch.
 
-A watch that ends is taken up where it ended; when the server no longer knows that place (410) everything is
-listed anew, and listeners hear only of what differs. Failures are retried with growing, jittered pauses. So a
-listener sees every object's changes in order, and none twice.
+The state comes by a watch that begins with everything (`sendInitialEvents`), or by a list in pages where the
+server does not offer that. A watch that ends, however it ends, is taken up where it ended; when the server no
+longer knows that place (410) everything is listed anew, and listeners hear only of what differs. What comes
+twice is ignored. Failures are retried with growing, jittered pauses. So a listener sees every object's
+changes in order, and none twice.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -19,8 +21,21 @@ from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
+from moorage.client.waiting import Backoff
+from moorage.client.waiting import sleep as sleep  # Who has an informer finds here how to wait on its clock.
+from moorage.client.watching import (
+    Event,
+    EventLines,
+    Metadata,
+    Page,
+    SilenceGuard,
+    ends_initial_events,
+    is_newer,
+    number,
+    read_metadata,
+    read_page,
+)
 from moorage.clock import Clock
-from moorage.transport import Stream
 
 T = TypeVar("T")
 Key = tuple[str, str]
@@ -31,43 +46,31 @@ Listener = Callable[[EventType, T, T | None], None]
 _FIRST_PAUSE_SECONDS: Final = 0.8
 _LONGEST_PAUSE_SECONDS: Final = 30.0
 _WATCH_SECONDS: Final = 300
+_SILENCE_SECONDS: Final = 90.0
+"""Servers send a bookmark about every minute, so that there is always something to hear."""
+_SHORTEST_WATCH_SECONDS: Final = 1.0
+"""A watch that says nothing and ends sooner is a failure, or it would be begun anew without end."""
+_PAGE: Final = 500
+_NOT_OFFERED: Final = (400, 422)
 
 log = logging.getLogger(__name__)
 
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = msgspec.field(name="resourceVersion", default="")
-
-
-class _Head(msgspec.Struct):
-    """What an informer itself reads of an object."""
-
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-class _List(msgspec.Struct):
-    items: list[msgspec.Raw]
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _Status(msgspec.Struct):
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-
-
-_read_event = msgspec.json.Decoder(_Event).decode
-_read_head = msgspec.json.Decoder(_Head).decode
-_read_list = msgspec.json.Decoder(_List).decode
-_read_status = msgspec.json.Decoder(_Status).decode
 _read_manifest = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Known(NamedTuple):
+    """Which state of an object is known."""
+
+    version: str
+    uid: str
+
+
+_Listing = dict[Key, tuple[_Known, T] | None]
+"""All objects there are; those with None are to stay as they are known."""
+
+
+class _NotAll(Exception):  # noqa: N818 -- it says what happened
+    """A watch that was to begin with everything there is did not do so."""
 
 
 class Informer(Generic[T]):
@@ -104,8 +107,12 @@ class Informer(Generic[T]):
         self._decode = decode
         self._query = dict(query or {})
         self._random = random or Random()
-        self._versions: dict[Key, str] = {}
+        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
+        self._known: dict[Key, _Known] = {}
         self._version = ""
+        self._watched_from = ""
+        self._offers_watch_list = True
+        self._has_heard = False
         self._synced = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -116,7 +123,7 @@ class Informer(Generic[T]):
     @property
     def version(self) -> int:
         """The resourceVersion up to which everything has been seen; 0 before the first list."""
-        return int(self._version or 0)
+        return number(self._version) or 0
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Returns once something is true of the objects; asked again after every change."""
@@ -131,112 +138,213 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Follow the kind until cancelled."""
-        pause = _FIRST_PAUSE_SECONDS
         while True:
+            began_at = self._clock.now()
+            self._has_heard = False
             try:
-                if not self._version:
-                    await self._list()
-                await self._watch()
-                pause = _FIRST_PAUSE_SECONDS
-                continue
-            except RequestError as error:
-                if error.is_expired:
+                await self._follow()
+                is_well = self._has_heard or self._clock.now() - began_at >= _SHORTEST_WATCH_SECONDS
+            except (RequestError, ConnectionFailed) as error:
+                log.warning("watching %s: %s", self.kind.plural, error)
+                is_well = False
+                if isinstance(error, RequestError) and error.is_expired:
                     self._version = ""
-                    continue
-                log.warning("watching %s: %s", self.kind.plural, error)
-            except ConnectionFailed as error:
-                log.warning("watching %s: %s", self.kind.plural, error)
-            await sleep(self._clock, pause * (1 + self._random.random()))
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            if self._has_heard:
+                self._backoff.reset()
+            if not is_well:
+                await sleep(self._clock, self._backoff.pause())
 
-    # -- list
+    async def _follow(self) -> None:
+        """Follow changes until the watch ends; get the state first, where there is none or it is too old."""
+        if self._version:
+            try:
+                await self._watch()
+                return
+            except RequestError as error:
+                if not error.is_expired:
+                    raise
+                log.info("listing %s anew: %s", self.kind.plural, error)
+                self._version = ""
+        if self._offers_watch_list:
+            try:
+                await self._watch_list()
+                return
+            except _NotAll:
+                log.info("listing %s: the watch did not begin with everything", self.kind.plural)
+        await self._list()
+        await self._watch()
+
+    # -- the state
 
     async def _list(self) -> None:
-        stream = await self._client.stream(self.kind.path(), self._query)
-        listed = _read_list(b"".join([piece async for piece in stream]))
-        gone = set(self.objects)
-        for raw in listed.items:
-            head = _read_head(raw).metadata
-            key = (head.namespace, head.name)
-            gone.discard(key)
-            if self._versions.get(key) != head.resource_version:
-                self._put(key, head.resource_version, bytes(raw))
-        for key in gone:
-            self._remove(key, None)
-        self._version = listed.metadata.resource_version
-        self._synced.set()
+        """Get everything in pages."""
+        listing: _Listing[T] = {}
+        query: dict[str, str | int] = {**self._query, "limit": _PAGE}
+        while True:
+            try:
+                page = await self._page(query)
+            except RequestError as error:
+                if not error.is_expired or "continue" not in query:
+                    raise
+                # It took too long, and the other pages are gone: all at once, then.
+                listing.clear()
+                query = dict(self._query)
+                continue
+            for raw in page.items or ():
+                self._note(listing, Event("ADDED", bytes(raw)))
+            if not page.metadata.continue_:
+                break
+            query["continue"] = page.metadata.continue_
+        self._replace(listing, page.metadata.resource_version)
 
-    # -- watch
+    async def _page(self, query: Mapping[str, str | int]) -> Page:
+        stream = await self._client.stream(self.kind.path(), query)
+        return read_page(b"".join([piece async for piece in stream]))
+
+    def _note(self, listing: _Listing[T], event: Event) -> Metadata | None:
+        """Add an object of a list; its metadata, if readable."""
+        meta = read_metadata(event.raw)
+        if meta is None:
+            log.error("one of the %s is unreadable and left out", self.kind.plural)
+            return None
+        key = (meta.namespace, meta.name)
+        known = _Known(meta.resource_version, meta.uid)
+        if event.type == "BOOKMARK":
+            return meta
+        if event.type == "DELETED":
+            listing.pop(key, None)
+        elif self._known.get(key) == known:
+            listing[key] = None
+        else:
+            obj = self._decoded(key, event.raw)
+            listing[key] = None if obj is None else (known, obj)
+        return meta
+
+    def _replace(self, listing: _Listing[T], version: str) -> None:
+        """The state is as listed: what differs from what is known is told."""
+        for key in [key for key in self.objects if key not in listing]:
+            self._remove(key, None)
+        for key, entry in listing.items():
+            if entry is not None:
+                self._put(key, *entry)
+        self._version = version
+        self._synced.set()
+        self._wake()
+
+    # -- its changes
+
+    async def _watch_list(self) -> None:
+        """Watch, beginning with everything there is; _NotAll if the server does not do that."""
+        try:
+            await self._watch()
+        except RequestError as error:
+            if self._version or error.code not in _NOT_OFFERED:
+                raise
+            self._offers_watch_list = False
+            raise _NotAll from None
 
     async def _watch(self) -> None:
-        seconds = int(_WATCH_SECONDS * (1 + self._random.random()))
-        query = {
+        """Watch from where we are; where that is nowhere, beginning with everything."""
+        query: dict[str, str | int] = {
             **self._query,
             "watch": "1",
             "allowWatchBookmarks": "true",
-            "resourceVersion": self._version,
-            "timeoutSeconds": str(seconds),
+            "timeoutSeconds": int(_WATCH_SECONDS * (1 + self._random.random())),
         }
-        stream: Stream = await self._client.stream(self.kind.path(), query)
+        listing: _Listing[T] | None = None
+        self._watched_from = self._version
+        if self._version:
+            query["resourceVersion"] = self._version
+        else:
+            listing = {}
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        stream = await self._client.stream(self.kind.path(), query)
+        guard = SilenceGuard(stream, self._clock, _SILENCE_SECONDS)
+        lines = EventLines()
         try:
-            rest = b""
             async for piece in stream:
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    if line:
-                        self._follow(line)
+                guard.heard()
+                for event in lines.read(piece):
+                    self._has_heard = True
+                    if listing is None:
+                        self._apply(event)
+                    elif self._is_complete(listing, event):
+                        listing = None
+            if not guard.has_ended_it:
+                lines.check_end()
         finally:
-            stream.close()
+            guard.close()
+        if listing is not None:
+            raise _NotAll
 
-    def _follow(self, line: bytes) -> None:
-        try:
-            event = _read_event(line)
-            if event.type == "ERROR":
-                status = _read_status(event.object)
-                raise RequestError(status.code, status.reason, status.message)
-            head = _read_head(event.object).metadata
-        except msgspec.MsgspecError as error:
-            raise ConnectionFailed(f"the watch says something unreadable: {error}") from None
-        if event.type != "BOOKMARK":
-            key = (head.namespace, head.name)
-            if event.type == "DELETED":
-                self._remove(key, bytes(event.object))
-            elif self._versions.get(key) != head.resource_version:
-                self._put(key, head.resource_version, bytes(event.object))
-        self._version = head.resource_version
+    def _is_complete(self, listing: _Listing[T], event: Event) -> bool:
+        """Add one of the first events of a watch-list; whether it was the last of them."""
+        meta = self._note(listing, event)
+        if meta is None or event.type != "BOOKMARK":
+            return False
+        if not ends_initial_events(meta):
+            self._offers_watch_list = False  # An old server, which knows bookmarks but not this.
+            raise _NotAll
+        self._replace(listing, meta.resource_version)
+        return True
+
+    def _apply(self, event: Event) -> None:
+        meta = read_metadata(event.raw)
+        if meta is None:
+            log.error("one of the %s is unreadable; its change is left out", self.kind.plural)
+            return
+        key, version = (meta.namespace, meta.name), meta.resource_version
+        if event.type == "BOOKMARK" and (number(version) or 0) < (number(self._watched_from) or 0):
+            # Restored from a backup, say: nothing that it does now would look new.
+            raise RequestError(410, "Expired", "the server has gone back to an earlier state")
+        if not is_newer(version, self._version):
+            return  # Told before.
+        if event.type == "DELETED":
+            self._remove(key, event.raw)
+        elif event.type != "BOOKMARK":
+            obj = self._decoded(key, event.raw)
+            if obj is not None:
+                self._put(key, _Known(version, meta.uid), obj)
+        self._version = version
+        self._wake()
 
     # -- what is known
 
-    def _put(self, key: Key, version: str, raw: bytes) -> None:
-        obj = self._decode(raw)
+    def _decoded(self, key: Key, raw: bytes) -> T | None:
+        """An object; None, and a word in the log, if it makes no sense: the others still do."""
+        try:
+            obj: T = self._decode(raw)
+        # How decoding fails is the decoder's affair, which is the caller's.
+        except Exception as error:
+            name = "/".join(filter(None, key))
+            log.error("%s %s is unreadable and left as it was: %s", self.kind.name, name, error)
+            return None
+        return obj
+
+    def _put(self, key: Key, known: _Known, obj: T) -> None:
+        if key in self.objects and self._known[key].uid != known.uid:
+            self._remove(key, None)  # Another object of the same name; that the old one went was missed.
         before = self.objects.get(key)
         self.objects[key] = obj
-        self._versions[key] = version
+        self._known[key] = known
         self._tell("MODIFIED" if before is not None else "ADDED", obj, before)
 
     def _remove(self, key: Key, raw: bytes | None) -> None:
         before = self.objects.pop(key, None)
-        self._versions.pop(key, None)
+        self._known.pop(key, None)
         if before is not None:
-            self._tell("DELETED", self._decode(raw) if raw is not None else before, before)
+            last = self._decoded(key, raw) if raw is not None else None
+            self._tell("DELETED", before if last is None else last, before)
 
     def _tell(self, type: EventType, obj: T, before: T | None) -> None:
         for listener in self.listeners:
             listener(type, obj, before)
+
+    def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for change in waiting:
             if not change.done():
                 change.set_result(None)
-
-
-async def sleep(clock: Clock, seconds: float) -> None:
-    """Wait on a clock, which in tests is virtual."""
-    woken = asyncio.Event()
-    timer = clock.call_later(seconds, woken.set)
-    try:
-        await woken.wait()
-    finally:
-        timer.cancel()
 
 
 class Index(Generic[T]):

@@ -1,0 +1,40 @@
+"""A client of a server somewhere else: connections, credentials, limit and retries, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+from moorage.client.authenticated import Authenticated
+from moorage.client.client import Client
+from moorage.client.credentials import Access
+from moorage.client.http import HttpTransport
+from moorage.client.rate_limit import RateLimited
+from moorage.client.retry import Retrying
+from moorage.clock import Clock, LoopClock
+
+
+@asynccontextmanager
+async def connected(
+    access: Access,
+    *,
+    qps: float = 0.0,
+    burst: int = 0,
+    user_agent: str = "moorage",
+    clock: Clock | None = None,
+    random: Random | None = None,
+    connect_seconds: float = 10.0,
+    silence_seconds: float = 60.0,
+) -> AsyncIterator[Client]:
+    """A client as long as the context lasts; `qps` of 0 or less: no limit.
+
+    Each retry counts against the limit as any request does.
+    """
+    clock = clock or LoopClock()
+    async with HttpTransport(
+        access.endpoint, connect_seconds=connect_seconds, silence_seconds=silence_seconds
+    ) as transport:
+        authenticated = Authenticated(transport, access.credentials, access.impersonated)
+        limited = RateLimited(authenticated, clock, qps, burst)
+        yield Client(Retrying(limited, clock, random or Random()), user_agent=user_agent)

@@ -1,0 +1,165 @@
+"""Who we are and where the server is: from a kubeconfig, from inside a pod, or by an address alone."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from moorage.client.authenticated import Credentials
+from moorage.client.errors import KubeconfigError
+from moorage.client.http import Endpoint
+from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
+from moorage.client.plugins import ExecCredentials, ProviderCredentials
+from moorage.client.tls import client_context, use_certificate
+from moorage.client.tokens import FixedCredentials, TokenFile, bearer
+from moorage.clock import Clock, LoopClock
+
+SERVICE_ACCOUNT_MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A server and what lets us in."""
+
+    endpoint: Endpoint
+    credentials: Credentials
+    impersonated: Sequence[tuple[str, str]] = ()
+    """Headers that ask to act as somebody else."""
+
+
+def find_access(
+    kubeconfig: Path | None = None,
+    master: str = "",
+    *,
+    context: str = "",
+    clock: Clock | None = None,
+    environ: Mapping[str, str] = os.environ,
+    mount: Path = SERVICE_ACCOUNT_MOUNT,
+) -> Access:
+    """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
+
+    `master` overrides the server's address, and is enough where nobody asks for credentials.
+    """
+    clock = clock or LoopClock()
+    if kubeconfig is not None:
+        return from_kubeconfig([kubeconfig], context, master, clock=clock)
+    if master:
+        return Access(_endpoint({"server": master}), FixedCredentials({}))
+    if environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(mount, environ, clock=clock)
+    return from_kubeconfig(kubeconfig_paths(environ), context, clock=clock)
+
+
+def in_cluster(
+    mount: Path = SERVICE_ACCOUNT_MOUNT,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    clock: Clock | None = None,
+) -> Access:
+    """The cluster in which this process runs as a pod, as the pod's service account."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise KubeconfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    endpoint = Endpoint(url, client_context(_file(mount / "ca.crt")))
+    return Access(endpoint, TokenFile(mount / "token", clock or LoopClock()))
+
+
+def from_kubeconfig(
+    paths: Sequence[Path], context: str = "", master: str = "", *, clock: Clock | None = None
+) -> Access:
+    """What a context of kubeconfig files says."""
+    choice = choose(paths, context)
+    cluster = {**choice.cluster, "server": master} if master else choice.cluster
+    endpoint = _endpoint(cluster)
+    _show_certificate(endpoint.tls, choice.user)
+    credentials = _credentials(endpoint, choice, clock or LoopClock(), lambda: datetime.now(UTC))
+    return Access(endpoint, credentials, _impersonated(choice.user))
+
+
+def _endpoint(cluster: Entry) -> Endpoint:
+    url = str(cluster.get("server") or "")
+    if "://" not in url:
+        url = f"http://{url}"
+    try:
+        parts = urlsplit(url)
+        is_known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_known = False
+    if not is_known:
+        raise KubeconfigError(f"{cluster.get('server') or ''!r} is not the address of a server")
+    proxy = str(cluster.get("proxy-url") or "")
+    if proxy and urlsplit(proxy).scheme != "http":
+        raise KubeconfigError(f"proxy-url {proxy!r}: only http:// proxies can be used")
+    endpoint = Endpoint(url, None, str(cluster.get("tls-server-name") or ""), proxy)
+    if parts.scheme == "http":
+        return endpoint
+    insecure = bool(cluster.get("insecure-skip-tls-verify"))
+    ca_pem = _content(cluster, "certificate-authority")
+    return replace(endpoint, tls=client_context(ca_pem, skip_verification=insecure))
+
+
+def _show_certificate(tls: ssl.SSLContext | None, user: Entry) -> None:
+    certificate, key = _content(user, "client-certificate"), _content(user, "client-key")
+    if (certificate is None) != (key is None):
+        raise KubeconfigError("client-certificate and client-key are only of use together")
+    if tls is not None and certificate is not None and key is not None:
+        use_certificate(tls, certificate, key)
+
+
+def _credentials(
+    endpoint: Endpoint, choice: Choice, clock: Clock, now: Callable[[], datetime]
+) -> Credentials:
+    user = choice.user
+    if isinstance(user.get("exec"), dict):
+        return ExecCredentials(user["exec"], endpoint.tls, now)
+    if isinstance(user.get("auth-provider"), dict):
+        return ProviderCredentials(endpoint.url, user["auth-provider"], clock)
+    if user.get("tokenFile"):
+        return TokenFile(Path(user["tokenFile"]), clock)
+    if user.get("token"):
+        return FixedCredentials(bearer(str(user["token"])))
+    if user.get("username"):
+        basic = f"{user['username']}:{user.get('password') or ''}".encode()
+        return FixedCredentials({"authorization": f"Basic {b64encode(basic).decode()}"})
+    return FixedCredentials({})
+
+
+def _impersonated(user: Entry) -> list[tuple[str, str]]:
+    pairs = []
+    if user.get("as"):
+        pairs.append(("impersonate-user", str(user["as"])))
+    if user.get("as-uid"):
+        pairs.append(("impersonate-uid", str(user["as-uid"])))
+    pairs += [("impersonate-group", str(group)) for group in user.get("as-groups") or ()]
+    for key, values in (user.get("as-user-extra") or {}).items():
+        name = f"impersonate-extra-{quote(str(key).lower(), safe='')}"
+        pairs += [(name, str(value)) for value in values]
+    return pairs
+
+
+def _content(entry: Entry, key: str) -> bytes | None:
+    """What a field with data says, or else the file that the field without names."""
+    data = entry.get(f"{key}-data")
+    if data:
+        try:
+            return b64decode(str(data), validate=True)
+        except (Base64Error, ValueError):
+            raise KubeconfigError(f"{key}-data is not base64") from None
+    return _file(Path(entry[key])) if entry.get(key) else None
+
+
+def _file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise KubeconfigError(f"cannot read {path}: {reason}") from None

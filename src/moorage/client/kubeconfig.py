@@ -1,0 +1,100 @@
+"""kubeconfig files: found, merged, and one context chosen.
+
+Of several files the first that says something counts, as for kubectl. Paths in a file are relative to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from moorage.client.errors import KubeconfigError
+
+_PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_LISTS: Final = ("clusters", "users", "contexts")
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a context leads to."""
+
+    cluster: Entry = field(default_factory=dict)
+    user: Entry = field(default_factory=dict)
+
+
+def kubeconfig_paths(environ: Mapping[str, str]) -> list[Path]:
+    """Where kubectl looks: `KUBECONFIG`, which may name several files, or the home directory."""
+    named = [Path(path) for path in environ.get("KUBECONFIG", "").split(":") if path]
+    return named or [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]
+
+
+def choose(paths: Sequence[Path], context: str = "") -> Choice:
+    """The cluster and the user of a context; without a name, of the current one."""
+    found: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
+    current = context
+    missing = [path for path in paths if not path.exists()]
+    if len(missing) == len(paths):
+        raise KubeconfigError(f"there is no kubeconfig at {missing[0]}")
+    for path in paths:
+        if path not in missing:
+            content = _read(path)
+            current = current or _text(content, "current-context")
+            for kind in _LISTS:
+                for name, entry in _entries(content, kind, path):
+                    found[kind].setdefault(name, entry)
+    file = str(next(path for path in paths if path not in missing))
+    if not current:
+        raise KubeconfigError(f"{file} has no current context, and none was named")
+    if current not in found["contexts"]:
+        raise KubeconfigError(f"{file} has no context {current!r}")
+    chosen = found["contexts"][current]
+    cluster, user = _text(chosen, "cluster"), _text(chosen, "user")
+    if cluster not in found["clusters"]:
+        raise KubeconfigError(f"{file}: context {current!r} names cluster {cluster!r}, which is not there")
+    if user and user not in found["users"]:
+        raise KubeconfigError(f"{file}: context {current!r} names user {user!r}, who is not there")
+    return Choice(found["clusters"][cluster], found["users"].get(user, {}))
+
+
+def _read(path: Path) -> Entry:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise KubeconfigError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        place = getattr(error, "problem_mark", None)
+        line = f" (line {place.line + 1})" if place is not None else ""
+        raise KubeconfigError(f"{path} is not YAML{line}") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise KubeconfigError(f"{path} is not a kubeconfig")
+    return content
+
+
+def _entries(content: Entry, kind: str, path: Path) -> list[tuple[str, Entry]]:
+    entries = content.get(kind) or []
+    inner = kind[:-1]
+    try:
+        named = [(str(entry["name"]), dict(entry.get(inner) or {})) for entry in entries]
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise KubeconfigError(f"{path}: {kind} is not a list of named entries") from None
+    for _, entry in named:
+        for key in _PATHS:
+            if entry.get(key):
+                entry[key] = str(path.parent / entry[key])
+        command = entry.get("exec")
+        if isinstance(command, dict) and "/" in str(command.get("command", "")):
+            entry["exec"] = {**command, "command": str(path.parent / command["command"])}
+    return named
+
+
+def _text(entry: Entry, key: str) -> str:
+    value = entry.get(key)
+    return "" if value is None else str(value)

@@ -1,0 +1,168 @@
+"""What a list and a watch say, read: pages and events, with the bytes of each object left for later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.clock import Clock
+from moorage.transport import Stream
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """What is read of every object before anybody wants it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Head(msgspec.Struct):
+    """An object's metadata."""
+
+    metadata: Metadata
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class _PageMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class Page(msgspec.Struct):
+    """A list, or a part of one."""
+
+    items: list[msgspec.Raw] | None = None
+    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+
+
+_read_line = msgspec.json.Decoder(_Line).decode
+_read_head = msgspec.json.Decoder(Head).decode
+_read_page = msgspec.json.Decoder(Page).decode
+_read_status = msgspec.json.Decoder(_Status).decode
+
+
+class Event:
+    """One event of a watch: its type, and the object as bytes."""
+
+    __slots__ = ("raw", "type")
+
+    def __init__(self, type: str, raw: bytes) -> None:
+        self.type = type
+        self.raw = raw
+
+
+def read_metadata(raw: bytes) -> Metadata | None:
+    """The metadata of an object; None if these bytes are not an object."""
+    try:
+        return _read_head(raw).metadata
+    except msgspec.MsgspecError:
+        return None
+
+
+def read_page(body: bytes) -> Page:
+    """A list as the server sends it; ConnectionFailed if it is not whole."""
+    try:
+        return _read_page(body)
+    except msgspec.MsgspecError as error:
+        raise ConnectionFailed(f"the list is unreadable: {error}") from None
+
+
+def ends_initial_events(metadata: Metadata) -> bool:
+    """Whether a bookmark says that everything there was has been sent."""
+    return bool(metadata.annotations) and (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true"
+
+
+def number(version: str) -> int | None:
+    """A resourceVersion as a number, which it is with every server but the strangest."""
+    return int(version) if version.isdecimal() else None
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a resourceVersion comes after another; where they are no numbers, whether it is another."""
+    one, other = number(version), number(than)
+    return version != than if one is None or other is None else one > other
+
+
+class EventLines:
+    """Puts the pieces of a watch together to events, one a line."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def read(self, piece: bytes) -> Iterator[Event]:
+        """The events that a piece completes.
+
+        RequestError for one that says why the watch ends; ConnectionFailed for what is no event.
+        """
+        first, *lines = piece.split(b"\n")
+        self._rest.append(first)
+        if not lines:
+            return
+        lines[:0] = [b"".join(self._rest)]
+        self._rest = [lines.pop()]
+        for line in lines:
+            if line:
+                yield _event(line)
+
+    def check_end(self) -> None:
+        """ConnectionFailed if the watch ended in the middle of an event."""
+        if any(self._rest):
+            raise ConnectionFailed("the watch was cut in the middle of an event")
+
+
+def _event(line: bytes) -> Event:
+    try:
+        event = _read_line(line)
+        if event.type != "ERROR":
+            return Event(event.type, bytes(event.object))
+        status = _read_status(event.object)
+    except msgspec.MsgspecError as error:
+        raise ConnectionFailed(f"the watch says something unreadable: {error}") from None
+    raise RequestError(status.code, status.reason, status.message)
+
+
+class SilenceGuard:
+    """Ends a stream on which nothing has come for long: the other end may be gone without a word."""
+
+    def __init__(self, stream: Stream, clock: Clock, seconds: float) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._seconds = seconds
+        self._heard_at = clock.now()
+        self._timer = clock.call_later(seconds, self._check)
+        self.has_ended_it = False
+
+    def heard(self) -> None:
+        """Something came."""
+        self._heard_at = self._clock.now()
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._timer.cancel()
+        self._stream.close()
+
+    def _check(self) -> None:
+        left = self._heard_at + self._seconds - self._clock.now()
+        if left > 0:
+            self._timer = self._clock.call_later(left, self._check)
+        else:
+            self.has_ended_it = True
+            self._stream.close()

@@ -1,0 +1,107 @@
+"""An informer through all kinds of faults: in the end it knows what the server knows, and told all once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from moorage.client.retry import Retrying
+from tests.client.faults import Faults, FaultyTransport
+from tests.client.world import Heard, World, in_world, versions
+
+SEEDS = range(4)
+WRITES = 60
+NONE = Faults()
+
+# Faults after which no change may be missing: the watch goes on exactly where it broke.
+RESUMABLE = {
+    "cut watches": Faults(cut=0.15),
+    "truncated events": Faults(truncated=0.15),
+    "watches that end": Faults(ended=0.2),
+    "repeated events": Faults(repeated=0.5),
+    "events in pieces": Faults(split=0.5),
+    "late events": Faults(slow=0.3),
+    "half-open watches": Faults(half_open=0.05),
+    "a server that cannot be reached": Faults(cut=0.1, unreachable=0.5),
+    "lost answers": Faults(ended=0.1, lost=0.3),
+    "a server in trouble": Faults(ended=0.1, answers=((429, 0.2), (500, 0.2), (503, 0.2))),
+}
+# Faults after which changes may be told together: everything is listed anew.
+EXPIRING = {
+    "expired watches": Faults(expired=0.1),
+    "expired answers": Faults(ended=0.2, answers=((410, 0.4),)),
+    "everything": Faults(
+        unreachable=0.1,
+        lost=0.1,
+        slow=0.2,
+        answers=((409, 0.02), (410, 0.05), (429, 0.05), (500, 0.05), (503, 0.05)),
+        cut=0.05,
+        truncated=0.05,
+        ended=0.05,
+        half_open=0.02,
+        repeated=0.2,
+        split=0.2,
+        expired=0.02,
+    ),
+}
+
+
+async def _lived_through(world: World, faults: Faults, seed: int) -> Heard:
+    """An informer that followed a busy server on a bad network, some time after all was well again."""
+    transport = FaultyTransport(world.server.api, world.clock, NONE, seed)
+    heard = world.informer(Retrying(transport, world.clock, world.random), seed)
+    running = asyncio.ensure_future(heard.informer.run())
+    try:
+        await world.passes(1)
+        assert heard.informer.version > 0
+        heard.told.clear()
+        transport.faults = faults
+        for _ in range(WRITES):
+            await world.write()
+            await world.passes(world.random.choice((0.25, 0.5, 3.0)))
+        assert transport.injected, "nothing went wrong, so nothing was tested"
+        transport.faults = NONE
+        # Longer than the longest pause, and than a silent watch is believed in.
+        await world.passes(160, step=1.0)
+        await world.write()
+        await world.passes(1)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    return heard
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("faults", RESUMABLE.values(), ids=RESUMABLE)
+def test_every_change_is_told_once_and_in_order(faults: Faults, seed: int) -> None:
+    async def scenario(world: World) -> None:
+        heard = await _lived_through(world, faults, seed)
+        assert heard.known == versions(await world.objects()) | _others(heard)
+        assert heard.told == world.history
+
+    in_world(scenario, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("faults", EXPIRING.values(), ids=EXPIRING)
+@pytest.mark.parametrize("history", [5, 20_000])
+def test_what_is_known_in_the_end_is_what_the_server_has(faults: Faults, history: int, seed: int) -> None:
+    async def scenario(world: World) -> None:
+        heard = await _lived_through(world, faults, seed)
+        assert heard.known == versions(await world.objects()) | _others(heard)
+        happened = {(name, version) for type, name, version in world.history if type != "DELETED"}
+        told = [(name, version) for type, name, version in heard.told if type != "DELETED"]
+        assert len(set(told)) == len(told), "a change was told twice"
+        assert set(told) <= happened, "something was told that never was"
+
+    in_world(scenario, seed=seed, history=history)
+
+
+def _others(heard: Heard) -> dict[str, int]:
+    """What the server made itself, in other namespaces."""
+    return {
+        name: int(obj["metadata"]["resourceVersion"])
+        for (namespace, name), obj in heard.informer.objects.items()
+        if namespace != "default"
+    }
