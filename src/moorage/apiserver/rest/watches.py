@@ -61,6 +61,7 @@ class Watch:
         self._is_closed = False
         self._mark_due = False
         self._initial: list[Stored] = []
+        self._initial_revision = store.revision
         revision = options.revision
         if initial_events or not revision:
             if initial_events is not False:
@@ -95,7 +96,7 @@ class Watch:
             )
         self._initial = []
         if self._marks_initial_end:
-            yield self._bookmark({_INITIAL_EVENTS_END: "true"})
+            yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
         mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark) if self._bookmarks else None
         try:
             while not self._is_closed:
@@ -113,7 +114,7 @@ class Watch:
                 if self._mark_due:
                     self._mark_due = False
                     mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark)
-                    yield self._bookmark({})
+                    yield self._bookmark(self._store.revision, {})
                     continue
                 self._woken.clear()
                 self._collection.waiting.add(self._woken)
@@ -144,8 +145,8 @@ class Watch:
             return _event("DELETED", self._show(stored))
         return b""
 
-    def _bookmark(self, annotations: dict[str, str]) -> bytes:
-        metadata: Manifest = {"resourceVersion": str(self._store.revision), "creationTimestamp": None}
+    def _bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
+        metadata: Manifest = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
         mark = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
