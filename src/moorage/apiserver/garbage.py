@@ -67,11 +67,11 @@ class GarbageCollector:
         concerned = b'"ownerReferences"' in change.stored.raw or (
             before is not None and b'"ownerReferences"' in before.raw
         )
-        if change.type == "MODIFIED" and not concerned and b'"deletionTimestamp"' not in change.stored.raw:
+        is_gone, uid = change.type == "DELETED", change.stored.uid
+        if not is_gone and not concerned and b'"deletionTimestamp"' not in change.stored.raw:
+            self._live[uid] = place
             return
         meta = decode(change.stored.raw)["metadata"]
-        uid = meta["uid"]
-        is_gone = change.type == "DELETED"
         if before is not None and concerned:
             self._release(place, before.decoded()["metadata"], {} if is_gone else meta)
         if is_gone:
