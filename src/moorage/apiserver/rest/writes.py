@@ -221,6 +221,8 @@ class Writer:
     def _track(
         self, resource: Resource, old: Manifest, obj: Manifest, subresource: str, context: Context
     ) -> None:
+        if not (old["metadata"].get("managedFields") or "managedFields" in obj["metadata"]):
+            return
         track_update(
             old,
             obj,
