@@ -1,0 +1,1 @@
+"""What stands around the scheduler: leader election, metrics, events, health and their HTTPS server."""

@@ -1,0 +1,47 @@
+"""`/configz`: the configuration in force, as kube-scheduler shows it.
+
+A configuration that is shown has every plugin's weight and every extension point; one that is written to be
+loaded again (`config.manifest`) leaves out what says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from moorage.api.manifests import Manifest
+from moorage.config.manifest import to_manifest
+from moorage.config.types import WIRE_NAMES, SchedulerConfiguration
+
+_NAME: Final = "componentconfig"
+
+
+def configz(config: SchedulerConfiguration) -> Manifest:
+    """The document at `/configz`."""
+    document = to_manifest(config)
+    connection = document["clientConnection"]
+    document["clientConnection"] = {"kubeconfig": "", "acceptContentTypes": "", **connection}
+    document["profiles"] = [_profile(profile) for profile in document["profiles"]]
+    if config.extenders:
+        document["extenders"] = [_extender(extender) for extender in document["extenders"]]
+    if not config.delay_cache_until_active:
+        del document["delayCacheUntilActive"]
+    return {_NAME: document}
+
+
+def _profile(profile: Manifest) -> Manifest:
+    plugins = profile.get("plugins", {})
+    shown = {point: _plugin_set(plugins.get(point, {})) for point in WIRE_NAMES.values()}
+    return {**profile, "plugins": shown}
+
+
+def _plugin_set(plugins: Manifest) -> Manifest:
+    return {
+        which: [{"name": plugin["name"], "weight": plugin.get("weight", 0)} for plugin in named]
+        for which, named in plugins.items()
+        if named
+    }
+
+
+def _extender(extender: dict[str, Any]) -> Manifest:
+    shown = {key: value for key, value in extender.items() if value}
+    return {"urlPrefix": "", "httpTimeout": "0s", **shown}

@@ -1,0 +1,110 @@
+"""Leader election beside a busy scheduler: in a thread, with an event loop and a connection of its own.
+
+A scheduling cycle is synchronous code that may take seconds (many nodes, a search for devices); the loop that
+runs it cannot promise to renew a lease every two seconds. A thread can: the interpreter switches threads
+every few milliseconds, and a renewal is one small request. Another process could, too, but would have to be
+watched; a process that is suspended or killed takes its thread along, so no lease is renewed for a scheduler
+that is gone. One whose loop hangs for good is what probes are for: its own loop answers them.
+
+What the election has to say reaches the scheduler's loop as callbacks. That the lease is lost is also said at
+once, from the thread (`on_lost`): the scheduler's loop may be busy, and must not finish what it is doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from moorage.client.client import Client
+from moorage.clock import Clock
+from moorage.services.leader_election import LeaderElection, LostLease
+from moorage.services.timing import MonotonicClock
+
+Connect = Callable[[], AbstractAsyncContextManager[Client]]
+"""Makes a client in the loop that is running, and closes its connections at the end."""
+Make = Callable[[Client, Clock], LeaderElection]
+
+
+def _do_nothing() -> None:
+    """Nothing is to be done at once."""
+
+
+class ElectionThread:
+    """A candidate whose renewals do not wait for anybody."""
+
+    def __init__(self, connect: Connect, make: Make, on_lost: Callable[[], None] = _do_nothing) -> None:
+        self._connect = connect
+        self._make = make
+        self._on_lost = on_lost
+        self._guard = threading.Lock()
+        self._is_stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._election: LeaderElection | None = None
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process leads at this moment."""
+        return self._election is not None and self._election.is_leading
+
+    def check(self) -> str | None:
+        """What is wrong, for a health check; None before there is an election."""
+        return self._election.check() if self._election is not None else None
+
+    def stop(self) -> None:
+        """Give the lease back and end; first finish whatever only a leader may do."""
+        with self._guard:
+            self._is_stopping = True
+            if self._loop is not None and self._election is not None:
+                self._loop.call_soon_threadsafe(self._election.stop)
+
+    async def run(self, on_started: Callable[[], None], on_stopped: Callable[[], None]) -> None:
+        """Take part in the election until told to stop; LostLease if the lease is lost before that.
+
+        The callbacks are called in the loop that runs this.
+        """
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[BaseException | None] = loop.create_future()
+
+        def started() -> None:
+            loop.call_soon_threadsafe(on_started)
+
+        def stopped() -> None:
+            loop.call_soon_threadsafe(on_stopped)
+
+        def main() -> None:
+            failure: BaseException | None = None
+            try:
+                asyncio.run(self._elect(started, stopped))
+            except BaseException as error:
+                failure = error
+            loop.call_soon_threadsafe(ended.set_result, failure)
+
+        thread = threading.Thread(target=main, name="leader-election", daemon=True)
+        thread.start()
+        try:
+            failure = await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            self.stop()
+            await ended
+            raise
+        thread.join()
+        if failure is not None:
+            raise failure
+
+    async def _elect(self, on_started: Callable[[], None], on_stopped: Callable[[], None]) -> None:
+        async with self._connect() as client:
+            election = self._make(client, MonotonicClock())
+            with self._guard:
+                self._loop, self._election = asyncio.get_running_loop(), election
+                if self._is_stopping:
+                    election.stop()
+            try:
+                await election.run(on_started, on_stopped)
+            except LostLease:
+                self._on_lost()
+                raise
+            finally:
+                with self._guard:
+                    self._loop = None

@@ -1,0 +1,147 @@
+"""The Lease that says who leads: reading it, writing it, telling of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from moorage.api.manifests import Manifest, timestamp
+from moorage.client.client import Client
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.kinds import CORE_EVENT, LEASE
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a lease says. Times are texts, for people: candidates only see whether they change."""
+
+    holder: str
+    duration_seconds: int
+    acquire_time: str
+    renew_time: str
+    transitions: int
+
+    @classmethod
+    def of(cls, lease: Manifest) -> Record:
+        """The record in a lease; what is absent is empty."""
+        spec: dict[str, Any] = lease.get("spec") or {}
+        return cls(
+            spec.get("holderIdentity") or "",
+            spec.get("leaseDurationSeconds") or 0,
+            spec.get("acquireTime") or "",
+            spec.get("renewTime") or "",
+            spec.get("leaseTransitions") or 0,
+        )
+
+    def spec(self) -> Manifest:
+        """The record as a lease's spec."""
+        return {
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": self.duration_seconds,
+            "acquireTime": self.acquire_time,
+            "renewTime": self.renew_time,
+            "leaseTransitions": self.transitions,
+        }
+
+
+class LeaseLock:
+    """One lease as one candidate knows it. Of two that write it at once, one is told of a conflict."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self.lease: Manifest = {}
+        """As last read or written; empty before."""
+
+    async def read(self) -> Record | None:
+        """What the lease says now; None if there is none."""
+        try:
+            self.lease = await self._client.get(LEASE, self._namespace, self._name)
+        except RequestError as error:
+            if error.is_not_found:
+                return None
+            raise
+        return Record.of(self.lease)
+
+    async def create(self, record: Record) -> None:
+        """Make the lease."""
+        lease: Manifest = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.name,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": record.spec(),
+        }
+        self.lease = await self._client.create(LEASE, self._namespace, lease)
+
+    async def update(self, record: Record) -> None:
+        """Write the lease, if nobody else has since it was read."""
+        self.lease = await self._client.update(LEASE, {**self.lease, "spec": record.spec()})
+
+
+class LeaseEvents:
+    """Tells the cluster who began and who ceased to lead, by events about the lease.
+
+    They are old-fashioned ones (`v1`), as every component's are that elects its leader with client-go.
+    """
+
+    def __init__(self, client: Client, now: Callable[[], datetime], component: str) -> None:
+        self._client = client
+        self._now = now
+        self._component = component
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def tell(self, lease: Manifest, message: str) -> None:
+        """Write an event, some time: nobody waits for it."""
+        task = asyncio.ensure_future(self._write(lease, message))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def written(self) -> None:
+        """Returns once all events have been written, or could not be."""
+        await asyncio.gather(*self._writing)
+
+    def close(self) -> None:
+        """Give up what is not written yet."""
+        for task in self._writing:
+            task.cancel()
+
+    async def _write(self, lease: Manifest, message: str) -> None:
+        meta = lease["metadata"]
+        now = self._now()
+        moment = timestamp(now)
+        event: Manifest = {
+            "apiVersion": CORE_EVENT.api_version,
+            "kind": CORE_EVENT.name,
+            "metadata": {
+                "name": f"{meta['name']}.{int(now.timestamp() * 1_000_000) * 1000:x}",
+                "namespace": meta["namespace"],
+            },
+            "involvedObject": {
+                "kind": LEASE.name,
+                "namespace": meta["namespace"],
+                "name": meta["name"],
+                "uid": meta.get("uid", ""),
+                "apiVersion": LEASE.api_version,
+                "resourceVersion": meta.get("resourceVersion", ""),
+            },
+            "reason": "LeaderElection",
+            "message": message,
+            "source": {"component": self._component},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+            "type": "Normal",
+            "reportingComponent": self._component,
+            "reportingInstance": "",
+        }
+        try:
+            await self._client.create(CORE_EVENT, meta["namespace"], event)
+        except (RequestError, ConnectionFailed) as error:
+            log.warning("the event %r could not be written: %s", message, error)

@@ -1,0 +1,57 @@
+"""Every metric of kube-scheduler v1.36, read from `metrics.txt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Final, cast, get_args
+
+from moorage.services.metric_values import Kind, MetricSpec
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Upper bounds of buckets that grow by a factor."""
+    bounds = []
+    for _ in range(count):
+        bounds.append(start)
+        start *= factor  # Step by step: so the last digits are those that Go programs show.
+    return tuple(bounds)
+
+
+def _buckets(text: str) -> tuple[float, ...]:
+    words = text.split()
+    if words and words[0] == "exp":
+        return exponential(float(words[1]), float(words[2]), int(words[3]))
+    return tuple(map(float, words))
+
+
+def _read() -> dict[str, dict[str, MetricSpec]]:
+    """The metrics of each section of the file, by name."""
+    sections: dict[str, dict[str, MetricSpec]] = {}
+    section = ""
+    for line in files(__package__).joinpath("metrics.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+            sections[section] = {}
+        elif line and not line.startswith("#"):
+            name, kind, stability, labels, buckets, text = (part.strip() for part in line.split("|"))
+            assert kind in get_args(Kind), line
+            sections[section][name] = MetricSpec(
+                name,
+                cast(Kind, kind),
+                stability,
+                tuple(labels.split()),
+                text,
+                _buckets(buckets),
+                is_optional=section == "optional",
+            )
+    return sections
+
+
+_SECTIONS: Final = _read()
+
+METRICS: Final[Mapping[str, MetricSpec]] = {**_SECTIONS["metrics"], **_SECTIONS["optional"]}
+"""What is at `/metrics`, by name."""
+
+HEALTH_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["health"]
+"""What is at `/metrics/slis`, by name."""

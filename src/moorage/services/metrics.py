@@ -1,0 +1,229 @@
+"""What the scheduler counts and measures: `/metrics` and `/metrics/slis`, with kube-scheduler's names.
+
+Each metric is an attribute, under its name without prefix and unit. Who observes often keeps the cell:
+
+    filtering = metrics.framework_extension_point_duration.labels("Filter", "Success", profile)
+    filtering.observe(seconds)
+
+A registry is a `Metrics`' own: two schedulers in one process do not mix their numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Final
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from moorage.services.metric_table import HEALTH_METRICS, METRICS
+from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
+from moorage.version import __version__
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Of what `Metrics.text` gives."""
+
+PLUGIN_SAMPLE_PERCENT: Final = 10
+"""So many scheduling cycles in a hundred measure every plugin."""
+
+QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
+"""Where pods wait: the values of `queue` of the pending pods."""
+
+SCHEDULED: Final = "scheduled"
+UNSCHEDULABLE: Final = "unschedulable"
+ERROR: Final = "error"
+WAITING_ON_PREEMPTION: Final = "waiting_on_preemption"
+"""Results of attempts; the last is of pod groups only."""
+
+_LIKE_KUBERNETES: Final = ("1", "36", "v1.36.4")
+
+
+class _Families(Collector):
+    """Metrics as a registry asks for them: by name, without those that have nothing to show."""
+
+    def __init__(self, metrics: Mapping[str, Metric[Number] | Metric[Distribution]]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Family]:
+        """All that there is to show."""
+        for _, metric in sorted(self._metrics.items()):
+            if metric.cells:
+                yield metric.family()
+
+
+class _Section:
+    """Metrics that are shown together."""
+
+    def __init__(self, specs: Mapping[str, MetricSpec]) -> None:
+        self._specs = specs
+        self.metrics: dict[str, Metric[Number] | Metric[Distribution]] = {}
+        self.registry = CollectorRegistry()
+
+    def numbers(self, name: str) -> Metric[Number]:
+        """A counter or gauge, by its full name."""
+        metric = self.metrics[name] = numbers(self._specs[name])
+        return metric
+
+    def distributions(self, name: str) -> Metric[Distribution]:
+        """A histogram, by its full name."""
+        metric = self.metrics[name] = distributions(self._specs[name])
+        return metric
+
+    def complete(self) -> None:
+        """Declare what nobody asked for, and begin to be shown."""
+        for name, spec in self._specs.items():
+            if name not in self.metrics:
+                self.metrics[name] = distributions(spec) if spec.kind == "histogram" else numbers(spec)
+        self.registry.register(_Families(self.metrics))
+
+
+class Metrics:
+    """All metrics of one scheduler."""
+
+    def __init__(self, random: Random | None = None) -> None:
+        self._random = random or Random()
+        self._section = section = _Section(METRICS)
+        number, distribution = section.numbers, section.distributions
+        # -- attempts
+        self.schedule_attempts = number("scheduler_schedule_attempts_total")
+        self.scheduling_attempt_duration = distribution("scheduler_scheduling_attempt_duration_seconds")
+        algorithm = distribution("scheduler_scheduling_algorithm_duration_seconds")
+        self.scheduling_algorithm_duration = algorithm.labels()
+        self.podgroup_schedule_attempts = number("scheduler_podgroup_schedule_attempts_total")
+        self.podgroup_attempt_duration = distribution(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds"
+        )
+        self.podgroup_algorithm_duration = distribution(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds"
+        )
+        self.pod_scheduling_sli_duration = distribution("scheduler_pod_scheduling_sli_duration_seconds")
+        self.pod_scheduling_attempts = distribution("scheduler_pod_scheduling_attempts").labels()
+        self.pod_scheduled_after_flush = number("scheduler_pod_scheduled_after_flush_total").labels()
+        self.batch_attempts = number("scheduler_batch_attempts_total")
+        self.batch_cache_flushed = number("scheduler_batch_cache_flushed_total")
+        self.get_node_hint_duration = distribution("scheduler_get_node_hint_duration_seconds")
+        self.store_schedule_results_duration = distribution(
+            "scheduler_store_schedule_results_duration_seconds"
+        )
+        # -- the framework
+        self.framework_extension_point_duration = distribution(
+            "scheduler_framework_extension_point_duration_seconds"
+        )
+        self.plugin_execution_duration = distribution("scheduler_plugin_execution_duration_seconds")
+        self.plugin_evaluation = number("scheduler_plugin_evaluation_total")
+        self.permit_wait_duration = distribution("scheduler_permit_wait_duration_seconds")
+        self.goroutines = number("scheduler_goroutines")
+        # -- preemption, devices, volumes
+        self.preemption_attempts = number("scheduler_preemption_attempts_total").labels()
+        self.preemption_victims = distribution("scheduler_preemption_victims").labels()
+        self.preemption_goroutines = number("scheduler_preemption_goroutines_execution_total")
+        self.preemption_goroutines_duration = distribution("scheduler_preemption_goroutines_duration_seconds")
+        self.resourceclaim_creates = number("scheduler_resourceclaim_creates_total")
+        self.device_binding_allocations = number("scheduler_dra_bindingconditions_allocations_total")
+        self.device_binding_wait_duration = distribution(
+            "scheduler_dra_bindingconditions_wait_duration_seconds"
+        )
+        self.volume_binder_cache_requests = number("scheduler_volume_binder_cache_requests_total")
+        self.volume_stage_errors = number("scheduler_volume_scheduling_stage_error_total")
+        # -- queue and cache
+        self.pending_pods = number("scheduler_pending_pods")
+        self.queue_incoming_pods = number("scheduler_queue_incoming_pods_total")
+        self.unschedulable_pods = number("scheduler_unschedulable_pods")
+        self.queueing_hint_duration = distribution("scheduler_queueing_hint_execution_duration_seconds")
+        self.inflight_events = number("scheduler_inflight_events")
+        self.event_handling_duration = distribution("scheduler_event_handling_duration_seconds")
+        self.cache_size = number("scheduler_cache_size")
+        # -- around the scheduler
+        self.leader_status = number("leader_election_master_status")
+        self.leader_slow_path = number("leader_election_slowpath_total")
+        self.requests = number("rest_client_requests_total")
+        self.request_retries = number("rest_client_request_retries_total")
+        self.request_duration = distribution("rest_client_request_duration_seconds")
+        self.request_size = distribution("rest_client_request_size_bytes")
+        self.response_size = distribution("rest_client_response_size_bytes")
+        self.rate_limiter_duration = distribution("rest_client_rate_limiter_duration_seconds")
+        self.authentication_requests = number("apiserver_delegated_authn_request_total")
+        self.authentication_duration = distribution("apiserver_delegated_authn_request_duration_seconds")
+        self.authorization_requests = number("apiserver_delegated_authz_request_total")
+        self.authorization_duration = distribution("apiserver_delegated_authz_request_duration_seconds")
+        self.feature_enabled = number("kubernetes_feature_enabled")
+
+        self._health = health = _Section(HEALTH_METRICS)
+        self._healthcheck = health.numbers("kubernetes_healthcheck")
+        self._healthchecks = health.numbers("kubernetes_healthchecks_total")
+
+        self._complete()
+
+    def _complete(self) -> None:
+        """What has a value from the start, and what prometheus-client knows of processes."""
+        for queue in QUEUES:
+            self.pending_pods.labels(queue)
+        number = self._section.numbers
+        number("rest_client_exec_plugin_ttl_seconds").labels().set(math.inf)  # There is no such certificate.
+        number("kubernetes_build_info").labels(*_build()).set(1)
+        number("version_info").labels("kube", "1.36.4", "1.36", "1.35").set(1)
+        registered = number("registered_metrics_total")
+        for spec in METRICS.values():
+            registered.labels(spec.stability, "").inc()
+        self._section.complete()
+        self._health.complete()
+        ProcessCollector(registry=self._section.registry)
+        PlatformCollector(registry=self._section.registry)
+        GCCollector(registry=self._section.registry)
+
+    # -- what takes more than one metric
+
+    def attempted(self, result: str, profile: str, seconds: float) -> None:
+        """An attempt to schedule a pod has ended."""
+        self.scheduling_attempt_duration.labels(result, profile).observe(seconds)
+        self.schedule_attempts.labels(result, profile).inc()
+
+    def attempted_group(self, result: str, profile: str, seconds: float) -> None:
+        """An attempt to schedule a pod group has ended."""
+        self.podgroup_attempt_duration.labels(result, profile).observe(seconds)
+        self.podgroup_schedule_attempts.labels(result, profile).inc()
+
+    def samples_plugins(self) -> bool:
+        """Whether the cycle that begins measures every plugin; most do not, for speed."""
+        return self._random.randrange(100) < PLUGIN_SAMPLE_PERCENT
+
+    def checked(self, name: str, endpoint: str, passed: bool) -> None:
+        """A health check was done, for `/healthz`, `/livez` or `/readyz`."""
+        self._healthcheck.labels(name, endpoint).set(float(passed))
+        self._healthchecks.labels(name, endpoint, "success" if passed else "error").inc()
+
+    # -- showing
+
+    def text(self) -> bytes:
+        """All metrics, as Prometheus reads them."""
+        return generate_latest(self._section.registry)
+
+    def health_text(self) -> bytes:
+        """The metrics of health checks, as Prometheus reads them."""
+        return generate_latest(self._health.registry)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        for metric in self._section.metrics.values():
+            metric.reset()
+
+    def reset_health(self) -> None:
+        """Begin anew with health checks."""
+        for metric in self._health.metrics.values():
+            metric.reset()
+
+
+def _build() -> tuple[str, ...]:
+    """What runs; the version is that of the kube-scheduler that moorage behaves like."""
+    major, minor, version = _LIKE_KUBERNETES
+    compiler = platform.python_implementation().lower()
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    python = f"python{platform.python_version()}"
+    named = f"{version}+moorage.{__version__}"
+    return (major, minor, named, "", "", "", python, compiler, f"{sys.platform}/{machine}")

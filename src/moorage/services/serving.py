@@ -1,0 +1,171 @@
+"""The scheduler's own HTTPS server: probes, metrics, configuration, debugging.
+
+`Endpoints` is a transport like any other: who asks, may they, what is at the path. `SecureServer` puts it on
+a socket, with a certificate from files or one made for the occasion and kept in memory only.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from moorage.api.pod import Pod
+from moorage.apiserver.certificates import CertificateError, load_or_make
+from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.config.types import SchedulerConfiguration
+from moorage.services import answers
+from moorage.services.answers import Handler
+from moorage.services.configz import configz
+from moorage.services.delegation import Authentication, Authorization, Unauthenticated, User
+from moorage.services.metrics import CONTENT_TYPE, Metrics
+from moorage.services.pod_resources import pod_resources_text
+from moorage.services.reviews import ReviewFailed
+from moorage.transport import Request, Response
+
+log = logging.getLogger(__name__)
+
+PORT: Final = 10259
+_HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class Endpoints:
+    """Answers whoever may have the answer. A route that ends with a slash is for all paths below it."""
+
+    def __init__(
+        self, routes: Mapping[str, Handler], authentication: Authentication, authorization: Authorization
+    ) -> None:
+        self._routes = routes
+        self._prefixes = sorted((path for path in routes if path.endswith("/")), key=len, reverse=True)
+        self._authentication = authentication
+        self._authorization = authorization
+
+    async def handle(self, request: Request) -> Response:
+        """The answer; failures are answers too."""
+        response = await self._answered(request)
+        response.headers.setdefault("Cache-Control", "no-cache, private")
+        return response
+
+    async def _answered(self, request: Request) -> Response:
+        path = unquote(request.path)
+        try:
+            user = await self._authentication.user(request)
+        except (Unauthenticated, ReviewFailed) as error:
+            log.warning("unable to authenticate a request for %s: %s", path, error)
+            return answers.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
+        refused = await self._refusal(user, request.method.lower(), path)
+        if refused is not None:
+            return refused
+        handler = self._handler(path)
+        if handler is None:
+            return answers.error(HTTPStatus.NOT_FOUND, "404 page not found")
+        return await handler(request)
+
+    async def _refusal(self, user: User, verb: str, path: str) -> Response | None:
+        try:
+            decision = await self._authorization.decide(user, verb, path)
+        except ReviewFailed as error:
+            message = f'Internal Server Error: "{path}": {error}'.translate(_HTML)
+            return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+        if decision.is_allowed:
+            return None
+        message = f'User "{user.name}" cannot {verb} path "{path}"'.translate(_HTML)
+        if decision.reason:
+            message += f": {decision.reason}"
+        return answers.refusal(HTTPStatus.FORBIDDEN, "Forbidden", f"forbidden: {message}", has_details=True)
+
+    def _handler(self, path: str) -> Handler | None:
+        if path in self._routes:
+            return self._routes[path]
+        prefix = next((one for one in self._prefixes if path.startswith(one)), None)
+        return self._routes[prefix] if prefix is not None else None
+
+
+def metric_routes(
+    metrics: Metrics, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]
+) -> dict[str, Handler]:
+    """`/metrics`, `/metrics/slis`, and `/metrics/resources`, which only a leader fills."""
+
+    async def all_metrics(request: Request) -> Response:
+        return _shown(request, metrics.text, metrics.reset)
+
+    async def health(request: Request) -> Response:
+        return _shown(request, metrics.health_text, metrics.reset_health)
+
+    async def resources(request: Request) -> Response:
+        return answers.text(pod_resources_text(pods()) if is_leading() else b"", CONTENT_TYPE)
+
+    return {"/metrics": all_metrics, "/metrics/slis": health, "/metrics/resources": resources}
+
+
+def _shown(request: Request, show: Callable[[], bytes], reset: Callable[[], None]) -> Response:
+    if request.method == "DELETE":
+        reset()
+        return answers.text("metrics reset\n")
+    return answers.text(show(), CONTENT_TYPE)
+
+
+def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Handler]:
+    """`/configz`: the configuration in force."""
+
+    async def show(request: Request) -> Response:
+        return answers.document(configz(config()))
+
+    return {"/configz": show}
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """Where to listen, and with which certificate."""
+
+    bind_address: str = "127.0.0.1"
+    port: int = PORT
+    """0: any free one."""
+    certificate_file: Path | None = None
+    """The server's certificate and those that sign it; None: one is made."""
+    key_file: Path | None = None
+
+
+class SecureServer:
+    """Serves a transport over HTTPS until told to stop; ServingError if it cannot."""
+
+    def __init__(self, endpoints: Endpoints, options: ServingOptions) -> None:
+        self._server = HttpServer(endpoints, _tls(options))
+        self._listener = listen(options.bind_address, options.port)
+        self.port: int = self._listener.getsockname()[1]
+        """Where it listens."""
+
+    async def serve(self) -> None:
+        """Answer requests until `stop`."""
+        await self._server.serve(self._listener)
+
+    async def listens(self) -> None:
+        """Returns once requests are answered."""
+        await self._server.listens()
+
+    def stop(self) -> None:
+        """Let running requests finish, close."""
+        self._server.stop()
+
+
+def _tls(options: ServingOptions) -> ssl.SSLContext:
+    if options.certificate_file is None or options.key_file is None:
+        if options.certificate_file is not options.key_file:
+            raise ServingError("a certificate needs its key, and a key its certificate")
+        try:
+            named = () if options.bind_address in ("0.0.0.0", "::") else (options.bind_address,)
+            return load_or_make(None, named).ssl_context()
+        except CertificateError as error:
+            raise ServingError(str(error)) from None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(options.certificate_file, options.key_file)
+    except (OSError, ssl.SSLError) as error:
+        files = f"{options.certificate_file} and {options.key_file}"
+        raise ServingError(f"{files} cannot be used: {error.strerror or error}") from None
+    return context

@@ -1,0 +1,273 @@
+"""Metrics: all of kube-scheduler's, as it has them; cheap to record; readable by Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+from timeit import repeat
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from moorage.client.errors import ConnectionFailed
+from moorage.clock import VirtualClock
+from moorage.services.measured import Measured
+from moorage.services.metric_table import HEALTH_METRICS, METRICS
+from moorage.services.metrics import PLUGIN_SAMPLE_PERCENT, Metrics
+from moorage.services.pod_resources import pod_resources_text
+from moorage.transport import Request, Response
+from tests.builders import make_pod
+
+UPSTREAM = Path(__file__).parent / "data" / "metrics.tsv"
+"""Taken from the sources of kube-scheduler v1.36.4."""
+
+
+def upstream() -> dict[str, tuple[str, ...]]:
+    rows = (line.split("\t") for line in UPSTREAM.read_text().splitlines() if not line.startswith("#"))
+    return {name: tuple(facts) for name, *facts in rows}
+
+
+def test_every_metric_is_declared_as_upstream_declares_it() -> None:
+    ours = {
+        spec.name: (
+            spec.kind,
+            spec.stability,
+            " ".join(spec.labels),
+            " ".join(map(repr, spec.buckets)),
+        )
+        for spec in (*METRICS.values(), *HEALTH_METRICS.values())
+    }
+    assert ours == upstream()
+
+
+def shown(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
+    """Samples by name and labels, as Prometheus reads them."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            labels = tuple(f"{key}={value}" for key, value in sorted(sample.labels.items()))
+            found.setdefault(sample.name, {})[labels] = sample.value
+    return found
+
+
+def test_every_metric_can_be_recorded_and_read_back() -> None:
+    metrics = Metrics()
+    for metric in metrics._section.metrics.values():
+        cell = metric.labels(*(f"some {label}" for label in metric.spec.labels))
+        if metric.spec.kind == "histogram":
+            cell.observe(1.5)
+        else:
+            cell.inc(3)
+    text = metrics.text()
+    samples = shown(text)
+    for name, spec in METRICS.items():
+        assert f"# TYPE {name} {spec.kind}\n".encode() in text
+        labels = tuple(sorted(f"{label}=some {label}" for label in spec.labels))
+        if spec.kind == "histogram":
+            assert samples[f"{name}_count"][labels] == 1
+            assert samples[f"{name}_sum"][labels] == 1.5
+            assert len(samples[f"{name}_bucket"]) == len(spec.buckets) + 1
+        else:
+            assert samples[name][labels] >= 3
+
+
+def test_what_is_shown_before_anything_happens() -> None:
+    samples = shown(Metrics().text())
+    assert samples["scheduler_pending_pods"] == {
+        (f"queue={queue}",): 0.0 for queue in ("active", "backoff", "unschedulable", "gated")
+    }
+    assert samples["scheduler_preemption_attempts_total"] == {(): 0.0}
+    assert samples["scheduler_pod_scheduling_attempts_count"] == {(): 0.0}
+    assert "scheduler_podgroup_scheduling_algorithm_duration_seconds_count" not in samples
+    assert "scheduler_schedule_attempts_total" not in samples
+    assert samples["process_open_fds"][()] > 0
+    [build] = samples["kubernetes_build_info"]
+    assert {"major=1", "minor=36"} < set(build)
+
+
+def test_bounds_are_written_as_go_writes_them() -> None:
+    metrics = Metrics()
+    metrics.pod_scheduling_attempts.observe(3)
+    metrics.plugin_execution_duration.labels("P", "Filter", "Success").observe(1)
+    metrics.request_size.labels("GET", "h").observe(1)
+    text = metrics.text().decode()
+    for line in (
+        'scheduler_pod_scheduling_attempts_bucket{le="2"} 0.0',
+        'scheduler_pod_scheduling_attempts_bucket{le="4"} 1.0',
+        'scheduler_pod_scheduling_attempts_bucket{le="+Inf"} 1.0',
+    ):
+        assert line in text
+    assert 'le="1e-05"' in text
+    assert 'le="1.048576e+06"' in text
+
+
+def test_a_value_on_a_bound_is_in_its_bucket() -> None:
+    metrics = Metrics()
+    for value in (1, 2, 2.5, 1000):
+        metrics.preemption_victims.observe(value)
+    buckets = shown(metrics.text())["scheduler_preemption_victims_bucket"]
+    assert [buckets[(f"le={bound}",)] for bound in ("1", "2", "4", "64", "+Inf")] == [1, 2, 3, 3, 4]
+
+
+def test_an_attempt_is_counted_and_timed() -> None:
+    metrics = Metrics()
+    metrics.attempted("scheduled", "blue", 0.002)
+    metrics.attempted("scheduled", "blue", 0.004)
+    metrics.attempted_group("unschedulable", "blue", 0.1)
+    samples = shown(metrics.text())
+    labels = ("profile=blue", "result=scheduled")
+    assert samples["scheduler_schedule_attempts_total"] == {labels: 2.0}
+    assert samples["scheduler_scheduling_attempt_duration_seconds_sum"][labels] == pytest.approx(0.006)
+    assert samples["scheduler_podgroup_schedule_attempts_total"] == {
+        ("profile=blue", "result=unschedulable"): 1.0
+    }
+
+
+def test_a_tenth_of_all_cycles_measures_plugins() -> None:
+    metrics = Metrics(Random(5))
+    sampled = sum(metrics.samples_plugins() for _ in range(10_000))
+    assert sampled == pytest.approx(100 * PLUGIN_SAMPLE_PERCENT, rel=0.1)
+
+
+def test_wrong_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="scheduler_cache_size has the labels"):
+        Metrics().cache_size.labels("nodes", "pods")
+
+
+def test_two_schedulers_do_not_mix_their_numbers() -> None:
+    one, two = Metrics(), Metrics()
+    one.preemption_attempts.inc()
+    assert shown(two.text())["scheduler_preemption_attempts_total"] == {(): 0.0}
+
+
+def test_reset() -> None:
+    metrics = Metrics()
+    kept = metrics.schedule_attempts.labels("scheduled", "p")
+    kept.inc(5)
+    metrics.preemption_victims.observe(3)
+    metrics.reset()
+    kept.inc()
+    samples = shown(metrics.text())
+    assert samples["scheduler_schedule_attempts_total"] == {("profile=p", "result=scheduled"): 1.0}
+    assert samples["scheduler_preemption_victims_count"] == {(): 0.0}
+
+
+def test_observations_are_cheap() -> None:
+    """Two microseconds on any machine; so the best of several tries counts."""
+    metrics = Metrics()
+    cell = metrics.framework_extension_point_duration.labels("Filter", "Success", "default-scheduler")
+    plugin = metrics.plugin_execution_duration
+    count = 10_000
+    for observe in (
+        lambda: cell.observe(0.003),
+        lambda: plugin.labels("NodeName", "Filter", "Success").observe(0.003),
+    ):
+        assert min(repeat(observe, number=count, repeat=5)) / count < 2e-6
+
+
+# -- requests
+
+
+class Server:
+    """Answers, or does not."""
+
+    def __init__(self, *answers: Response | ConnectionFailed) -> None:
+        self._answers = list(answers)
+
+    async def handle(self, request: Request) -> Response:
+        answer = self._answers.pop(0)
+        if isinstance(answer, ConnectionFailed):
+            raise answer
+        return answer
+
+
+def test_requests_are_counted_and_timed() -> None:
+    metrics = Metrics()
+    answers = (Response(200, b"x" * 100), Response(404, b"{}"), ConnectionFailed("gone"))
+    transport = Measured(Server(*answers), metrics, VirtualClock(), "api:6443")
+
+    async def ask() -> None:
+        await transport.handle(Request("GET", "/api"))
+        await transport.handle(Request("POST", "/api", body=b"y" * 300))
+        with pytest.raises(ConnectionFailed):
+            await transport.handle(Request("GET", "/api"))
+
+    asyncio.run(ask())
+    samples = shown(metrics.text())
+    host = "host=api:6443"
+    assert samples["rest_client_requests_total"] == {
+        ("code=200", host, "method=GET"): 1.0,
+        ("code=404", host, "method=POST"): 1.0,
+        ("code=<error>", host, "method=GET"): 1.0,
+    }
+    assert samples["rest_client_request_duration_seconds_count"][(host, "verb=GET")] == 2
+    assert samples["rest_client_response_size_bytes_sum"][(host, "verb=GET")] == 100
+    assert samples["rest_client_request_size_bytes_sum"][(host, "verb=POST")] == 300
+
+
+# -- /metrics/resources
+
+
+def test_requests_and_limits_of_pods() -> None:
+    def container(
+        name: str, requests: dict[str, str], limits: dict[str, str], **more: str
+    ) -> dict[str, object]:
+        return {"name": name, "image": "i", "resources": {"requests": requests, "limits": limits}, **more}
+
+    pod = make_pod(
+        "web",
+        node_name="node-1",
+        priority=7,
+        containers=[
+            container("one", {"cpu": "250m", "memory": "1Gi"}, {"cpu": "1", "memory": "2Gi"}),
+            container("two", {"cpu": "250m", "hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
+        ],
+        init_containers=[
+            container("beside", {"cpu": "100m"}, {"cpu": "200m"}, restartPolicy="Always"),
+            container("first", {"memory": "3Gi"}, {"memory": "5Gi", "example.com/gpu": "2"}),
+        ],
+        overhead={"cpu": "50m", "ephemeral-storage": "1Mi"},
+    )
+    samples = shown(pod_resources_text([pod]))
+
+    def amounts(name: str) -> dict[tuple[str, str], float]:
+        found = {}
+        for labels, value in samples[name].items():
+            of = dict(label.split("=", 1) for label in labels)
+            assert (of["namespace"], of["pod"], of["node"]) == ("default", "web", "node-1")
+            assert (of["scheduler"], of["priority"]) == ("default-scheduler", "7")
+            found[of["resource"], of["unit"]] = value
+        return found
+
+    assert amounts("kube_pod_resource_request") == {
+        ("cpu", "cores"): pytest.approx(0.65),
+        ("memory", "bytes"): 3 * 2**30,
+        ("hugepages-2Mi", "bytes"): 4 * 2**20,
+        ("ephemeral-storage", "bytes"): 2**20,
+    }
+    assert amounts("kube_pod_resource_limit") == {
+        ("cpu", "cores"): pytest.approx(1.25),
+        ("memory", "bytes"): 5 * 2**30,
+        ("hugepages-2Mi", "bytes"): 4 * 2**20,
+        ("example.com/gpu", ""): 2,
+    }
+
+
+def test_pod_level_limits_replace_those_of_containers() -> None:
+    pod = make_pod(
+        "web",
+        containers=[{"name": "one", "image": "i", "resources": {"limits": {"cpu": "1", "memory": "2Gi"}}}],
+        resources={"limits": {"cpu": "3"}},
+    )
+    limits = shown(pod_resources_text([pod]))["kube_pod_resource_limit"]
+    assert sorted(limits.values()) == [3.0, 2.0 * 2**30]
+
+
+def test_pods_that_have_ended_are_left_out() -> None:
+    containers = [{"name": "one", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+    ended = make_pod("ended", node_name="n", containers=containers, status={"phase": "Succeeded"})
+    waiting = make_pod("waiting", containers=containers)
+    requests = shown(pod_resources_text([ended, waiting]))["kube_pod_resource_request"]
+    [labels] = requests
+    assert {"pod=waiting", "node=", "resource=cpu", "unit=cores"} < set(labels)
