@@ -9,6 +9,7 @@ import typer
 
 from moorage.api.decode import InputError
 from moorage.cli import apiserver, config, decide, replay, up
+from moorage.cli import run as run_command
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
@@ -29,6 +30,7 @@ app.add_typer(config.app)
 app.command()(apiserver.apiserver)
 app.command()(decide.decide)
 app.command()(replay.replay)
+app.command(cls=run_command.KubeFlags)(run_command.run)
 app.command()(up.up)
 
 

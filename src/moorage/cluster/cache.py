@@ -126,6 +126,25 @@ class Cache:
         """All pods on nodes, assumed ones included."""
         return (info.pod for entry in self._entries.values() for info in entry.pods.values())
 
+    @property
+    def node_count(self) -> int:
+        """How many nodes are known."""
+        return sum(entry.node is not None for entry in self._entries.values())
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are on nodes, assumed ones included."""
+        return len(self._node_of)
+
+    @property
+    def assumed_count(self) -> int:
+        """How many pods are on their nodes only by assumption."""
+        return len(self._assumed)
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes."""
+        return (entry.node for entry in self._entries.values() if entry.node is not None)
+
     def _put_in(self, pod: Pod) -> None:
         self.nominations.remove(pod.uid)
         self._entry(pod.spec.node_name).add(PodInfo(pod))

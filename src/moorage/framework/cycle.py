@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
+from moorage.api.pod import Pod
+
 T = TypeVar("T")
 
 
@@ -32,12 +34,17 @@ class Cloneable(Protocol):
 class CycleState:
     """State by key. Keys are compared by identity: nobody reads another plugin's state by accident."""
 
-    __slots__ = ("_values", "skip_filter", "skip_score")
+    __slots__ = ("_values", "is_sampled", "pods_to_activate", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.skip_pre_bind: set[str] = set()
+        self.pods_to_activate: dict[str, Pod] = {}
+        """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
+        self.is_sampled = False
+        """Whether every plugin is measured in this cycle."""
 
     def write(self, key: StateKey[T], value: T) -> None:
         """Remember a value."""
@@ -65,4 +72,5 @@ class CycleState:
             for key, value in self._values.items()
         }
         twin.skip_filter, twin.skip_score = set(self.skip_filter), set(self.skip_score)
+        twin.skip_pre_bind, twin.pods_to_activate = set(), {}
         return twin

@@ -41,6 +41,8 @@ class EvictPods:
     victims: tuple[Pod, ...]
     preemptor: Pod
     node_name: str
+    plugin: str = ""
+    """Who wants it."""
 
 
 @dataclass(frozen=True, slots=True)

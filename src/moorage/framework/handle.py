@@ -14,6 +14,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects, NoEffects
 from moorage.framework.nodes import Nodes
+from moorage.framework.prebinding import PreBinding
 from moorage.framework.waiting import WaitingPods
 
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
@@ -35,6 +36,7 @@ class Handle:
     clock: Clock = field(default_factory=LoopClock)
     random: Random = field(default_factory=Random)
     waiting: WaitingPods | None = None
+    pre_binding: PreBinding = field(default_factory=PreBinding)
     run_filters: FilterRunner | None = None
 
     def for_profile(self, run_filters: FilterRunner) -> Handle:

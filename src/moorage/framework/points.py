@@ -219,7 +219,22 @@ class PreBindPlugin(Protocol):
     def pre_bind(
         self, cycle: CycleState, pod: Pod, node_name: str
     ) -> Status | Awaitable[Status | None] | None:
-        """Called in the binding cycle, beside other pods' cycles; may be async. Failure un-reserves."""
+        """Called in the binding cycle, beside other pods' cycles; may be async. Failure un-reserves.
+
+        If the pod has to make room for another meanwhile, the wait is cancelled (`asyncio.CancelledError`).
+        """
+
+
+@runtime_checkable
+class PreBindPreFlightPlugin(Protocol):
+    """A pre-bind plugin that can tell, without waiting, whether it has anything to do."""
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Called at the beginning of the binding cycle. SKIP leaves this plugin's `pre_bind` out.
+
+        None says that it will do something; then the pod's node is written into its status before that. Who
+        has no such method is taken to have something to do for every pod.
+        """
 
 
 @runtime_checkable

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from moorage.api.pod import Pod
-from moorage.config.types import SchedulerConfiguration
+from moorage.config.types import Profile, SchedulerConfiguration
 from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.runtime import Framework
+
+FrameworkFactory = Callable[[Profile, Registry, Handle], Framework]
 
 
 class Profiles(Mapping[str, Framework]):
     """Frameworks by scheduler name. All profiles share one queue, so they must sort it alike."""
 
     def __init__(
-        self, config: SchedulerConfiguration, registry: Registry, handle: Handle | None = None
+        self,
+        config: SchedulerConfiguration,
+        registry: Registry,
+        handle: Handle | None = None,
+        make: FrameworkFactory = Framework,
     ) -> None:
         shared = handle or Handle()
         self._frameworks: dict[str, Framework] = {}
         first: Framework | None = None
         for profile in config.profiles:
-            framework = Framework(profile, registry, shared)
+            framework = make(profile, registry, shared)
             first = first or framework
             ours, theirs = framework.at("queue_sort")[0].plugin, first.at("queue_sort")[0].plugin
             if ours != theirs:

@@ -35,6 +35,7 @@ _SIGNATURES = {
     "reserve": "cycle, pod, node_name",
     "unreserve": "cycle, pod, node_name",
     "permit": "cycle, pod, node_name",
+    "pre_bind_pre_flight": "cycle, pod, node_name",
     "pre_bind": "cycle, pod, node_name",
     "bind": "cycle, pod, node_name",
     "post_bind": "cycle, pod, node_name",

@@ -34,6 +34,7 @@ from moorage.framework.points import (
     Scores,
     implements,
 )
+from moorage.framework.prebinding import Stopped
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step
@@ -193,12 +194,20 @@ class Framework:
         """Every plugin's score of every node; without score plugins every node scores 1."""
         if not self.at("score"):
             return ScoreTable({}, np.ones(len(nodes), np.int64))
+        self.pre_score(cycle, pod, nodes)
+        return self.sum_scores(cycle, pod, nodes)
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        """Let every plugin that scores prepare itself, or step aside."""
         for step in self.at("pre_score"):
             status = step.status(cycle, pod, nodes)
             if status is not None and status.code is Code.SKIP:
                 cycle.skip_score.add(step.plugin)
             elif status is not None and status.code is not Code.SUCCESS:
                 raise step.failed(status.message or status.code.value)
+
+    def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+        """What the plugins that did not step aside make of each node."""
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
         for step in self.at("score"):
@@ -264,12 +273,34 @@ class Framework:
         assert self.handle.waiting is not None
         return await self.handle.waiting.wait_on(pod)
 
-    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
-        """Run every pre-bind plugin, up to the first that does not succeed."""
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
+        """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
         for step in self.at("pre_bind"):
-            status = step.as_status(await step.waited(cycle, pod, node_name))
-            if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
-                return status
+            ask = getattr(self.plugins[step.plugin], "pre_bind_pre_flight", None)
+            if ask is None:
+                continue
+            asking = Step(step.plugin, "pre_bind_pre_flight", ask)
+            status = asking.status(cycle, pod, node_name)
+            if status is not None and status.code is Code.SKIP:
+                cycle.skip_pre_bind.add(step.plugin)
+            elif status is not None and status.code is not Code.SUCCESS:
+                raise asking.failed(status.message or status.code.value)
+        return len(cycle.skip_pre_bind) < len(self.at("pre_bind"))
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
+        steps = [step for step in self.at("pre_bind") if step.plugin not in cycle.skip_pre_bind]
+        if not steps:
+            return SUCCESS
+        with self.handle.pre_binding.of(pod.uid) as stoppable:
+            for step in steps:
+                try:
+                    answer = await stoppable.run(step.waited(cycle, pod, node_name))
+                except Stopped as stopped:
+                    raise step.failed(str(stopped)) from None
+                status = step.as_status(answer)
+                if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
+                    return status
         return SUCCESS
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:

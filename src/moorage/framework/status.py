@@ -73,6 +73,7 @@ def wait(timeout_seconds: float, *reasons: str) -> Status:
 
 _FAILURE = 'running {point} plugin "{plugin}": {reason}'
 _FAILURES = {
+    "pre_bind_pre_flight": 'running PreBindPreFlight "{plugin}": {reason}',
     "filter": 'running "{plugin}" filter plugin: {reason}',
     "score": 'running Score plugins: plugin "{plugin}" failed with: {reason}',
     "normalize_score": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {reason}',

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from moorage.api.pod import Pod
 from moorage.clock import Clock, Timer
 from moorage.config.duration import Duration
-from moorage.framework.status import SUCCESS, Status, unschedulable
+from moorage.framework.status import SUCCESS, Code, Status, unschedulable
 
 MAX_WAIT_SECONDS = 15 * 60.0
 
@@ -43,6 +43,16 @@ class WaitingPod:
     def reject(self, plugin: str, reason: str) -> None:
         """Stop the pod."""
         self._settle(unschedulable(reason).by(plugin))
+
+    def preempt(self, plugin: str, reason: str) -> bool:
+        """Stop the pod to make room for another: nothing is wrong with it, it is tried again.
+
+        False if the wait is over already.
+        """
+        if self.outcome is not None:
+            return False
+        self._settle(Status(Code.ERROR, (f"waiting on permit for pod: {reason}",), plugin))
+        return True
 
     def _expire(self, plugin: str, seconds: float) -> None:
         self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")

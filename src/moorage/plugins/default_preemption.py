@@ -120,7 +120,7 @@ class DefaultPreemption:
         leaving = tuple(victim for victim in chosen.victims if not victim.terminating)
         if not leaving:
             return PostFilterResult(nominated_node=chosen.node, effects=tuple(effects), tied=tied)
-        effects.append(EvictPods(leaving, pod, chosen.node))
+        effects.append(EvictPods(leaving, pod, chosen.node, self.name))
         self._under_way.add(pod.uid)
         return PostFilterResult(
             nominated_node=chosen.node,

@@ -286,6 +286,11 @@ class DynamicResources:
         if state is not None:
             self._binder.undo(state, pod)
 
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing to do for a pod without claims."""
+        state = cycle.read(_STATE)
+        return SKIP if state is None or not state.claims else None
+
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Write allocations and reservations, and wait for devices that take time."""
         state = cycle.read(_STATE)

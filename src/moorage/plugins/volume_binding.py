@@ -169,6 +169,10 @@ class VolumeBinding:
         if reservation is not None:
             reservation.take_back(self._handle.objects)
 
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing to do where every claim is bound already."""
+        return SKIP if cycle.read(_RESERVED) is None else None
+
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Write what was assumed, then wait until every claim is bound."""
         reservation = cycle.read(_RESERVED)

@@ -7,22 +7,16 @@ overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any, Final
-
-import msgspec
+import asyncio
 
 from moorage.api.base import Object
 from moorage.api.decode import convert
-from moorage.api.devices import ResourceClaim
-from moorage.api.manifests import Manifest, timestamp
+from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
-from moorage.api.quantity import Quantity, format_quantity
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.client.client import Client
 from moorage.client.errors import RequestError
-from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM
+from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from moorage.framework.effects import (
     BindPod,
     BindVolume,
@@ -35,30 +29,46 @@ from moorage.framework.effects import (
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
+from moorage.framework.prebinding import PreBinding
+from moorage.framework.waiting import WaitingPods
+from moorage.scheduler.bindings import Binder
+from moorage.scheduler.claims import ClaimWriter
+from moorage.scheduler.encoding import plain
 from moorage.scheduler.events import Recorder
-
-_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
+from moorage.scheduler.statuses import PodStatuses
 
 
 class ApiEffects:
     """Writes to an API server."""
 
-    def __init__(self, client: Client, recorder: Recorder, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        binder: Binder,
+        statuses: PodStatuses,
+        recorder: Recorder,
+        waiting: WaitingPods,
+        pre_binding: PreBinding,
+    ) -> None:
         self._client = client
+        self._binder = binder
+        self._statuses = statuses
         self._recorder = recorder
-        self._now = now
+        self._claims = ClaimWriter(client)
+        self._waiting = waiting
+        self._pre_binding = pre_binding
 
     async def perform(self, effect: Effect) -> Object | None:
         """Do it; the answer is the object as stored where there is one. RequestError if it is refused."""
         match effect:
             case BindPod(pod, node_name):
-                await self._bind(pod, node_name)
+                await self._binder.bind(pod, node_name)
             case NominateNode(pod, node_name):
-                await self._patch_status(pod, {"nominatedNodeName": node_name or None})
+                await self._statuses.nominate(pod, node_name)
             case EvictPods():
                 await self._evict(effect)
             case BindVolume(volume):
-                patch = {"metadata": _annotated(volume), "spec": {"claimRef": _plain(volume.spec.claim_ref)}}
+                patch = {"metadata": _annotated(volume), "spec": {"claimRef": plain(volume.spec.claim_ref)}}
                 stored = await self._client.patch(PERSISTENT_VOLUME, "", volume.name, patch, "merge")
                 return convert(stored, PersistentVolume)
             case SelectNode(claim):
@@ -68,89 +78,58 @@ class ApiEffects:
                 )
                 return convert(stored, PersistentVolumeClaim)
             case WriteClaimStatus(claim):
-                return await self._write_claim_status(effect.claim, _plain(effect.status))
+                return await self._claims.write_status(claim, effect.status)
             case CreateClaim(claim):
-                body = _plain(claim) | {"apiVersion": RESOURCE_CLAIM.api_version, "kind": RESOURCE_CLAIM.name}
-                stored = await self._client.create(RESOURCE_CLAIM, claim.namespace, body)
-                return convert(stored, ResourceClaim)
+                return await self._claims.create(claim)
             case DeleteClaim(claim):
-                await self._delete_claim(claim)
+                await self._claims.delete(claim)
             case WriteExtendedResourceStatus(pod, status):
-                stored = await self._patch_status(pod, {"extendedResourceClaimStatus": _plain(status)})
-                return convert(stored, Pod)
+                return await self._statuses.extended_resources(pod, status)
         return None
 
-    async def _bind(self, pod: Pod, node_name: str) -> None:
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
-            "target": {"kind": "Node", "name": node_name},
-        }
-        await self._client.create_part(POD, pod.namespace, pod.name, "binding", binding)
-
-    async def _patch_status(self, pod: Pod, status: Manifest) -> Manifest:
-        patch = {"metadata": {"uid": pod.uid}, "status": status}
-        return await self._client.patch(POD, pod.namespace, pod.name, patch, "strategic", "status")
-
     async def _evict(self, eviction: EvictPods) -> None:
-        """Victims go one after another; those that are gone already are no failure."""
-        scheduler = eviction.preemptor.spec.scheduler_name
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": f"{scheduler}: preempting to accommodate a higher priority pod",
-            "lastTransitionTime": timestamp(self._now()),
-        }
-        for victim in eviction.victims:
+        """The last victim goes after all others: when it is gone, the preemptor is woken."""
+        *others, last = eviction.victims
+        results = await asyncio.gather(
+            *(self._evict_one(victim, eviction) for victim in others), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        await self._evict_one(last, eviction)
+
+    async def _evict_one(self, victim: Pod, eviction: EvictPods) -> None:
+        """Evict a pod; one that is gone already is no failure, and one not yet bound need not be deleted."""
+        in_memory = self._stop(victim, eviction.plugin)
+        if not in_memory:
             try:
-                await self._patch_status(victim, {"conditions": [condition]})
+                await self._statuses.to_be_evicted(victim, eviction.preemptor.spec.scheduler_name)
                 await self._client.delete(POD, victim.namespace, victim.name, uid=victim.uid)
             except RequestError as error:
-                if not (error.is_not_found or error.is_conflict):
+                if not await self._is_gone(victim, error):
                     raise
-                continue
-            await self._recorder.preempted(victim, eviction.preemptor, eviction.node_name)
+                return
+        self._recorder.preempted(victim, eviction.preemptor, eviction.node_name, in_memory=in_memory)
 
-    async def _write_claim_status(self, claim: ResourceClaim, status: Manifest) -> ResourceClaim:
-        """The status of a claim; a claim that is allocated is protected from deletion first."""
-        version = claim.metadata.resource_version
-        if _PROTECTION in claim.metadata.finalizers:
-            meta = {"resourceVersion": version, "finalizers": list(claim.metadata.finalizers)}
-            stored = await self._client.patch(
-                RESOURCE_CLAIM, claim.namespace, claim.name, {"metadata": meta}, "merge"
-            )
-            version = stored["metadata"]["resourceVersion"]
-        whole = {key: status.get(key) for key in ("allocation", "reservedFor", "devices")}
-        patch = {"metadata": {"resourceVersion": version, "uid": claim.metadata.uid}, "status": whole}
-        stored = await self._client.patch(
-            RESOURCE_CLAIM, claim.namespace, claim.name, patch, "merge", "status"
-        )
-        return convert(stored, ResourceClaim)
-
-    async def _delete_claim(self, claim: ResourceClaim) -> None:
-        finalizers = [name for name in claim.metadata.finalizers if name != _PROTECTION]
+    async def _is_gone(self, pod: Pod, error: RequestError) -> bool:
+        """Whether a refusal means that there is no such pod any more, or another one of its name."""
+        if not error.is_conflict:
+            return error.is_not_found
         try:
-            patch = {"metadata": {"finalizers": finalizers, "uid": claim.metadata.uid}}
-            await self._client.patch(RESOURCE_CLAIM, claim.namespace, claim.name, patch, "merge")
-            await self._client.delete(RESOURCE_CLAIM, claim.namespace, claim.name, uid=claim.metadata.uid)
-        except RequestError as error:
-            if not error.is_not_found:
-                raise
+            stored = await self._client.get(POD, pod.namespace, pod.name)
+        except RequestError as refusal:
+            return refusal.is_not_found
+        return bool(stored["metadata"]["uid"] != pod.uid)
+
+    def _stop(self, victim: Pod, plugin: str) -> bool:
+        """Whether a pod could be kept from being bound: it waits for a permit, or for its volumes."""
+        waiting = self._waiting.get(victim.uid)
+        if waiting is not None:
+            return waiting.preempt(plugin, "preempted")
+        return self._pre_binding.stop(victim.uid, f"preempted by {plugin}")
 
 
 def _annotated(obj: Object) -> Manifest:
     """An object's annotations, for a patch that fails if somebody changed the object meanwhile."""
     meta = obj.metadata
     return {"annotations": dict(meta.annotations), "resourceVersion": meta.resource_version or None}
-
-
-def _plain(value: Any) -> Any:
-    return msgspec.to_builtins(value, enc_hook=_encoded)
-
-
-def _encoded(value: Any) -> Any:
-    if isinstance(value, Quantity):
-        return format_quantity(value)
-    raise NotImplementedError(type(value))

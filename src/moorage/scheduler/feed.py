@@ -1,40 +1,27 @@
-"""What the scheduler follows: every kind that scheduling reads, decoded as it comes."""
+"""What the scheduler follows: the kinds that plugins look at, decoded as it comes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any, Final
 
 import msgspec
 
 from moorage.api.base import Object
-from moorage.api.decode import KINDS, InputError, decode_hook, decode_object
-from moorage.api.node import Node
+from moorage.api.decode import KINDS, convert, decode_hook
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
-from moorage.client.informer import Informer
+from moorage.client.informer import Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
+from moorage.framework.runtime import Framework
 from moorage.scheduler.handlers import Handlers
+from moorage.scheduler.needs import custom_kinds, needed_kinds, read_custom
 
-_OTHERS: tuple[Kind, ...] = (
-    kinds.NAMESPACE,
-    kinds.PERSISTENT_VOLUME,
-    kinds.PERSISTENT_VOLUME_CLAIM,
-    kinds.SERVICE,
-    kinds.REPLICATION_CONTROLLER,
-    kinds.REPLICA_SET,
-    kinds.STATEFUL_SET,
-    kinds.POD_DISRUPTION_BUDGET,
-    kinds.STORAGE_CLASS,
-    kinds.CSI_NODE,
-    kinds.CSI_DRIVER,
-    kinds.CSI_STORAGE_CAPACITY,
-    kinds.VOLUME_ATTACHMENT,
-    kinds.RESOURCE_CLAIM,
-    kinds.RESOURCE_SLICE,
-    kinds.DEVICE_CLASS,
-)
+_UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Pods that are over take nothing from anybody."""
 
 
 def decoder(kind: type[Object]) -> Callable[[bytes], Object]:
@@ -46,26 +33,54 @@ def decoder(kind: type[Object]) -> Callable[[bytes], Object]:
             return decode(raw)
         except msgspec.ValidationError:
             # Nulls where none are expected: rare, and worth the slow way.
-            obj = decode_object(msgspec.json.decode(raw))
-            if obj is None:
-                raise InputError(kind.__name__, "is not what was asked for") from None
-            return obj
+            return convert(msgspec.json.decode(raw), kind)
 
     return decoded
 
 
 class Feed:
-    """Informers of every kind that scheduling reads, joined to what they feed."""
+    """Informers of every kind that the enabled plugins look at, joined to what they feed."""
 
-    def __init__(self, client: Client, clock: Clock, handlers: Handlers) -> None:
-        nodes: Informer[Object] = Informer(client, kinds.NODE, clock, decode=decoder(Node))
-        nodes.listeners.append(handlers.node)
-        self.pods: Informer[Object] = Informer(client, kinds.POD, clock, decode=decoder(Pod))
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        random: Random,
+        handlers: Handlers,
+        frameworks: Iterable[Framework],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._random = random
+        self._handlers = handlers
+        self.pods: Informer[Object] = Informer(
+            client, kinds.POD, clock, decode=decoder(Pod), query=_UNFINISHED, random=random
+        )
         self.pods.listeners.append(handlers.pod)
-        self.informers = [nodes]
+        self.informers: list[Informer[Any]] = [self._of(kinds.NODE, handlers.node)]
         """All of them, in the order in which they are best listed: pods last."""
-        for kind in _OTHERS:
-            informer: Informer[Object] = Informer(client, kind, clock, decode=decoder(KINDS[kind.name]))
-            informer.listeners.append(handlers.other)
-            self.informers.append(informer)
+        self.add(frameworks)
         self.informers.append(self.pods)
+
+    def add(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
+        """Follow what other frameworks look at, too; the informers that are new, which are to be run."""
+        frameworks = list(frameworks)
+        followed = {informer.kind for informer in self.informers}
+        new: list[Informer[Any]] = [
+            self._of(kind, self._handlers.other) for kind in needed_kinds(frameworks) if kind not in followed
+        ]
+        for name, kind in custom_kinds(frameworks).items():
+            if kind not in followed:
+                informer = Informer(self._client, kind, self._clock, decode=read_custom, random=self._random)
+                informer.listeners.append(self._handlers.custom(name))
+                new.append(informer)
+        self.informers += new
+        return new
+
+    def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
+        decode = decoder(KINDS[kind.name])
+        informer: Informer[Object] = Informer(
+            self._client, kind, self._clock, decode=decode, random=self._random
+        )
+        informer.listeners.append(listener)
+        return informer

@@ -11,13 +11,16 @@ from typing import Final
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.client.informer import EventType
+from moorage.client.informer import EventType, Listener
 from moorage.cluster.cache import Cache
+from moorage.framework.prebinding import PreBinding
 from moorage.framework.profiles import Profiles
+from moorage.framework.waiting import WaitingPods
 from moorage.queue import events
 from moorage.queue.changes import lost_nomination, node_events, pod_events
 from moorage.queue.events import Action, ClusterEvent, Resource
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.needs import CustomObject
 
 _ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
 _RESOURCES: Final = {
@@ -39,10 +42,19 @@ _RESOURCES: Final = {
 class Handlers:
     """Takes changes from informers to the cache and the queue."""
 
-    def __init__(self, cache: Cache, queue: SchedulingQueue, profiles: Profiles) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        profiles: Profiles,
+        waiting: WaitingPods,
+        pre_binding: PreBinding,
+    ) -> None:
         self._cache = cache
         self._queue = queue
-        self._profiles = profiles
+        self.profiles = profiles
+        self._waiting = waiting
+        self._pre_binding = pre_binding
 
     def node(self, type: EventType, obj: Object, before: Object | None) -> None:
         """A node has come, changed or gone."""
@@ -70,6 +82,16 @@ class Handlers:
             event = ClusterEvent(resource, _ACTIONS[type])
             self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
 
+    def custom(self, resource: str) -> Listener[CustomObject]:
+        """Who listens to a kind that only a plugin knows: pods that wait hear of it, the cache does not."""
+
+        def listen(type: EventType, obj: CustomObject, before: CustomObject | None) -> None:
+            is_gone = type == "DELETED"
+            event = ClusterEvent(resource, _ACTIONS[type])
+            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+
+        return listen
+
     def pod(self, type: EventType, obj: Object, before: Object | None) -> None:
         """A pod has come, changed or gone."""
         assert isinstance(obj, Pod)
@@ -81,39 +103,62 @@ class Handlers:
             self._gone(obj)
         elif obj.spec.node_name:
             self._on_node(obj, old)
-        elif self._profiles.of(obj) is not None:
+        elif self.profiles.of(obj) is not None:
             self._without_node(obj, old)
 
     def _gone(self, pod: Pod) -> None:
-        """A pod is gone or over; one that waits for a permit need not wait any longer."""
-        was_counted = self._cache.pod(pod.uid) is not None
+        """A pod is gone, or over."""
         self._queue.delete(pod)
-        for framework in self._profiles.values():
-            waiting = framework.handle.waiting.get(pod.uid) if framework.handle.waiting is not None else None
-            if waiting is not None:
-                waiting.reject("", "pod is deleted")
-                return  # Its binding cycle takes back what was reserved, and tells others of the room.
-        self._cache.remove_pod(pod)
-        if was_counted or pod.spec.node_name:
-            self._queue.move_all(events.ASSIGNED_POD_DELETE, pod, None)
+        counted = self._cache.pod(pod.uid)
+        if counted is not None and self._cache.is_assumed(pod):
+            self._stop(counted)
+            self._cache.nominations.remove(pod.uid)
+        elif counted is not None or pod.spec.node_name:
+            self._cache.remove_pod(pod)
+            self._queue.move_all(events.ASSIGNED_POD_DELETE, pod if pod.spec.node_name else counted, None)
         elif pod.status.nominated_node_name:
             self._queue.nomination_gone(pod)
+
+    def _stop(self, assumed: Pod) -> None:
+        """A pod goes while it is on its way to a node: the room is for others.
+
+        If it waits for a permit, its binding cycle ends, and gives everything back in order. Otherwise the
+        binding fails by itself, sooner or later; the room is free from now on.
+        """
+        waiting = self._waiting.get(assumed.uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+            return
+        self._pre_binding.stop(assumed.uid, "removed")
+        self._cache.forget_pod(assumed)
+        self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
 
     def _on_node(self, pod: Pod, old: Pod | None) -> None:
         was_bound = old is not None and bool(old.spec.node_name)
         if not was_bound:
             self._queue.delete(pod)
             self._queue.done(pod.uid)
+        assumed = self._cache.pod(pod.uid) if self._cache.is_assumed(pod) else None
         self._cache.put_pod(pod)
         if was_bound and old is not None:
             for event in pod_events(old, pod):
                 self._queue.move_all(event, old, pod)
         else:
             self._queue.move_all(events.ASSIGNED_POD_ADD, None, pod)
+        if assumed is not None and assumed.spec.node_name != pod.spec.node_name:
+            # Another scheduler was faster: where we wanted to have it, there is room again.
+            self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
 
     def _without_node(self, pod: Pod, old: Pod | None) -> None:
-        if self._cache.is_assumed(pod):
-            return  # On its way to its node; what changed about it cannot stop it.
+        assumed = self._cache.pod(pod.uid)
+        if assumed is not None and self._cache.is_assumed(pod):
+            # On its way to its node; of all that can change about it, only its end can stop it.
+            if pod.metadata.deletion_timestamp and not (old and old.metadata.deletion_timestamp):
+                self._stop(assumed)
+            return
+        if assumed is not None:
+            self._cache.remove_pod(assumed)  # The API server has been set back to before it was bound.
+            old = None
         if old is None:
             self._queue.add(pod)
             return

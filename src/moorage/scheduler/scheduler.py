@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -25,18 +25,31 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.cycle import CycleState
 from moorage.framework.handle import Handle
+from moorage.framework.points import PostFilterResult
+from moorage.framework.prebinding import PreBinding
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError, Status
+from moorage.framework.waiting import WaitingPods
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
-from moorage.queue.scheduling_queue import Place, SchedulingQueue
+from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, Place, SchedulingQueue
+from moorage.scheduler.attempts import (
+    Attempt,
+    Failure,
+    failure_at_a_node,
+    failure_of_decision,
+    failure_to_bind,
+)
+from moorage.scheduler.bindings import Binder
 from moorage.scheduler.effects import ApiEffects
 from moorage.scheduler.events import Recorder
 from moorage.scheduler.feed import Feed
 from moorage.scheduler.handlers import Handlers
+from moorage.scheduler.observers import Observer
+from moorage.scheduler.statuses import PodStatuses
+from moorage.services.events import Broadcaster
 
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
@@ -55,12 +68,27 @@ class Scheduler:
         clock: Clock,
         now: Callable[[], datetime],
         random: Random,
-        instance: str,
+        host: str,
+        *,
+        events_client: Client | None = None,
+        observer: Observer | None = None,
+        max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
     ) -> None:
         self.cache = Cache()
-        self._recorder = Recorder(client, now, random, instance)
-        self._effects = ApiEffects(client, self._recorder, now)
-        self._profiles = Profiles(config, registry, Handle(self.cache.objects, self._effects, clock, random))
+        self.is_synced = False
+        """Whether everything in the cluster is known."""
+        self._observer = observer or Observer()
+        self._registry = registry
+        self._random = random
+        self._clock = clock
+        self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
+        self._recorder = Recorder(self._broadcaster)
+        self._statuses = PodStatuses(client, now)
+        waiting, pre_binding = WaitingPods(clock), PreBinding()
+        binder = Binder(client, clock, random)
+        self._effects = ApiEffects(client, binder, self._statuses, self._recorder, waiting, pre_binding)
+        self._handle = Handle(self.cache.objects, self._effects, clock, random, waiting, pre_binding)
+        self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         self._engine = Engine(config.percentage_of_nodes_to_score, random.getrandbits(32))
         frameworks = dict(self._profiles.items())
         first = next(iter(frameworks.values()))
@@ -70,22 +98,31 @@ class Scheduler:
             clock,
             initial_backoff_seconds=config.pod_initial_backoff_seconds,
             max_backoff_seconds=config.pod_max_backoff_seconds,
+            max_unschedulable_seconds=max_unschedulable_seconds,
             nominations=self.cache.nominations,
+            observer=self._observer.queue,
         )
         self._woken = asyncio.Event()
         self.queue.changed = self._woken.set
         self._flusher = Flusher(self.queue, clock)
-        self._feed = Feed(client, clock, Handlers(self.cache, self.queue, self._profiles))
+        self._handlers = Handlers(self.cache, self.queue, self._profiles, waiting, pre_binding)
+        self._feed = Feed(client, clock, random, self._handlers, frameworks.values())
         self._tasks: asyncio.TaskGroup | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._is_draining = False
 
-    async def run(self) -> None:
-        """Schedule until cancelled."""
+    async def run(self, may_begin: asyncio.Event | None = None) -> None:
+        """Schedule until cancelled; before `may_begin`, only get to know the cluster."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            tasks.create_task(self._broadcaster.run())
             for informer in self._feed.informers:
                 tasks.create_task(informer.run())
             for informer in self._feed.informers:
                 await informer.synced()
+            self.is_synced = True
+            if may_begin is not None:
+                await may_begin.wait()
             self._flusher.start()
             try:
                 await self._loop()
@@ -94,7 +131,7 @@ class Scheduler:
 
     async def _loop(self) -> None:
         cycles = 0
-        while True:
+        while not self._is_draining:
             queued = self.queue.pop_now()
             if queued is None:
                 self._woken.clear()
@@ -107,7 +144,49 @@ class Scheduler:
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         assert self._tasks is not None
-        self._tasks.create_task(work)
+        task = self._tasks.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no more cycles; returns once all that is under way is done and told, or after that long."""
+        self._is_draining = True
+        self._woken.set()
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._under_way and (left := deadline - asyncio.get_running_loop().time()) > 0:
+            await asyncio.wait(self._under_way, timeout=left)
+        if self._under_way:
+            log.warning("%d pods are left on their way", len(self._under_way))
+        await self._broadcaster.flush(max(deadline - asyncio.get_running_loop().time(), 0.0))
+
+    def reconfigure(self, config: SchedulerConfiguration) -> None:
+        """Go on with other profiles; nobody in the queue is lost. What is wrong is raised at once."""
+        profiles = Profiles(config, self._registry, self._handle, self._observer.framework)
+        frameworks = dict(profiles.items())
+        self._profiles = self._handlers.profiles = profiles
+        for informer in self._feed.add(frameworks.values()):
+            if self._tasks is not None:
+                self._tasks.create_task(informer.run())
+        self._engine = Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
+        self.queue.reconfigure(
+            {name: framework.queue_rules() for name, framework in frameworks.items()},
+            next(iter(frameworks.values())).sort_key,
+            initial_backoff_seconds=config.pod_initial_backoff_seconds,
+            max_backoff_seconds=config.pod_max_backoff_seconds,
+        )
+        for pod in self.pods():
+            # Those that were another scheduler's until now; those that are queued already stay as they are.
+            if not pod.spec.node_name and pod.spec.scheduler_name in frameworks:
+                self._handlers.pod("ADDED", pod, None)
+
+    def pods(self) -> Iterator[Pod]:
+        """All pods that the API server has shown, on nodes or not, whoever schedules them."""
+        return (pod for pod in self._feed.pods.objects.values() if isinstance(pod, Pod))
+
+    @property
+    def under_way(self) -> int:
+        """How much goes on beside the cycles: bindings, mostly."""
+        return len(self._under_way)
 
     # -- the scheduling cycle
 
@@ -117,56 +196,62 @@ class Scheduler:
             self._schedule(queued)
         except Exception as error:
             log.exception("scheduling %s failed", queued.pod.key)
-            self.cache.forget_pod(queued.pod)
-            self._fail(queued, "SchedulerError", str(error) or type(error).__name__)
+            self._fail(queued, Failure("SchedulerError", str(error) or type(error).__name__, nominated=""))
 
     def _schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         framework = self._profiles.of(pod)
-        if framework is None or pod.metadata.deletion_timestamp or self.cache.pod(pod.uid) is not None:
-            self.queue.done(pod.uid)  # Nothing to do for it: it goes, or it has its node.
+        if framework is None or self._is_to_be_skipped(pod):
+            self.queue.done(pod.uid)
             return
+        self._observer.begins(queued)
         cycle = CycleState()
         decision = self._engine.decide(framework, pod, self.cache.snapshot(), cycle)
+        self._observer.decided(queued, decision)
         if decision.node is None:
             self._refused(queued, decision)
             return
-        node_name = decision.node
-        self.cache.assume_pod(pod, node_name)
-        status = framework.reserve(cycle, pod, node_name)
-        if status.code is Code.SUCCESS:
-            status = framework.permit(cycle, pod, node_name)
-        if status.code in (Code.SUCCESS, Code.WAIT):
-            self._aside(self._bind(queued, framework, cycle, node_name))
-        else:
-            self._take_back(queued, framework, cycle, node_name, status)
+        attempt = Attempt(queued, self.cache.assume_pod(pod, decision.node), decision.node, framework, cycle)
+        status = self._reserve(attempt)
+        if status.code not in (Code.SUCCESS, Code.WAIT):
+            # Nobody has seen the room taken, so nobody is to be told that it is free again.
+            self._take_back(attempt, failure_at_a_node(status))
+            return
+        self._activate(cycle)
+        self._aside(self._bind(attempt))
+
+    def _is_to_be_skipped(self, pod: Pod) -> bool:
+        """Whether there is nothing to do for a pod: it goes, or it has its node."""
+        if pod.metadata.deletion_timestamp:
+            self._recorder.skipped(pod)
+            return True
+        return self.cache.pod(pod.uid) is not None
+
+    def _reserve(self, attempt: Attempt) -> Status:
+        """Reserve what an assumed pod needs, and ask whether it may go on."""
+        framework, where = attempt.framework, (attempt.cycle, attempt.pod, attempt.node_name)
+        try:
+            status = framework.reserve(*where)
+            return framework.permit(*where) if status.code is Code.SUCCESS else status
+        except PluginError as error:
+            return Status(Code.ERROR, (str(error),), error.plugin)
+
+    def _activate(self, cycle: CycleState) -> None:
+        """Let the pods be tried that plugins want to be tried."""
+        if cycle.pods_to_activate:
+            self.queue.activate(cycle.pods_to_activate.values())
+            cycle.pods_to_activate.clear()
 
     def _refused(self, queued: QueuedPod, decision: Decision) -> None:
         """No node: the pod waits for what may help it, and what was arranged to make room is set going."""
         arranged = decision.post_filter
-        nominated = arranged.nominated_node if arranged is not None else None
-        if nominated is not None:
-            self.cache.nominations.put(queued.pod, nominated)
-        if decision.error is not None:
-            self._fail(queued, "SchedulerError", decision.message, nominated)
-        else:
-            diagnosis = decision.diagnosis
-            self._fail(
-                queued,
-                "Unschedulable",
-                decision.message,
-                nominated,
-                unschedulable_plugins=diagnosis.plugins,
-                pending_plugins=diagnosis.pending_plugins,
-            )
+        self._fail(queued, failure_of_decision(decision))
         if arranged is not None and arranged.effects:
-            self._aside(self._make_room(queued.pod, decision))
+            self._aside(self._make_room(queued.pod, arranged))
         elif arranged is not None:
             arranged.done()
 
-    async def _make_room(self, pod: Pod, decision: Decision) -> None:
-        arranged = decision.post_filter
-        assert arranged is not None
+    async def _make_room(self, pod: Pod, arranged: PostFilterResult) -> None:
         failed = False
         try:
             for effect in arranged.effects:
@@ -182,76 +267,79 @@ class Scheduler:
         if failed or self.queue.place_of(pod.uid) is Place.GATED:
             self.queue.activate([pod])
 
-    def _fail(
-        self,
-        queued: QueuedPod,
-        reason: str,
-        message: str,
-        nominated: str | None = None,
-        unschedulable_plugins: set[str] | frozenset[str] = frozenset(),
-        pending_plugins: set[str] | frozenset[str] = frozenset(),
-    ) -> None:
+    def _fail(self, queued: QueuedPod, failure: Failure) -> None:
         """Put a pod back into the queue as it is now, and say why; one that is gone or bound is let go."""
+        self._observer.failed(queued, failure.reason)
         known = self._feed.pods.get(queued.pod.namespace, queued.pod.name)
-        if not isinstance(known, Pod) or known.uid != queued.uid or known.spec.node_name:
+        if not isinstance(known, Pod) or known.uid != queued.uid:
             self.queue.done(queued.uid)
             return
+        if known.spec.node_name:
+            self.queue.done(queued.uid)  # Somebody else was faster: that is worth an event, not a condition.
+            self._recorder.failed(known, failure.message)
+            return
         self.queue.put_back(
-            queued, known, unschedulable_plugins=unschedulable_plugins, pending_plugins=pending_plugins
+            queued,
+            known,
+            unschedulable_plugins=failure.unschedulable_plugins,
+            pending_plugins=failure.pending_plugins,
         )
-        self._aside(self._recorder.failed(known, reason, message, nominated))
+        book = self.cache.nominations
+        kept = book.node_of(known.uid) or known.status.nominated_node_name
+        book.put(known, kept if failure.nominated is None else failure.nominated)
+        self._recorder.failed(known, failure.message)
+        self._aside(self._statuses.not_scheduled(known, failure.reason, failure.message, failure.nominated))
 
     # -- the binding cycle
 
-    async def _bind(self, queued: QueuedPod, framework: Framework, cycle: CycleState, node_name: str) -> None:
-        status = await self._binding_cycle(queued, framework, cycle, node_name)
-        if status.code is not Code.SUCCESS:
-            self._take_back(queued, framework, cycle, node_name, status)
+    async def _bind(self, attempt: Attempt) -> None:
+        queued, pod, framework = attempt.queued, attempt.pod, attempt.framework
+        failure = await self._binding_cycle(attempt)
+        if failure is not None:
+            room = self.cache.is_assumed(pod)
+            self._take_back(attempt, failure)
+            if room:
+                self.queue.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
-        self.queue.done(queued.uid)
-        await self._recorder.scheduled(queued.pod, node_name)
+        self._observer.bound(queued, self._clock.now())
+        self._recorder.scheduled(pod, attempt.node_name)
         try:
-            await framework.post_bind(cycle, queued.pod, node_name)
+            await framework.post_bind(attempt.cycle, pod, attempt.node_name)
         except PluginError as error:
-            log.warning("after binding %s: %s", queued.pod.key, error)
+            log.warning("after binding %s: %s", pod.key, error)
+        self._activate(attempt.cycle)
 
-    async def _binding_cycle(
-        self, queued: QueuedPod, framework: Framework, cycle: CycleState, node_name: str
-    ) -> Status:
-        pod = queued.pod
+    async def _binding_cycle(self, attempt: Attempt) -> Failure | None:
+        """What keeps a pod from being bound; None once it is bound."""
+        pod, framework = attempt.pod, attempt.framework
+        where = (attempt.cycle, pod, attempt.node_name)
         try:
+            if framework.pre_bind_pre_flight(*where) or self._waits(pod):
+                # It may take a while: others should know where the pod is going to be.
+                await self._statuses.nominate(attempt.queued.pod, attempt.node_name)
             status = await framework.wait_on_permit(pod)
             if status.code is not Code.SUCCESS:
-                return status
+                return failure_at_a_node(status)
             # From here on the pod cannot be refused any more, only fail: it need not remember events.
-            self.queue.done(queued.uid)
-            status = await framework.pre_bind(cycle, pod, node_name)
+            self.queue.done(pod.uid)
+            status = await framework.pre_bind(*where)
             if status.code is Code.SUCCESS:
-                status = await framework.bind(cycle, pod, node_name)
-            if status.refused:
-                return Status(Code.ERROR, status.reasons, status.plugin)
-            return status
+                status = await framework.bind(*where)
+            return None if status.code is Code.SUCCESS else failure_to_bind(status)
         except (PluginError, RequestError, ConnectionFailed) as error:
-            return Status(Code.ERROR, (str(error),))
+            return Failure("SchedulerError", str(error), nominated="")
         except Exception as error:
             log.exception("binding %s failed", pod.key)
-            return Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
+            return Failure("SchedulerError", f"{type(error).__name__}: {error}", nominated="")
 
-    def _take_back(
-        self, queued: QueuedPod, framework: Framework, cycle: CycleState, node_name: str, status: Status
-    ) -> None:
-        """Undo what a pod had reserved, wake those whom that may help, and try the pod again later."""
-        pod = queued.pod
-        for problem in framework.unreserve(cycle, pod, node_name):
+    def _waits(self, pod: Pod) -> bool:
+        waiting = self._handle.waiting
+        return waiting is not None and waiting.get(pod.uid) is not None
+
+    def _take_back(self, attempt: Attempt, failure: Failure) -> None:
+        """Undo what a pod had reserved, and try it again later."""
+        pod = attempt.pod
+        for problem in attempt.framework.unreserve(attempt.cycle, pod, attempt.node_name):
             log.warning("giving back what %s had reserved: %s", pod.key, problem)
-        was_assumed = self.cache.is_assumed(pod)
         self.cache.forget_pod(pod)
-        refusers = frozenset((status.plugin,)) if status.refused and status.plugin else frozenset()
-        self._fail(
-            queued,
-            "Unschedulable" if refusers else "SchedulerError",
-            status.message,
-            unschedulable_plugins=refusers,
-        )
-        if was_assumed:
-            self.queue.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
+        self._fail(attempt.queued, failure)
