@@ -87,6 +87,9 @@ class WaitingPods:
         """A waiting pod, or None."""
         return self._pods.get(uid)
 
+    def __len__(self) -> int:
+        return len(self._pods)
+
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(list(self._pods.values()))
 

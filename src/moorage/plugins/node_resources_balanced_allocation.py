@@ -14,7 +14,8 @@ from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.common.resources import Usage, requested_units, usages
+from moorage.plugins.common.resources import Usage, is_row_alone, requested_units, usages
+from moorage.plugins.common.row_memory import RowMemory
 
 _HALF = MAX_SCORE // 2
 _WANTED: StateKey[list[tuple[str, int, int]]] = StateKey("NodeResourcesBalancedAllocation/score")
@@ -28,6 +29,7 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._devices = DeviceTotals(handle.objects)
         self._scored = [(each.name, each.weight) for each in args.resources]
+        self._memory = RowMemory()
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """A pod that requests nothing changes no balance; scoring it would send all such pods to one node."""
@@ -43,6 +45,11 @@ class NodeResourcesBalancedAllocation:
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         if not any(request for _, _, request in wanted):
             return np.zeros(len(nodes), np.int64)
+        if not is_row_alone(wanted):
+            return self._score(wanted, nodes)
+        return self._memory.scores(tuple(wanted), nodes, lambda some: self._score(wanted, some))
+
+    def _score(self, wanted: list[tuple[str, int, int]], nodes: Nodes) -> Scores:
         resources = usages(nodes, wanted, self._devices, scoring_defaults=False)
         after = _balance(resources, [usage.requested for usage in resources], len(nodes))
         before = _balance(resources, [usage.allocated for usage in resources], len(nodes))

@@ -29,7 +29,8 @@ from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common.hints import Remembered, is_placed
-from moorage.plugins.common.resources import Usage, requested_units, usages
+from moorage.plugins.common.resources import Usage, is_row_alone, requested_units, usages
+from moorage.plugins.common.row_memory import RowMemory
 from moorage.plugins.common.shape import on_shape
 
 TOO_MANY_PODS = "Too many pods"
@@ -57,6 +58,7 @@ class NodeResourcesFit:
         ratio = strategy.requested_to_capacity_ratio
         self._strategy = _strategy(strategy.type, ratio.shape if ratio is not None else ())
         self._needed_by = Remembered(self._needs)
+        self._memory = RowMemory()
 
     # What may help
 
@@ -143,6 +145,11 @@ class NodeResourcesFit:
         """The strategy's opinion of how full the node would be."""
         requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
         wanted = requested_units(self._scored, requests)
+        if not is_row_alone(wanted):
+            return self._score(wanted, nodes)
+        return self._memory.scores(tuple(wanted), nodes, lambda some: self._score(wanted, some))
+
+    def _score(self, wanted: list[tuple[str, int, int]], nodes: Nodes) -> Scores:
         return self._strategy(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.informer import Informer
 from moorage.clock import Clock
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
@@ -50,6 +51,7 @@ from moorage.scheduler.handlers import Handlers
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.statuses import PodStatuses
 from moorage.services.events import Broadcaster
+from moorage.services.timing import within
 
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
@@ -84,10 +86,10 @@ class Scheduler:
         self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
         self._recorder = Recorder(self._broadcaster)
         self._statuses = PodStatuses(client, now)
-        waiting, pre_binding = WaitingPods(clock), PreBinding()
+        self._waiting, pre_binding = WaitingPods(clock), PreBinding()
         binder = Binder(client, clock, random)
-        self._effects = ApiEffects(client, binder, self._statuses, self._recorder, waiting, pre_binding)
-        self._handle = Handle(self.cache.objects, self._effects, clock, random, waiting, pre_binding)
+        self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
+        self._handle = Handle(self.cache.objects, self._effects, clock, random, self._waiting, pre_binding)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         self._engine = Engine(config.percentage_of_nodes_to_score, random.getrandbits(32))
         frameworks = dict(self._profiles.items())
@@ -105,8 +107,9 @@ class Scheduler:
         self._woken = asyncio.Event()
         self.queue.changed = self._woken.set
         self._flusher = Flusher(self.queue, clock)
-        self._handlers = Handlers(self.cache, self.queue, self._profiles, waiting, pre_binding)
+        self._handlers = Handlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
         self._feed = Feed(client, clock, random, self._handlers, frameworks.values())
+        self._observer.follow(self._feed.informers)
         self._tasks: asyncio.TaskGroup | None = None
         self._under_way: set[asyncio.Task[None]] = set()
         self._is_draining = False
@@ -144,20 +147,27 @@ class Scheduler:
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         assert self._tasks is not None
-        task = self._tasks.create_task(work)
+        task = self._tasks.create_task(_survived(work))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more cycles; returns once all that is under way is done and told, or after that long."""
+        """Begin no more cycles; returns once all that is under way is done and told, or after that long.
+
+        Pods that wait for a permit are not waited for: nothing is begun with them that has to be ended.
+        """
         self._is_draining = True
         self._woken.set()
-        deadline = asyncio.get_running_loop().time() + seconds
-        while self._under_way and (left := deadline - asyncio.get_running_loop().time()) > 0:
-            await asyncio.wait(self._under_way, timeout=left)
-        if self._under_way:
+        deadline = self._clock.now() + seconds
+        try:
+            await within(self._clock, seconds, self._all_done())
+        except TimeoutError:
             log.warning("%d pods are left on their way", len(self._under_way))
-        await self._broadcaster.flush(max(deadline - asyncio.get_running_loop().time(), 0.0))
+        await self._broadcaster.flush(max(deadline - self._clock.now(), 0.0))
+
+    async def _all_done(self) -> None:
+        while len(self._under_way) > len(self._waiting):
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
     def reconfigure(self, config: SchedulerConfiguration) -> None:
         """Go on with other profiles; nobody in the queue is lost. What is wrong is raised at once."""
@@ -182,6 +192,11 @@ class Scheduler:
     def pods(self) -> Iterator[Pod]:
         """All pods that the API server has shown, on nodes or not, whoever schedules them."""
         return (pod for pod in self._feed.pods.objects.values() if isinstance(pod, Pod))
+
+    @property
+    def informers(self) -> Sequence[Informer[Any]]:
+        """What is followed."""
+        return self._feed.informers
 
     @property
     def under_way(self) -> int:
@@ -252,7 +267,7 @@ class Scheduler:
             arranged.done()
 
     async def _make_room(self, pod: Pod, arranged: PostFilterResult) -> None:
-        failed = False
+        failed, began = False, self._clock.now()
         try:
             for effect in arranged.effects:
                 await self._effects.perform(effect)
@@ -262,6 +277,7 @@ class Scheduler:
         except Exception:
             failed = True
             log.exception("making room for %s failed", pod.key)
+        self._observer.made_room(not failed, self._clock.now() - began)
         arranged.done()
         # Until now the pod was kept from being tried; what happened meanwhile must not be lost on it.
         if failed or self.queue.place_of(pod.uid) is Place.GATED:
@@ -314,7 +330,7 @@ class Scheduler:
         pod, framework = attempt.pod, attempt.framework
         where = (attempt.cycle, pod, attempt.node_name)
         try:
-            if framework.pre_bind_pre_flight(*where) or self._waits(pod):
+            if framework.pre_bind_pre_flight(*where) or self._waiting.get(pod.uid):
                 # It may take a while: others should know where the pod is going to be.
                 await self._statuses.nominate(attempt.queued.pod, attempt.node_name)
             status = await framework.wait_on_permit(pod)
@@ -332,10 +348,6 @@ class Scheduler:
             log.exception("binding %s failed", pod.key)
             return Failure("SchedulerError", f"{type(error).__name__}: {error}", nominated="")
 
-    def _waits(self, pod: Pod) -> bool:
-        waiting = self._handle.waiting
-        return waiting is not None and waiting.get(pod.uid) is not None
-
     def _take_back(self, attempt: Attempt, failure: Failure) -> None:
         """Undo what a pod had reserved, and try it again later."""
         pod = attempt.pod
@@ -343,3 +355,11 @@ class Scheduler:
             log.warning("giving back what %s had reserved: %s", pod.key, problem)
         self.cache.forget_pod(pod)
         self._fail(attempt.queued, failure)
+
+
+async def _survived(work: Coroutine[Any, Any, None]) -> None:
+    """Some work; if it fails in a way that nobody has thought of, all other work goes on."""
+    try:
+        await work
+    except Exception:
+        log.exception("something went wrong beside the scheduling cycles")

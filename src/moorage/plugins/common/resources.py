@@ -61,6 +61,11 @@ def usages(
     return result
 
 
+def is_row_alone(wanted: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether `usages` looks at nothing but nodes' own rows: no device can stand in for what is wanted."""
+    return not any(request and is_scalar_resource(name) for name, _, request in wanted)
+
+
 def requested_units(
     names_and_weights: Sequence[tuple[str, int]], requests: Mapping[str, int]
 ) -> list[tuple[str, int, int]]:

@@ -1,0 +1,67 @@
+"""One API server with RBAC for all tests, with a node, and a scheduler's account that may do no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.client import node
+from tests.apiserver.running import Kubectl, RunningServer, start_server
+from tests.run.running import RunningScheduler
+
+ACCOUNT = "system:serviceaccount:kube-system:scheduler"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with start_server(tmp_path_factory.mktemp("run"), "--authorization", "RBAC") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kubectl(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """kubectl that may do everything, in a cluster with one node."""
+    kubectl = Kubectl(server, tmp_path_factory.mktemp("home"))
+    kubectl.create(node("n1"))
+    kubectl("taint", "nodes", "n1", "node.kubernetes.io/not-ready-")
+    return kubectl
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
+    """How the scheduler reaches the server: as an account with the two roles that kube-scheduler has."""
+    kubectl("create", "serviceaccount", "scheduler", "--namespace=kube-system")
+    for role in ("system:kube-scheduler", "system:volume-scheduler"):
+        name = role.replace(":", "-")
+        kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={ACCOUNT}")
+    content = yaml.safe_load(server.kubeconfig.read_text())
+    token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
+    content["users"][0]["user"] = {"token": token}
+    path = server.kubeconfig.with_name("scheduler.kubeconfig")
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture(scope="session")
+def admin_token(server: RunningServer) -> str:
+    content: Any = yaml.safe_load(server.kubeconfig.read_text())
+    return str(content["users"][0]["user"]["token"])
+
+
+@pytest.fixture
+def start(kubeconfig: Path) -> Iterator[Callable[..., RunningScheduler]]:
+    """Starts schedulers; those that have not ended by the test's end are ended."""
+    started: list[RunningScheduler] = []
+
+    def begin(*options: str, leads: bool = True) -> RunningScheduler:
+        started.append(RunningScheduler(kubeconfig, *options, leads=leads))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        if each.process.poll() is None:
+            each.kill()

@@ -1,0 +1,146 @@
+"""`moorage run` in another process: what it says, what it serves, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+SAYS_WITHIN_SECONDS = 30
+ENDS_WITHIN_SECONDS = 30
+SHORT_LEASE = (
+    "--leader-elect-lease-duration=2s",
+    "--leader-elect-renew-deadline=1500ms",
+    "--leader-elect-retry-period=200ms",
+)
+
+
+class Answer(NamedTuple):
+    """What an address answers."""
+
+    status: int
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+class RunningScheduler:
+    """A scheduler; leaving its context ends it at once if it has not ended."""
+
+    def __init__(self, kubeconfig: Path, *options: str, leads: bool = True) -> None:
+        self._port = _free_port()
+        words = [sys.executable, "-m", "moorage", "run", f"--secure-port={self._port}"]
+        if not any(option.startswith("--config=") for option in options):
+            words.append(f"--kubeconfig={kubeconfig}")
+        self.process = subprocess.Popen(
+            [*words, *SHORT_LEASE, *options], stderr=subprocess.PIPE, text=True, cwd=kubeconfig.parent
+        )
+        self._lines: list[str] = []
+        self._seen = 0
+        self._heard = threading.Condition()
+        self._is_over = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            self.says("serving securely")
+            if leads:
+                self.says("acquired the leader lease")
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            with self._heard:
+                self._lines.append(line)
+                self._heard.notify_all()
+        with self._heard:
+            self._is_over = True
+            self._heard.notify_all()
+
+    @property
+    def log(self) -> str:
+        """All it has said."""
+        return "".join(self._lines)
+
+    def says(self, text: str) -> str:
+        """The next line that contains a text; waits for it."""
+
+        def is_there() -> bool:
+            return self._is_over or any(text in line for line in self._lines[self._seen :])
+
+        with self._heard:
+            self._heard.wait_for(is_there, SAYS_WITHIN_SECONDS)
+            for number in range(self._seen, len(self._lines)):
+                if text in self._lines[number]:
+                    self._seen = number + 1
+                    return self._lines[number]
+        raise AssertionError(f"it did not say {text!r}:\n{self.log}")
+
+    def get(self, path: str, token: str = "") -> Answer:
+        """What it answers."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = Request(f"https://127.0.0.1:{self._port}{path}", headers=headers)
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        try:
+            with urlopen(request, context=trusting, timeout=SAYS_WITHIN_SECONDS) as answer:
+                return Answer(answer.status, answer.read().decode())
+        except HTTPError as error:
+            with error:
+                return Answer(error.code, error.read().decode())
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """Its exit status, once it has ended by itself."""
+        try:
+            return self.process.wait(ENDS_WITHIN_SECONDS)
+        finally:
+            self.kill()
+
+    def stop(self) -> None:
+        """Ask it to end, and see that it ends well and had nothing to complain of."""
+        self.send(signal.SIGTERM)
+        assert self.ended() == 0, self.log
+        assert "Traceback" not in self.log, self.log
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None and error is None:
+            self.stop()
+        else:
+            self.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

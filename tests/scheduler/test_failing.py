@@ -1,0 +1,202 @@
+"""Attempts that come to nothing, at every point where they can."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from moorage.client.kinds import POD
+from moorage.framework.status import Code, Status, pending, unschedulable
+from moorage.queue.scheduling_queue import Place
+from tests.scheduler.plugins import Diary, profile, registry_with
+from tests.scheduler.running import World, in_world
+
+ERROR = Status(Code.ERROR, ("broken",))
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        pytest.param({"reserve": ERROR}, ["A.reserve", "B.reserve"], id="reserve"),
+        pytest.param({"reserve": ValueError("bad")}, ["A.reserve", "B.reserve"], id="reserve raises"),
+        pytest.param({"permit": ERROR}, ["A.reserve", "B.reserve", "A.permit", "B.permit"], id="permit"),
+        pytest.param(
+            {"pre_bind": ERROR},
+            [
+                *("A.reserve", "B.reserve", "A.permit", "B.permit"),
+                *("A.pre_bind_pre_flight", "B.pre_bind_pre_flight", "A.pre_bind", "B.pre_bind"),
+            ],
+            id="pre_bind",
+        ),
+    ],
+)
+def test_what_was_reserved_is_given_back_in_reverse_order(answers: dict[str, Any], asked: list[str]) -> None:
+    async def scenario(world: World) -> None:
+        diary: list[str] = []
+        one, other = Diary("A", diary), Diary("B", diary, answers)
+        scheduler = world.scheduler(config=profile("A", "B"), registry=registry_with(one, other))
+        await world.add_node("n1")
+        await world.add_pod("p")
+        await world.passes(0.25)
+        assert diary == [*asked, "B.unreserve", "A.unreserve"]
+        assert scheduler.cache.assumed_count == 0
+        assert (await world.condition("p"))["reason"] == "SchedulerError"
+        other.answers = {}
+        await world.passes(5)
+        assert await world.node_of("p") == "n1"
+        assert diary[-1] == "B.post_bind"
+        await world.check(scheduler)
+
+    in_world(scenario)
+
+
+REFUSALS = {
+    "reserve": ({"reserve": unschedulable("full")}, "0/1 nodes are available: 1 full.", {"A"}, set()),
+    "permit": ({"permit": unschedulable("no")}, "0/1 nodes are available: 1 no.", {"A"}, set()),
+    "two reasons": (
+        {"permit": unschedulable("small", "late")},
+        "0/1 nodes are available: 1 late, 1 small.",
+        {"A"},
+        set(),
+    ),
+    "pending": ({"reserve": pending("soon")}, "0/1 nodes are available: 1 soon.", set(), {"A"}),
+    "pre_bind": ({"pre_bind": unschedulable("gone")}, "gone", set(), set()),
+}
+
+
+@pytest.mark.parametrize(("answers", "message", "refused_by", "pending_on"), REFUSALS.values(), ids=REFUSALS)
+def test_a_refused_pod_says_so_and_waits_for_whoever_refused_it(
+    answers: dict[str, Any], message: str, refused_by: set[str], pending_on: set[str]
+) -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler(config=profile("A"), registry=registry_with(Diary("A", [], answers)))
+        await world.add_node("n1")
+        made = await world.add_pod("p")
+        await world.passes(0.25)
+        condition = await world.condition("p")
+        assert (condition["reason"], condition["message"]) == ("Unschedulable", message)
+        queued = scheduler.queue.get(made["metadata"]["uid"])
+        assert queued is not None
+        assert (queued.unschedulable_plugins, queued.pending_plugins) == (refused_by, pending_on)
+        # Who was refused after the permit has nothing to wait for.
+        waits = refused_by or pending_on
+        assert scheduler.queue.place_of(queued.uid) is (Place.UNSCHEDULABLE if waits else Place.BACKOFF)
+
+    in_world(scenario)
+
+
+def test_the_pauses_after_errors_double() -> None:
+    async def scenario(world: World) -> None:
+        diary: list[str] = []
+        failing = Diary("A", diary, {"pre_bind": ERROR})
+        world.scheduler(config=profile("A"), registry=registry_with(failing))
+        await world.add_node("n1")
+        await world.add_pod("p")
+        moments = []
+        for _ in range(240):
+            before = diary.count("A.pre_bind")
+            await world.passes(0.25)
+            if diary.count("A.pre_bind") > before:
+                moments.append(world.clock.now())
+        pauses = [round(after - before) for before, after in pairwise(moments)]
+        # 1, 2, 4, 8, 10, 10 seconds, and the rest of the second in which they end.
+        assert pauses[:6] == [2, 3, 5, 9, 11, 11]
+
+    in_world(scenario)
+
+
+def test_others_are_woken_when_a_binding_fails() -> None:
+    async def scenario(world: World) -> None:
+        block = asyncio.Event()
+        slow = Diary("Slow", [], {"pre_bind first": block})
+        scheduler = world.scheduler(config=profile("Slow"), registry=registry_with(slow))
+        await world.add_node("n1")
+        await world.add_pod("first", cpu="3")
+        await world.passes(1)
+        await world.add_pod("second", cpu="3")
+        await world.passes(1)
+        assert await world.node_of("second") == ""
+        # Bound by somebody else, to a node that is not known here: the room on n1 is free again.
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "first"},
+            "target": {"kind": "Node", "name": "elsewhere"},
+        }
+        await world.client.create_part(POD, "default", "first", "binding", binding)
+        await world.passes(2)
+        assert await world.node_of("second") == "n1"
+        block.set()
+        await world.passes(20)
+        assert await world.node_of("first") == "elsewhere"
+        scheduler.cache.validate()
+        assert not list(scheduler.queue)
+        (failed,) = [
+            each
+            for each in await world.events("FailedScheduling")
+            if each["involvedObject"]["name"] == "first"
+        ]
+        assert failed["message"].startswith('running Bind plugin "DefaultBinder"')
+        assert (await world.condition("first"))["status"] == "True"
+
+    in_world(scenario)
+
+
+def test_a_pod_that_is_bound_by_somebody_else_leaves_the_queue() -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler()
+        await world.add_node("n1")
+        await world.add_pod("large", cpu="16")
+        await world.passes(1)
+        assert len(scheduler.queue) == 1
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "large"},
+            "target": {"kind": "Node", "name": "elsewhere"},
+        }
+        await world.client.create_part(POD, "default", "large", "binding", binding)
+        await world.passes(1)
+        assert len(scheduler.queue) == 0
+        scheduler.queue.validate()
+
+    in_world(scenario)
+
+
+def test_a_pod_that_is_being_deleted_is_not_tried() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_pod("p", schedulingGates=[{"name": "example.com/hold"}])
+        await world.label("p", {"finalizers": ["example.com/keep"]})
+        await world.delete_pod("p")
+        await world.client.patch(POD, "default", "p", {"spec": {"schedulingGates": None}}, "merge")
+        await world.add_node("n1")
+        await world.passes(2)
+        assert await world.node_of("p") == ""
+        (event,) = await world.events("FailedScheduling")
+        assert event["message"] == "skip schedule deleting pod: default/p"
+
+    in_world(scenario)
+
+
+def test_another_pod_of_the_same_name_is_another_pod() -> None:
+    async def scenario(world: World) -> None:
+        block = asyncio.Event()
+        slow = Diary("Slow", [], {"pre_bind": block})
+        scheduler = world.scheduler(config=profile("Slow"), registry=registry_with(slow))
+        await world.add_node("n1")
+        await world.add_pod("p", cpu="3")
+        await world.passes(1)
+        await world.delete_pod("p")
+        again = await world.add_pod("p", cpu="4")
+        block.set()
+        slow.answers.clear()
+        await world.passes(5)
+        assert await world.node_of("p") == "n1"
+        assert world.line.bound == {again["metadata"]["uid"]: 1}
+        await world.check(scheduler)
+
+    in_world(scenario)
