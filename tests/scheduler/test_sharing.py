@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from moorage.api.manifests import Manifest
+from moorage.client.errors import ConnectionFailed
 from moorage.client.kinds import NODE, POD
+from moorage.transport import Request, Response
 from tests.scheduler.plugins import Diary, Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 
@@ -171,6 +173,36 @@ def test_preemption_waits_for_its_victims_to_end(grace_seconds: int) -> None:
         if grace_seconds:
             assert await world.node_of("small") == ""
         await world.check(scheduler)
+
+    in_world(scenario)
+
+
+class Mute:
+    """Does not let statuses of pods through."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def handle(self, request: Request) -> Response:
+        if request.method == "PATCH" and request.path.endswith("/greater/status"):
+            raise ConnectionFailed("not this one")
+        return await self._world.line.handle(request)
+
+
+def test_room_is_kept_for_a_preemptor_even_if_nobody_can_be_told() -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler(transport=Mute(world))
+        await world.add_node("n1", cpu="4")
+        await world.add_priority("high", 1000)
+        await world.add_pod("lesser", cpu="4", terminationGracePeriodSeconds=30)
+        await world.passes(1)
+        made = await world.add_pod("greater", cpu="4", priorityClassName="high")
+        await world.passes(1)
+        assert "nominatedNodeName" not in (await world.pod("greater"))["status"]
+        assert scheduler.cache.nominations.node_of(made["metadata"]["uid"]) == "n1"
+        await world.delete_pod("greater")
+        await world.passes(1)
+        assert scheduler.cache.nominations.node_of(made["metadata"]["uid"]) is None
 
     in_world(scenario)
 
