@@ -12,8 +12,9 @@ from moorage.apiserver.kinds.pods.defaults import align_service_account, default
 from moorage.apiserver.kinds.pods.differences import same
 from moorage.apiserver.kinds.pods.resources import qos_class
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
+from moorage.apiserver.kinds.pods.sound_specs import SoundSpecs
 from moorage.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
-from moorage.apiserver.kinds.pods.validation import validate_new_pod
+from moorage.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
 from moorage.apiserver.kinds.pods.warnings import pod_warnings
 from moorage.apiserver.strategy import Strategy
 
@@ -29,6 +30,7 @@ class PodStrategy(Strategy):
 
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
+        self._sound_specs = SoundSpecs()
 
     def default(self, obj: Manifest) -> None:
         """Fill in what was left out."""
@@ -73,7 +75,15 @@ class PodStrategy(Strategy):
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """What is wrong with a new pod."""
-        return validate_new_pod(obj)
+        spec = obj["spec"]
+        key = self._sound_specs.key(spec)
+        if key in self._sound_specs:
+            annotations = obj["metadata"].get("annotations")
+            return validate_pod_annotations(annotations, spec, "metadata.annotations") if annotations else []
+        problems = validate_new_pod(obj)
+        if not problems:
+            self._sound_specs.add(key)
+        return problems
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
         """What is wrong with an update of a pod."""
