@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
@@ -24,6 +25,7 @@ class Address:
     name: str = ""
 
 
+@lru_cache(maxsize=1024)
 def parse_address(method: str, path: str, watching: bool) -> Address:
     """What a request to a path means; `watching` is the query's `watch`."""
     verb = method.lower()

@@ -96,3 +96,16 @@ def test_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for index in range(1100):
         assert strategy.validate(pod(image=f"registry.example/app:{index}")) == []
     assert judged_again(strategy, SOUND, monkeypatch)
+
+
+def test_warnings_are_the_same_for_every_pod_of_a_template() -> None:
+    strategy = PodStrategy()
+    said = []
+    for suffix in ("aaaaa", "bbbbb"):
+        made = pod(token_volume(f"kube-api-access-{suffix}"), {"name": "git", "gitRepo": {"repository": "x"}})
+        assert strategy.validate(made) == []
+        said.append(strategy.warnings(made, None))
+    assert said[0] == said[1]
+    assert any("gitRepo" in text for text in said[0])
+    other = pod()
+    assert strategy.warnings(other, None) == []

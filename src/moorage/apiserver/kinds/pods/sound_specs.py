@@ -23,7 +23,7 @@ class SoundSpecs:
     """Remembers specs in which nothing is wrong."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, None] = {}
+        self._known: dict[bytes, list[str]] = {}
 
     def key(self, spec: Manifest) -> bytes:
         """By what a spec is known; empty: it is not remembered."""
@@ -35,12 +35,13 @@ class SoundSpecs:
             return raw
         return raw.replace(names.pop(), b'"*"') if len(names) == 1 else b""
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._known
+    def warnings(self, key: bytes) -> list[str] | None:
+        """The warnings about a sound spec; None: it is not known."""
+        return self._known.get(key)
 
-    def add(self, key: bytes) -> None:
+    def add(self, key: bytes, warnings: list[str]) -> None:
         """Remember a spec; the oldest is forgotten for it."""
         if key:
-            self._known[key] = None
+            self._known[key] = warnings
             if len(self._known) > _MOST:
                 del self._known[next(iter(self._known))]

@@ -15,7 +15,7 @@ from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TE
 from moorage.apiserver.kinds.pods.sound_specs import SoundSpecs
 from moorage.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
 from moorage.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
-from moorage.apiserver.kinds.pods.warnings import pod_warnings
+from moorage.apiserver.kinds.pods.warnings import name_warnings, spec_warnings
 from moorage.apiserver.strategy import Strategy
 
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -31,6 +31,8 @@ class PodStrategy(Strategy):
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
         self._sound_specs = SoundSpecs()
+        self._judged: tuple[Manifest, list[str]] = ({}, [])
+        """The spec that was found sound last, with its warnings, which are asked for right after."""
 
     def default(self, obj: Manifest) -> None:
         """Fill in what was left out."""
@@ -77,12 +79,16 @@ class PodStrategy(Strategy):
         """What is wrong with a new pod."""
         spec = obj["spec"]
         key = self._sound_specs.key(spec)
-        if key in self._sound_specs:
+        warnings = self._sound_specs.warnings(key)
+        if warnings is not None:
+            self._judged = (spec, warnings)
             annotations = obj["metadata"].get("annotations")
             return validate_pod_annotations(annotations, spec, "metadata.annotations") if annotations else []
         problems = validate_new_pod(obj)
         if not problems:
-            self._sound_specs.add(key)
+            warnings = spec_warnings(spec)
+            self._sound_specs.add(key, warnings)
+            self._judged = (spec, warnings)
         return problems
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
@@ -95,7 +101,11 @@ class PodStrategy(Strategy):
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
         """What to tell who creates a pod; updates come from programs, which do not read."""
-        return [] if old is not None else pod_warnings(obj)
+        if old is not None:
+            return []
+        spec, known = self._judged
+        about_spec = known if spec is obj["spec"] else spec_warnings(obj["spec"])
+        return name_warnings(obj["metadata"].get("name", "")) + about_spec
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
         """The fields that field selectors know."""

@@ -28,16 +28,19 @@ _MOST_PORT_WARNINGS = 200
 """More than a header has room for."""
 
 
-def pod_warnings(pod: Manifest) -> list[str]:
-    """The warnings for a new pod."""
-    warnings: list[str] = []
-    name, spec = pod["metadata"].get("name", ""), pod["spec"]
-    # Every pod comes through here: each part is looked at only if it is there.
+def name_warnings(name: str) -> list[str]:
+    """The warnings about a new pod's name."""
     if problems := dns_label_problems(name):
-        warnings.append(
+        return [
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
             f"a DNS label is recommended: [{' '.join(problems)}]"
-        )
+        ]
+    return []
+
+
+def spec_warnings(spec: Manifest) -> list[str]:
+    """The warnings about a new pod's spec."""
+    warnings: list[str] = []
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         if "labelSelector" not in constraint:
             warnings.append(f"spec.topologySpreadConstraints[{index}].labelSelector: {_NO_POD}")
