@@ -1,6 +1,6 @@
 """Measures the embedded API server over HTTPS: several clients write, one watches, all is listed at the end.
 
-    python bench/apiserver.py [--nodes 5000] [--pods 10000] [--clients 4] [--data-dir DIR]
+    python bench/apiserver.py [--nodes 5000] [--pods 10000] [--clients 8] [--data-dir DIR]
 
 The server runs in a process of its own; the clients share another, so that on two cores each has one.
 """
@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=10_000)
-    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--data-dir", help="measure with objects kept on disk")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
