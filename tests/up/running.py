@@ -50,7 +50,6 @@ def line_with(process: subprocess.Popen[str], text: str) -> str:
                 return line
     finally:
         patience.cancel()
-    end(process)
     raise KubectlError(f"{process.args} ended without saying {text!r}")
 
 

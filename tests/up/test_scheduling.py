@@ -16,7 +16,8 @@ def test_a_pod_that_fits_nowhere_waits_for_a_bigger_node(
     kubectl("wait", "pod/large", "--for=condition=PodScheduled=False", PATIENCE)
     assert "didn't match Pod's node affinity/selector" in kubectl("describe", "pod", "large")
     add_node(cpu="8")
-    watching = kubectl.start("get", "events", "--watch", "-o", "jsonpath={.message}{'\\n'}")
+    reasons = "jsonpath={.status.conditions[*].message}{'\\n'}"
+    watching = kubectl.start("get", "pod", "large", "--watch", "-o", reasons)
     try:
         line_with(watching, "1 Insufficient cpu")
     finally:
