@@ -114,14 +114,10 @@ def test_an_attempt_is_counted_and_timed() -> None:
     metrics = Metrics()
     metrics.attempted("scheduled", "blue", 0.002)
     metrics.attempted("scheduled", "blue", 0.004)
-    metrics.attempted_group("unschedulable", "blue", 0.1)
     samples = shown(metrics.text())
     labels = ("profile=blue", "result=scheduled")
     assert samples["scheduler_schedule_attempts_total"] == {labels: 2.0}
     assert samples["scheduler_scheduling_attempt_duration_seconds_sum"][labels] == pytest.approx(0.006)
-    assert samples["scheduler_podgroup_schedule_attempts_total"] == {
-        ("profile=blue", "result=unschedulable"): 1.0
-    }
 
 
 def test_a_tenth_of_all_cycles_measures_plugins() -> None:

@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating
+from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating, terminating
 from moorage.apiserver.extensions.openapi import openapi_schema
 from moorage.apiserver.extensions.resources import resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
@@ -17,7 +17,7 @@ from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage.apiserver.rest.writes import Writer
-from moorage.apiserver.store import Change, Collection
+from moorage.apiserver.store import Change, Collection, Stored
 from moorage.apiserver.work import Work
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
@@ -111,11 +111,18 @@ class CustomResources:
                     except ApiError:
                         continue
             if collection.items:
+                self._say_terminating(definition_resource, stored)
                 return
         old, definition = stored.decoded(), stored.decoded()
         meta = definition["metadata"]
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
         self._writer.replace(definition_resource, stored, old, definition, Context())
+
+    def _say_terminating(self, resource: Resource, stored: Stored) -> None:
+        """Let the definition's condition say that it waits for its objects to go."""
+        old, definition = stored.decoded(), stored.decoded()
+        definition["status"] = terminating(definition, self._writer.now())
+        self._writer.replace(resource, stored, old, definition, Context())
 
 
 def _admit_creation(attributes: Attributes, reader: Reader) -> None:

@@ -192,7 +192,7 @@ def _answers(
 ) -> dict[str, Answer]:
     """What is asked by creating an object that is answered and not stored, by storage name."""
 
-    def answered(review: Callable[[Manifest, reviews.ReviewContext], Manifest]) -> Answer:
+    def answered(review: reviews.Review) -> Answer:
         def answer(body: Manifest, namespace: str, context: Context) -> Manifest:
             known = reviews.ReviewContext(
                 context.user, authorizer, authenticator, namespace, lambda: now().timestamp()
@@ -201,14 +201,7 @@ def _answers(
 
         return answer
 
-    return {
-        "authentication.k8s.io/selfsubjectreviews": answered(reviews.self_subject_review),
-        "authentication.k8s.io/tokenreviews": answered(reviews.token_review),
-        "authorization.k8s.io/localsubjectaccessreviews": answered(reviews.local_subject_access_review),
-        "authorization.k8s.io/selfsubjectaccessreviews": answered(reviews.self_subject_access_review),
-        "authorization.k8s.io/selfsubjectrulesreviews": answered(reviews.self_subject_rules_review),
-        "authorization.k8s.io/subjectaccessreviews": answered(reviews.subject_access_review),
-    }
+    return {f"{group}/{plural}": answered(review) for (group, plural), review in reviews.REVIEWS.items()}
 
 
 def _secret(directory: Path | None, name: str) -> str:

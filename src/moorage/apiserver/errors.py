@@ -117,12 +117,6 @@ def not_allowed_here() -> ApiError:
     return ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 
 
-def method_not_allowed(group: str, resource: str, action: str) -> ApiError:
-    """The resource does not know this verb."""
-    message = f"{action} is not supported on resources of kind {quoted(qualified(resource, group))}"
-    return ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message, _of(group, resource, ""))
-
-
 def not_acceptable(accepted: Sequence[str]) -> ApiError:
     """The client wants a form that we do not speak."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"

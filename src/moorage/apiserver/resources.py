@@ -77,6 +77,8 @@ class Resource:
     """Who makes the objects of a resource that can only be read; None: they are stored."""
     scaling: Scaling | None = None
     """What the `scale` subresource does, where there is one."""
+    deprecation: str = ""
+    """What to tell everybody who uses this version; empty: nothing."""
     is_custom: bool = False
     """Whether the kind comes from a CustomResourceDefinition; such kinds have no strategic merge patches."""
     stored_as: str = ""

@@ -46,8 +46,6 @@ class Shape:
     """LIST: the one field by which a strategic merge patch finds an item (patchMergeKey)."""
     merges: bool = False
     """Whether a strategic merge patch merges here (patchStrategy merge) instead of replacing."""
-    retains_keys: bool = False
-    """Whether a strategic merge patch says with `$retainKeys` which fields stay."""
     key_defaults: Mapping[str, object] = field(default_factory=dict)
     """LIST of list-type map: what a key field is when an item leaves it out (a port's protocol)."""
 

@@ -50,10 +50,6 @@ class Number:
         """Add."""
         self.value += amount
 
-    def dec(self, amount: float = 1.0) -> None:
-        """Subtract; only gauges do."""
-        self.value -= amount
-
     def set(self, value: float) -> None:
         """Replace; only gauges do."""
         self.value = value

@@ -38,8 +38,7 @@ QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
-WAITING_ON_PREEMPTION: Final = "waiting_on_preemption"
-"""Results of attempts; the last is of pod groups only."""
+"""Results of attempts."""
 
 _LIKE_KUBERNETES: Final = ("1", "36", "v1.36.4")
 
@@ -183,11 +182,6 @@ class Metrics:
         """An attempt to schedule a pod has ended."""
         self.scheduling_attempt_duration.labels(result, profile).observe(seconds)
         self.schedule_attempts.labels(result, profile).inc()
-
-    def attempted_group(self, result: str, profile: str, seconds: float) -> None:
-        """An attempt to schedule a pod group has ended."""
-        self.podgroup_attempt_duration.labels(result, profile).observe(seconds)
-        self.podgroup_schedule_attempts.labels(result, profile).inc()
 
     def samples_plugins(self) -> bool:
         """Whether the cycle that begins measures every plugin; most do not, for speed."""

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
-from moorage.apiserver.admission.chain import Chain, default_chain, default_plugins
+from moorage.apiserver.admission.chain import Chain, default_plugins
 from moorage.apiserver.admission.plugin import ANY, Call, Plugin
 from moorage.apiserver.errors import ApiError
 from tests.apiserver.admission.world import World, asking, call_of, named, namespace, pod, refused, write
@@ -128,7 +128,7 @@ def cluster(**more: list[Manifest]) -> World:
 
 def test_a_plain_pod_passes_and_is_filled_in() -> None:
     attributes = write(pod(asking("c", cpu="1")))
-    default_chain(Random(1)).admit(attributes, cluster())
+    Chain(default_plugins(Random(1))).admit(attributes, cluster())
     spec = attributes.obj["spec"]
     assert spec["priority"] == 0
     assert spec["serviceAccountName"] == "default"
@@ -144,7 +144,7 @@ def test_quotas_see_what_limit_ranges_have_filled_in() -> None:
     )
     limit = named("q", "here", spec={"hard": {"cpu": "1"}})
     error = refused(
-        default_chain(Random(1)).admit, write(pod()), cluster(limit_ranges=[ranges], quotas=[limit])
+        Chain(default_plugins(Random(1))).admit, write(pod()), cluster(limit_ranges=[ranges], quotas=[limit])
     )
     assert error.message.endswith("exceeded quota: q, requested: cpu=2, used: cpu=0, limited: cpu=1")
 
@@ -152,5 +152,5 @@ def test_quotas_see_what_limit_ranges_have_filled_in() -> None:
 def test_all_changes_come_before_the_first_judgement() -> None:
     ranges = named("lr", "here", spec={"limits": [{"type": "Container", "max": {"cpu": "1"}}]})
     given = pod(asking("c", cpu="2", limits={"cpu": "2"}), priorityClassName="nope")
-    error = refused(default_chain(Random(1)).admit, write(given), cluster(limit_ranges=[ranges]))
+    error = refused(Chain(default_plugins(Random(1))).admit, write(given), cluster(limit_ranges=[ranges]))
     assert "no PriorityClass with name nope was found" in error.message

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.extensions.openapi import model_name, openapi_list_schema, openapi_schema
+from moorage.apiserver.extensions.openapi import openapi_schema
 from moorage.apiserver.extensions.resources import deprecation_warning, resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, crd, obj, of_spec, version, widget
@@ -230,9 +230,6 @@ def test_the_published_schema_is_that_of_an_object() -> None:
     ]
     assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.x"}]
     assert "metadata" not in declared["properties"], "the definition stays as it is"
-    items = openapi_list_schema(definition, "v1")["properties"]["items"]["items"]["allOf"]
-    assert items == [{"$ref": f"#/components/schemas/{model_name('example.com', 'v1', 'Widget')}"}]
-    assert model_name("example.com", "v1", "Widget") == "com.example.v1.Widget"
 
 
 def test_embedded_objects_are_published_as_objects() -> None:

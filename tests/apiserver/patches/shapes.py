@@ -64,9 +64,7 @@ THING = struct(
         replicas=SCALAR,
         paused=SCALAR,
         selector=atomic_struct(matchLabels=mapping()),
-        strategy=Shape(
-            Form.OBJECT, fields={"type": SCALAR, "rolling": struct(surge=SCALAR)}, retains_keys=True
-        ),
+        strategy=Shape(Form.OBJECT, fields={"type": SCALAR, "rolling": struct(surge=SCALAR)}),
         containers=CONTAINERS,
         tolerations=Shape(Form.LIST, items=struct(key=SCALAR, effect=SCALAR), atomic=True),
         devices=mapping(struct(model=SCALAR)),

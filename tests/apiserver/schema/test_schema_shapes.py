@@ -37,7 +37,7 @@ def at(group: str, kind: str, path: str, version: str = "v1") -> Shape:
             {"keys": ("containerPort", "protocol"), "merge_key": "containerPort"},
         ),
         ("", "Pod", "spec.tolerations", {"atomic": True, "merges": False, "keys": ()}),
-        ("", "Pod", "spec.volumes", {"merges": True, "retains_keys": True}),
+        ("", "Pod", "spec.volumes", {"merges": True}),
         ("", "Pod", "spec.containers.args", {"atomic": True, "merges": False}),
         ("", "Pod", "spec.nodeSelector", {"form": Form.MAP, "atomic": True, "merges": True}),
         ("", "Pod", "metadata.labels", {"form": Form.MAP, "atomic": False, "merges": True}),
@@ -49,7 +49,7 @@ def at(group: str, kind: str, path: str, version: str = "v1") -> Shape:
         ("", "Service", "spec.ports", {"keys": ("port", "protocol"), "merge_key": "port"}),
         ("", "Service", "spec.selector", {"atomic": True}),
         ("apps", "Deployment", "spec.selector", {"form": Form.OBJECT, "atomic": True}),
-        ("apps", "Deployment", "spec.strategy", {"form": Form.OBJECT, "retains_keys": True}),
+        ("apps", "Deployment", "spec.strategy", {"form": Form.OBJECT}),
         ("policy", "PodDisruptionBudget", "spec.selector", {"merges": False}),
     ],
 )

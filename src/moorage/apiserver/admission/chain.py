@@ -70,8 +70,3 @@ def default_plugins(random: Random, now: Now = utc_now) -> tuple[Plugin, ...]:
         persistent_volume_claim_resize.PLUGIN,
         *resource_quota.plugins(now),
     )
-
-
-def default_chain(random: Random, now: Now = utc_now) -> Chain:
-    """The chain of the default plugins."""
-    return Chain(default_plugins(random, now))

@@ -24,11 +24,6 @@ _METADATA: Final = {
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 
 
-def model_name(group: str, version: str, kind: str) -> str:
-    """The name of a kind's schema: the group reversed, as in `com.example.v1.Widget`."""
-    return f"{'.'.join(reversed(group.split('.')))}.{version}.{kind}"
-
-
 def openapi_schema(crd: Manifest, version: str) -> dict[str, Any]:
     """The schema of one version of a definition's kind."""
     spec = crd["spec"]
@@ -46,25 +41,6 @@ def openapi_schema(crd: Manifest, version: str) -> dict[str, Any]:
             {"fieldPath": field.get("jsonPath", "").removeprefix(".")} for field in selectable
         ]
     return schema
-
-
-def openapi_list_schema(crd: Manifest, version: str) -> dict[str, Any]:
-    """The schema of a list of the definition's kind."""
-    spec = crd["spec"]
-    names = spec["names"]
-    item = f"#/components/schemas/{model_name(spec['group'], version, names['kind'])}"
-    return {
-        "type": "object",
-        "description": f"{names['listKind']} is a list of {names['kind']}",
-        "required": ["items"],
-        "properties": {
-            "apiVersion": dict(_API_VERSION),
-            "kind": dict(_KIND),
-            "items": {"type": "array", "items": {"allOf": [{"$ref": item}], "default": {}}},
-            "metadata": {"allOf": [{"$ref": f"{_META}.ListMeta"}], "default": {}},
-        },
-        "x-kubernetes-group-version-kind": [_gvk(spec, version, names["listKind"])],
-    }
 
 
 def _gvk(spec: Manifest, version: str, kind: str) -> dict[str, str]:

@@ -163,6 +163,7 @@ def _resource(crd: Manifest, version: Manifest) -> CustomResource:
         ),
         schema=schema,
         printer=columns_of_custom(columns) if columns else NAME_AND_AGE,
+        deprecation=deprecation_warning(crd, version["name"]),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         singular=names.get("singular") or "",

@@ -25,7 +25,6 @@ from moorage.apiserver.strategy import Strategy
 _MOST_CONSUMERS: Final = 256
 _MOST_RESULTS: Final = 32
 _MOST_CONFIGS: Final = 32
-LONGEST_POOL_NAME: Final = 253
 
 
 class ResourceClaimStrategy(StatusStrategy):

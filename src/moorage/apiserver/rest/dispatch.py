@@ -74,15 +74,16 @@ class Dispatcher:
         if resource.source is not None:
             now = self._writer.now()
             return Response(200, made_now(resource, resource.source, address, query, request, now))
-        context = Context(user, write_options(query), [], request.headers.get("user-agent", ""))
+        said = [resource.deprecation] if resource.deprecation else []
+        context = Context(user, write_options(query), said, request.headers.get("user-agent", ""))
         if address.subresource:
             response = self._subresources.answer(resource, namespace, address, query, request, context)
         elif address.verb not in resource.verbs:
             raise errors.not_allowed_here()
         else:
             response = self._verb(resource, namespace, address, query, request, context)
-        if said := warning_header(context.warnings):
-            response.headers["Warning"] = said
+        if warnings := warning_header(context.warnings):
+            response.headers["Warning"] = warnings
         return response
 
     def _verb(

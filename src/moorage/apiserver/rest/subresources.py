@@ -15,6 +15,7 @@ from moorage.apiserver.kinds.pods.binding import bind
 from moorage.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
 from moorage.apiserver.kinds.pods.eviction import evict
 from moorage.apiserver.kinds.pods.resize import resize
+from moorage.apiserver.kinds.scale import check_scale
 from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.options import Query
 from moorage.apiserver.resources import Resource, Resources, Subresource
@@ -162,6 +163,8 @@ class Subresources:
                 wanted = decode_as(value, "autoscaling/v1", "Scale", scale_schema, call.context)
             else:
                 wanted = call.body()
+            if problems := check_scale(wanted):
+                raise errors.invalid("autoscaling", "Scale", call.name, problems)
             version = wanted["metadata"].get("resourceVersion")
             if version and version != current["metadata"]["resourceVersion"]:
                 raise modified(resource, call.name)

@@ -49,7 +49,6 @@ def _field_shape(known: WireField) -> Shape:
         items=plain.items,
         atomic=plain.atomic or known.map_type == "atomic",
         merges="replace" not in known.patch,
-        retains_keys="retainKeys" in known.patch,
     )
     # Shared, not copied: the fields of a type that contains itself may still be on their way.
     shape.fields = plain.fields
@@ -75,6 +74,5 @@ def _list_shape(known: WireField) -> Shape:
         is_set=known.list_type == "set",
         merge_key=known.merge_key,
         merges="merge" in known.patch,
-        retains_keys="retainKeys" in known.patch,
         key_defaults=key_defaults,
     )
