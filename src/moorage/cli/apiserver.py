@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import signal
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 import uvloop
 
+from moorage.api.decode import InputError
 from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
-from moorage.apiserver.kubeconfig import write_kubeconfig
 from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
 from moorage.cli.process import long_running
-
-DEFAULT_PORT = 6443
-DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
 
 
 def apiserver(
@@ -50,7 +47,7 @@ def apiserver(
     settings = Settings(data_dir, authorization, names, watch_history)
     try:
         uvloop.run(_run(settings, address, port, kubeconfig))
-    except (JournalError, ServingError, CertificateError) as error:
+    except (InputError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage apiserver: {error}", err=True)
         raise typer.Exit(1) from None
 
@@ -67,11 +64,9 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path) ->
         embedded = EmbeddedServer(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            write_kubeconfig(kubeconfig, url, embedded.token, embedded.certificate.ca_pem)
+            let_in(kubeconfig, url, embedded)
             server = HttpServer(embedded.api, embedded.certificate.ssl_context())
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, server.stop)
+            on_signals(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
             embedded.start()
@@ -81,9 +76,3 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path) ->
             await serving
         finally:
             embedded.close()
-
-
-def server_url(address: str, port: int) -> str:
-    """Where clients on this machine find the server."""
-    host = "127.0.0.1" if address == "0.0.0.0" else "::1" if address == "::" else address
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"

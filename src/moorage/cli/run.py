@@ -79,94 +79,52 @@ def _duration(text: str | Duration) -> Duration:
         raise typer.BadParameter(str(error)) from None
 
 
+def _election(help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_ELECTION, **more)
+
+
+def _serving(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_SERVING, **more)
+
+
+_DURATION: Final[dict[str, Any]] = {"parser": _duration, "metavar": "DURATION"}
+_LEADER_ELECT = _election("Schedule only while holding the lease.", "--leader-elect/--no-leader-elect")
+_LEASE_DURATION = _election("After so long others take a lease that is not renewed.", **_DURATION)
+_RENEW_DEADLINE = _election("A leader that cannot renew for so long ends.", **_DURATION)
+_RETRY_PERIOD = _election("How long to wait between attempts.", **_DURATION)
+_PORT = _serving("The port to serve on; 0: nothing is served.", min=0, max=65535)
+_CONFIG = typer.Option(help="A KubeSchedulerConfiguration; of the flags that say the same it is the file's.")
+_KUBECONFIG = typer.Option(help="How to reach the API server; without it, as a pod does, or as kubectl does.")
+_MASTER = typer.Option(help="The API server's address, if not the kubeconfig's.")
+_QPS = typer.Option(help="Requests a second to the API server; negative: no limit.")
+_BURST = typer.Option(help="So many requests may go out at once beyond that.")
+_WRITE_CONFIG = typer.Option(help="Write the configuration in force to this file, and end.")
+_FLUSH = typer.Option(help="After so long without any event a pod is tried again.", **_DURATION)
+_VERBOSITY = typer.Option("-v", "--v", help="How much to log; 4 and more: all.")
+
+
 def run(
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A KubeSchedulerConfiguration; of the flags that say the same it is the file's."),
-    ] = None,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(help="How to reach the API server; without it, as a pod does, or as kubectl does."),
-    ] = None,
-    master: Annotated[str, typer.Option(help="The API server's address, if not the kubeconfig's.")] = "",
-    leader_elect: Annotated[
-        bool | None,
-        typer.Option(
-            "--leader-elect/--no-leader-elect",
-            help="Schedule only while holding the lease.",
-            rich_help_panel=_ELECTION,
-        ),
-    ] = None,
-    leader_elect_lease_duration: Annotated[
-        Duration | None,
-        typer.Option(
-            parser=_duration,
-            metavar="DURATION",
-            help="After so long others take a lease that is not renewed.",
-            rich_help_panel=_ELECTION,
-        ),
-    ] = None,
-    leader_elect_renew_deadline: Annotated[
-        Duration | None,
-        typer.Option(
-            parser=_duration,
-            metavar="DURATION",
-            help="A leader that cannot renew for so long ends.",
-            rich_help_panel=_ELECTION,
-        ),
-    ] = None,
-    leader_elect_retry_period: Annotated[
-        Duration | None,
-        typer.Option(
-            parser=_duration,
-            metavar="DURATION",
-            help="How long to wait between attempts.",
-            rich_help_panel=_ELECTION,
-        ),
-    ] = None,
-    leader_elect_resource_name: Annotated[
-        str | None, typer.Option(help="The lease's name.", rich_help_panel=_ELECTION)
-    ] = None,
-    leader_elect_resource_namespace: Annotated[
-        str | None, typer.Option(help="The lease's namespace.", rich_help_panel=_ELECTION)
-    ] = None,
-    bind_address: Annotated[
-        str, typer.Option(help="The address to serve probes and metrics on.", rich_help_panel=_SERVING)
-    ] = "127.0.0.1",
-    secure_port: Annotated[
-        int,
-        typer.Option(
-            help="The port to serve on; 0: nothing is served.", min=0, max=65535, rich_help_panel=_SERVING
-        ),
-    ] = PORT,
-    tls_cert_file: Annotated[
-        Path | None,
-        typer.Option(help="The certificate; without it, one is made.", rich_help_panel=_SERVING),
-    ] = None,
-    tls_private_key_file: Annotated[
-        Path | None, typer.Option(help="The certificate's key.", rich_help_panel=_SERVING)
-    ] = None,
+    config: Annotated[Path | None, _CONFIG] = None,
+    kubeconfig: Annotated[Path | None, _KUBECONFIG] = None,
+    master: Annotated[str, _MASTER] = "",
+    leader_elect: Annotated[bool | None, _LEADER_ELECT] = None,
+    leader_elect_lease_duration: Annotated[Duration | None, _LEASE_DURATION] = None,
+    leader_elect_renew_deadline: Annotated[Duration | None, _RENEW_DEADLINE] = None,
+    leader_elect_retry_period: Annotated[Duration | None, _RETRY_PERIOD] = None,
+    leader_elect_resource_name: Annotated[str | None, _election("The lease's name.")] = None,
+    leader_elect_resource_namespace: Annotated[str | None, _election("The lease's namespace.")] = None,
+    bind_address: Annotated[str, _serving("The address to serve probes and metrics on.")] = "127.0.0.1",
+    secure_port: Annotated[int, _PORT] = PORT,
+    tls_cert_file: Annotated[Path | None, _serving("The certificate; without it, one is made.")] = None,
+    tls_private_key_file: Annotated[Path | None, _serving("The certificate's key.")] = None,
     authorization_always_allow_paths: Annotated[
-        str, typer.Option(help="Paths that everybody may ask for.", rich_help_panel=_SERVING)
+        str, _serving("Paths that everybody may ask for.")
     ] = ",".join(OPEN_PATHS),
-    kube_api_qps: Annotated[
-        float | None, typer.Option(help="Requests a second to the API server; negative: no limit.")
-    ] = None,
-    kube_api_burst: Annotated[
-        int | None, typer.Option(help="So many requests may go out at once beyond that.")
-    ] = None,
-    write_config_to: Annotated[
-        Path | None, typer.Option(help="Write the configuration in force to this file, and end.")
-    ] = None,
-    pod_max_in_unschedulable_pods_duration: Annotated[
-        Duration,
-        typer.Option(
-            parser=_duration,
-            metavar="DURATION",
-            help="After so long without any event a pod is tried again.",
-        ),
-    ] = "5m",  # type: ignore[assignment]  # typer parses defaults, too
-    verbosity: Annotated[int, typer.Option("-v", "--v", help="How much to log; 4 and more: all.")] = 0,
+    kube_api_qps: Annotated[float | None, _QPS] = None,
+    kube_api_burst: Annotated[int | None, _BURST] = None,
+    write_config_to: Annotated[Path | None, _WRITE_CONFIG] = None,
+    pod_max_in_unschedulable_pods_duration: Annotated[Duration, _FLUSH] = "5m",  # type: ignore[assignment]  # typer parses defaults, too
+    verbosity: Annotated[int, _VERBOSITY] = 0,
     logging_format: Annotated[LogFormat, typer.Option(help="How to log.")] = "text",
 ) -> None:
     """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""

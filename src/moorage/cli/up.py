@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -19,9 +18,8 @@ from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import Settings
 from moorage.apiserver.journal import JournalError
-from moorage.apiserver.kubeconfig import write_kubeconfig
 from moorage.apiserver.serving import HttpServer, ServingError, listen
-from moorage.cli.apiserver import DEFAULT_KUBECONFIG, DEFAULT_PORT, server_url
+from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
 from moorage.cli.process import long_running
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
@@ -127,14 +125,9 @@ async def _run(
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            try:
-                write_kubeconfig(kubeconfig, url, cluster.server.token, cluster.server.certificate.ca_pem)
-            except OSError as error:
-                raise InputError(str(kubeconfig), f"cannot be written: {error.strerror}") from None
+            let_in(kubeconfig, url, cluster.server)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, server.stop)
+            on_signals(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
             preparing = asyncio.ensure_future(_prepare(server, cluster, dump, workloads))

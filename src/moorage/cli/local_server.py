@@ -1,0 +1,36 @@
+"""What commands with an API server of their own have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from moorage.api.decode import InputError
+from moorage.apiserver.embedded import EmbeddedServer
+from moorage.apiserver.kubeconfig import write_kubeconfig
+
+DEFAULT_PORT = 6443
+DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
+
+
+def let_in(kubeconfig: Path, url: str, server: EmbeddedServer) -> None:
+    """Write the kubeconfig with which kubectl reaches a server."""
+    try:
+        write_kubeconfig(kubeconfig, url, server.token, server.certificate.ca_pem)
+    except OSError as error:
+        raise InputError(str(kubeconfig), f"cannot be written: {error.strerror}") from None
+
+
+def on_signals(stop: Callable[[], None]) -> None:
+    """Stop when somebody presses Ctrl-C or asks the process to end."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+
+
+def server_url(address: str, port: int) -> str:
+    """Where clients on this machine find the server."""
+    host = "127.0.0.1" if address == "0.0.0.0" else "::1" if address == "::" else address
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
