@@ -50,8 +50,8 @@ format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 
-bench: setup ## Measure the engine and print a table.
-	$(BIN)/python bench/run.py
+bench: setup ## Measure scheduling at 5,000 nodes and print a table; BENCH="--http --only OneTemplate" for more.
+	$(BIN)/moorage bench bench/workloads --label performance $(BENCH)
 
 clean: ## Remove the environment and caches.
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

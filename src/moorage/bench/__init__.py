@@ -1,0 +1,1 @@
+"""Workloads in the format of Kubernetes' scheduler_perf, run and measured."""

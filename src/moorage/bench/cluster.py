@@ -1,0 +1,283 @@
+"""Any cluster with an API server, reached by requests.
+
+Objects are sent as the files say them, with what a server with all its admission plugins wants beside: a
+priority is a class, a node that is made by hand has to be declared ready, and pods need no token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage.bench.concurrency import at_once
+from moorage.bench.pods import PodWatch
+from moorage.bench.target import Prepared, WorkloadFailed
+from moorage.bench.usage import Usage, own_usage
+from moorage.client.client import Client
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.informer import Informer
+from moorage.client.kinds import (
+    CSI_NODE,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    PRIORITY_CLASS,
+    Kind,
+)
+from moorage.client.waiting import sleep
+from moorage.clock import Clock
+from moorage.services.timing import within
+
+_KNOWN: Final = {
+    (each.api_version, each.name): each
+    for each in (CSI_NODE, NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, PRIORITY_CLASS)
+}
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_KEPT: Final = {
+    "Pod": (
+        "nodeName",
+        "serviceAccountName",
+        "serviceAccount",
+        "automountServiceAccountToken",
+        "priorityClassName",
+        "priority",
+        "preemptionPolicy",
+    ),
+    "Node": ("podCIDR", "podCIDRs", "providerID"),
+}
+"""What a server has filled in, and wants to see again in an update that does not speak of it."""
+_PAUSE_SECONDS: Final = 0.1
+_MOST_ACCOUNT_PAUSES: Final = 100
+_NAMESPACE_SECONDS: Final = 120.0
+_FORBIDDEN: Final = 403
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    message: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
+class _Pod(msgspec.Struct):
+    """What is looked at of a pod."""
+
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_read_pod = msgspec.json.Decoder(_Pod).decode
+
+
+class ClusterTarget:
+    """A cluster behind an API server, and whatever scheduler it has."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self.notes: list[str] = []
+        self._client = client
+        self._clock = clock
+        self.informer: Informer[Any] = Informer(client, POD, clock, decode=_read_pod)
+        self.pods = PodWatch(self.informer)
+        self._kinds = dict(_KNOWN)
+        self._priorities: dict[int, asyncio.Task[Any]] = {}
+        self._created: dict[tuple[Kind, str, str], bool] = {}
+        """All that is to be deleted again, and whether somebody holds on to it."""
+
+    # -- objects
+
+    async def prepared(self, manifest: Manifest) -> Prepared | None:
+        """An object as the server wants it."""
+        kind = await self._kind(manifest)
+        if kind == POD:
+            manifest = await self._admissible_pod(manifest)
+        elif kind == CSI_NODE:
+            manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": ""}}
+        return Prepared(kind, manifest)
+
+    async def _kind(self, manifest: Manifest) -> Kind:
+        """Where objects of a kind live; the server says so of kinds that are not known here."""
+        version, name = str(manifest.get("apiVersion")), str(manifest.get("kind"))
+        kind = self._kinds.get((version, name))
+        if kind is None:
+            group, _, number = version.rpartition("/")
+            answer = await self._client.call("GET", f"/apis/{version}" if group else f"/api/{version}")
+            for each in answer.get("resources", ()):
+                if "/" not in each["name"]:
+                    found = Kind(group, number, each["kind"], each["name"], each["namespaced"])
+                    self._kinds.setdefault((version, each["kind"]), found)
+            kind = self._kinds.get((version, name))
+        if kind is None:
+            raise WorkloadFailed(f"the server has no kind {name} in {version}")
+        return kind
+
+    async def _admissible_pod(self, pod: Manifest) -> Manifest:
+        spec = {"automountServiceAccountToken": False, **pod.get("spec", {})}
+        priority = spec.pop("priority", None)
+        if priority and "priorityClassName" not in spec:
+            spec["priorityClassName"] = await self._class_of(priority)
+        return {**pod, "spec": spec}
+
+    async def _class_of(self, priority: int) -> str:
+        """The class that has a priority; made if nobody has needed it before."""
+        name = f"moorage-bench-{priority}".replace("--", "-minus-")
+        making = self._priorities.get(priority)
+        if making is None:
+            body = {
+                "apiVersion": PRIORITY_CLASS.api_version,
+                "kind": PRIORITY_CLASS.name,
+                "metadata": {"name": name},
+                "value": priority,
+            }
+            making = self._priorities[priority] = asyncio.ensure_future(self._make(PRIORITY_CLASS, "", body))
+        await making
+        return name
+
+    async def _make(self, kind: Kind, namespace: str, body: Manifest) -> Manifest:
+        try:
+            stored = await self._client.create(kind, namespace, body)
+        except RequestError as error:
+            if kind != PRIORITY_CLASS or not error.already_exists:
+                raise
+            return body
+        meta = stored["metadata"]
+        self._created[kind, meta.get("namespace", ""), meta["name"]] = bool(meta.get("finalizers"))
+        return stored
+
+    async def create(self, prepared: Prepared, namespace: str) -> str:
+        """Create an object, and write the status that creation leaves out."""
+        kind, body = prepared
+        place = namespace if kind.namespaced else ""
+        stored = await self._make_with_patience(kind, place, body)
+        name = str(stored["metadata"]["name"])
+        if kind == NODE:
+            await self._declare_ready(stored, body)
+        elif kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM) and "status" in body:
+            await self._client.patch(kind, place, name, {"status": body["status"]}, "merge", "status")
+        return name
+
+    async def _make_with_patience(self, kind: Kind, namespace: str, body: Manifest) -> Manifest:
+        """Create an object; a new namespace's service account may take a moment to come."""
+        for _ in range(_MOST_ACCOUNT_PAUSES):
+            try:
+                return await self._make(kind, namespace, body)
+            except RequestError as error:
+                if error.code != _FORBIDDEN or "service account" not in error.message:
+                    raise
+            await sleep(self._clock, _PAUSE_SECONDS)
+        return await self._make(kind, namespace, body)
+
+    async def _declare_ready(self, node: Manifest, wanted: Manifest) -> None:
+        """Take away the taint that every new node gets, unless it was to have it."""
+        taints = wanted.get("spec", {}).get("taints") or []
+        known = node.get("spec", {}).get("taints") or []
+        if any(each["key"] == _NOT_READY for each in known) and known != taints:
+            await self._client.patch(
+                NODE, "", node["metadata"]["name"], {"spec": {"taints": taints or None}}, "merge"
+            )
+
+    async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
+        """Replace an object (or a part of it), and then its status."""
+        prepared = await self.prepared(manifest)
+        assert prepared is not None
+        kind, body = prepared
+        place = namespace if kind.namespaced else ""
+        stored = await self._client.get(kind, place, body["metadata"]["name"])
+        kept = {field: stored["spec"][field] for field in _KEPT.get(kind.name, ()) if field in stored["spec"]}
+        meta = {**body["metadata"], **({"namespace": place} if place else {})}
+        wanted = {**body, "metadata": meta, "spec": {**kept, **body.get("spec", {})}}
+        await self._client.update(kind, wanted, "/".join(subresources))
+        if "status" in body:
+            await self._client.update(kind, wanted, "status")
+
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete an object."""
+        await self._client.delete(kind, namespace if kind.namespaced else "", name)
+
+    # -- figures
+
+    async def metrics(self) -> str:
+        """Nothing: whose scheduler it is, is not known."""
+        return ""
+
+    def attempts(self) -> Mapping[str, Sequence[float]]:
+        """Nothing: only the scheduler's metrics know."""
+        return {}
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What this process has used."""
+        return {"generator": own_usage()}
+
+    # -- the end
+
+    async def clean_up(self) -> None:
+        """Delete all that was created: pods first, namespaces last, which take what else is in them along."""
+        namespaces = {name for kind, _, name in self._created if kind == NAMESPACE}
+        pods = [key for key in self._created if key[0] == POD]
+        others = [
+            key
+            for key, is_held in self._created.items()
+            if key[0] not in (POD, NAMESPACE) and (is_held or key[1] not in namespaces)
+        ]
+        for some in (pods, others, [(NAMESPACE, "", name) for name in namespaces]):
+            await at_once(self._let_go(*key) for key in some)
+        for name in namespaces:
+            await within(self._clock, _NAMESPACE_SECONDS, self._until_gone(name))
+        self._created.clear()
+
+    async def _until_gone(self, namespace: str) -> None:
+        """Returns once a namespace is empty and gone: the next workload may want one of the same name."""
+        while True:
+            try:
+                await self._client.get(NAMESPACE, "", namespace)
+            except RequestError as error:
+                if error.is_not_found:
+                    return
+                raise
+            await sleep(self._clock, _PAUSE_SECONDS)
+
+    async def _let_go(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete an object at once, held or not; there is no kubelet that would say that a pod has ended."""
+        try:
+            if self._created[kind, namespace, name]:
+                await self._client.patch(kind, namespace, name, {"metadata": {"finalizers": None}}, "merge")
+            await self._client.delete(kind, namespace, name, grace_seconds=0 if kind == POD else None)
+        except RequestError as error:
+            if not error.is_not_found:
+                raise
+
+
+@asynccontextmanager
+async def cluster_target(client: Client, clock: Clock) -> AsyncIterator[ClusterTarget]:
+    """A cluster as it is; what is made in it while the context lasts is deleted at its end."""
+    target = ClusterTarget(client, clock)
+    following = asyncio.create_task(target.informer.run())
+    try:
+        await target.informer.synced()
+        yield target
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        try:
+            await target.clean_up()
+        except (ConnectionFailed, RequestError, TimeoutError) as error:
+            raise WorkloadFailed(f"not all that was created could be deleted: {error}") from None

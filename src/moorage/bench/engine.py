@@ -1,0 +1,187 @@
+"""The production scheduler over a store in the same process: what it costs to schedule, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from random import Random
+from time import perf_counter
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.decode import KINDS, convert
+from moorage.api.manifests import Manifest, utc_now
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.bench.pods import PodWatch
+from moorage.bench.store import Store
+from moorage.bench.store_client import StoreClient, StoreInformer
+from moorage.bench.target import Prepared, WorkloadFailed
+from moorage.bench.usage import Usage, forget_peak, own_usage
+from moorage.client import kinds
+from moorage.client.kinds import POD, Kind
+from moorage.clock import Clock, LoopClock
+from moorage.config.load import default_config
+from moorage.config.types import SchedulerConfiguration
+from moorage.plugins import default_registry
+from moorage.queue.entry import QueuedPod
+from moorage.scheduler.observers import MetricsObserver
+from moorage.scheduler.scheduler import Scheduler
+from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
+
+_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+_SEED: Final = 1
+"""Ties are broken in the same way in every run."""
+
+
+class _Stopwatch(MetricsObserver):
+    """Metrics as in production, and each attempt's exact time: buckets begin at a millisecond."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__(metrics)
+        self._begun: dict[str, float] = {}
+        self.attempts: dict[str, list[float]] = defaultdict(list)
+
+    def begins(self, queued: QueuedPod) -> None:
+        """A pod's cycle begins."""
+        super().begins(queued)
+        self._begun[queued.uid] = perf_counter()
+
+    def bound(self, queued: QueuedPod, now: float) -> None:
+        """A pod is bound."""
+        super().bound(queued, now)
+        self._ends(queued, SCHEDULED)
+
+    def failed(self, queued: QueuedPod, reason: str) -> None:
+        """An attempt has come to nothing."""
+        super().failed(queued, reason)
+        self._ends(queued, UNSCHEDULABLE if reason == "Unschedulable" else ERROR)
+
+    def _ends(self, queued: QueuedPod, result: str) -> None:
+        now = perf_counter()
+        self.attempts[result].append(now - self._begun.pop(queued.uid, now))
+
+
+class EngineTarget:
+    """A cluster that is a store, and the scheduler in the same event loop."""
+
+    def __init__(self, config: SchedulerConfiguration | None, clock: Clock) -> None:
+        self.notes: list[str] = []
+        self._store = Store(utc_now)
+        self._metrics = Metrics(Random(_SEED))
+        self._stopwatch = _Stopwatch(self._metrics)
+        client = StoreClient(self._store)
+        self.scheduler = Scheduler(
+            client,
+            config or default_config(),
+            default_registry(),
+            clock,
+            utc_now,
+            Random(_SEED),
+            "bench",
+            observer=self._stopwatch,
+            new_informer=StoreInformer,
+        )
+        self._pods: StoreInformer[Any] = StoreInformer(client, POD, clock, decode=_not_decoded)
+        self.pods = PodWatch(self._pods)
+
+    async def begin(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Follow the cluster and schedule, as tasks that are added here."""
+        scheduling = asyncio.create_task(self.scheduler.run())
+        scheduling.add_done_callback(self._scheduler_ended)
+        tasks |= {scheduling, asyncio.create_task(self._pods.run())}
+        for informer in self.scheduler.informers:
+            await informer.synced()
+        await self._pods.synced()
+
+    def _scheduler_ended(self, scheduling: asyncio.Task[None]) -> None:
+        if not scheduling.cancelled() and scheduling.exception() is not None:
+            self.pods.give_up(WorkloadFailed(f"the scheduler failed: {scheduling.exception()!r}"))
+
+    # -- objects
+
+    async def prepared(self, manifest: Manifest) -> Prepared | None:
+        """An object, decoded; None for a kind that scheduling does not read."""
+        name = str(manifest.get("kind"))
+        if name not in KINDS:
+            note = f"{name} objects are left out: scheduling does not read them"
+            if note not in self.notes:
+                self.notes.append(note)
+            return None
+        return Prepared(_KINDS[name], convert(manifest, KINDS[name]))
+
+    async def create(self, prepared: Prepared, namespace: str) -> str:
+        """Create an object; then it is somebody else's turn on the loop."""
+        name = self._store.create(prepared.kind, namespace, prepared.body).name
+        await asyncio.sleep(0)
+        return name
+
+    async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
+        """Replace what users may replace of an object; its status too, if the new one has any."""
+        prepared = await self.prepared(manifest)
+        if prepared is None:
+            return
+        kind, wanted = prepared
+        known = self._store.get(kind, namespace if kind.namespaced else "", wanted.name)
+        self._store.update(kind, _changed(known, wanted, "resize" in subresources))
+        await asyncio.sleep(0)
+
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete an object."""
+        self._store.delete(kind, namespace if kind.namespaced else "", name)
+        await asyncio.sleep(0)
+
+    # -- figures
+
+    async def metrics(self) -> str:
+        """The scheduler's metrics."""
+        return self._metrics.text().decode()
+
+    def attempts(self) -> Mapping[str, Sequence[float]]:
+        """How long every single attempt took so far."""
+        return self._stopwatch.attempts
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What this process has used: scheduler, store and generator are one."""
+        return {"scheduler": own_usage()}
+
+
+def _changed(known: Object, wanted: Object, resizes: bool) -> Object:
+    """An object as somebody wants it, with what the server keeps."""
+    if isinstance(known, Pod) and isinstance(wanted, Pod):
+        if resizes:
+            return replace(known, spec=replace(known.spec, containers=wanted.spec.containers))
+        wanted = replace(
+            wanted, spec=replace(wanted.spec, node_name=known.spec.node_name), status=known.status
+        )
+    elif isinstance(wanted, Node):
+        status = wanted.status
+        wanted = replace(wanted, status=replace(status, allocatable=status.allocatable or status.capacity))
+    meta = wanted.metadata
+    kept = replace(known.metadata, labels=meta.labels, annotations=meta.annotations)
+    return replace(wanted, metadata=replace(kept, generation=kept.generation + 1))
+
+
+def _not_decoded(raw: bytes) -> Any:
+    raise AssertionError("a store holds no bytes")
+
+
+@asynccontextmanager
+async def engine_target(
+    config: SchedulerConfiguration | None, clock: Clock | None = None
+) -> AsyncIterator[EngineTarget]:
+    """A new cluster with a scheduler, as long as the context lasts."""
+    forget_peak()
+    target = EngineTarget(config, clock or LoopClock())
+    tasks: set[asyncio.Task[None]] = set()
+    try:
+        await target.begin(tasks)
+        yield target
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

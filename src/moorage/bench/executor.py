@@ -1,0 +1,362 @@
+"""Runs the operations of a workload, one after another, against a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+from moorage.api.manifests import Manifest, copy
+from moorage.bench.collecting import Collection
+from moorage.bench.concurrency import at_once
+from moorage.bench.objects import PodSource, base_namespace, nodes
+from moorage.bench.ops import (
+    Barrier,
+    Churn,
+    CreateAny,
+    CreateNamespaces,
+    CreateNodes,
+    CreatePods,
+    DeletePods,
+    Op,
+    Sleep,
+    StartCollectingMetrics,
+    StopCollectingMetrics,
+    UpdateAny,
+)
+from moorage.bench.params import ATTEMPTED as ATTEMPTED_STAGE
+from moorage.bench.params import seconds
+from moorage.bench.plan import PlannedWorkload
+from moorage.bench.pods import ATTEMPTED, SCHEDULED, PodGroup, selected
+from moorage.bench.results import Result
+from moorage.bench.target import Prepared, Target, WorkloadFailed
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.kinds import POD
+from moorage.client.waiting import sleep
+from moorage.clock import Clock
+from moorage.services.timing import within
+
+T = TypeVar("T")
+
+WAIT_SECONDS: Final = 600.0
+"""So long pods may take until the workload is given up."""
+_CHURN_SECONDS: Final = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class Executor:
+    """One run of one workload."""
+
+    def __init__(
+        self,
+        workload: PlannedWorkload,
+        target: Target,
+        clock: Clock,
+        wait_seconds: float = WAIT_SECONDS,
+        on_collecting: Callable[[bool], None] = lambda begins: None,
+    ) -> None:
+        self._workload = workload
+        self._target = target
+        self._clock = clock
+        self._wait_seconds = wait_seconds
+        self._on_collecting = on_collecting
+        self._namespaces: dict[str, int] = {}
+        """How many pods of each namespace nobody has waited for yet."""
+        self._nodes = 0
+        self._collection: Collection | None = None
+        self._results: list[tuple[str, Result]] = []
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> list[Result]:
+        """Run everything; the answer is what was measured, each time that something was."""
+        try:
+            for index, op in enumerate(self._workload.ops):
+                try:
+                    await self._run(index, op)
+                except (RequestError, ConnectionFailed) as error:
+                    raise WorkloadFailed(f"op {index}: {error}") from error
+                except WorkloadFailed as error:
+                    raise WorkloadFailed(f"op {index}: {error}") from error
+        finally:
+            for task in self._background:
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
+        if len(self._results) > 1:
+            for name, result in self._results:
+                result.name += f"/{name}"
+        return [result for _, result in self._results]
+
+    async def _run(self, index: int, op: Op) -> None:
+        match op:
+            case CreateNodes():
+                await self._create_nodes(index, op)
+            case CreateNamespaces():
+                await self._create_namespaces(op)
+            case CreatePods():
+                await self._create_pods(index, op)
+            case DeletePods():
+                await self._maybe_aside(op.skip_wait_to_completion, self._delete_pods(op))
+            case CreateAny():
+                await self._create_any(op)
+            case UpdateAny():
+                await self._update_any(op)
+            case Churn():
+                await self._churn(index, op)
+            case Barrier():
+                await self._barrier(op)
+            case Sleep():
+                await sleep(self._clock, seconds(op.duration))
+            case StartCollectingMetrics():
+                await self._start_collecting(
+                    op.name or f"op{index}", PodGroup(op.namespaces, op.label_selector)
+                )
+            case StopCollectingMetrics():
+                await self._stop_collecting()
+
+    # -- making objects
+
+    async def _create_nodes(self, index: int, op: CreateNodes) -> None:
+        made = nodes(op, index, self._workload.templates)
+        await at_once(self._create_node(node, csi_node) for node, csi_node in made)
+        self._nodes += op.count
+
+    async def _create_node(self, node: Manifest, csi_node: Manifest | None) -> None:
+        await self._create(node, "")
+        if csi_node is not None:
+            await self._create(csi_node, "")
+
+    async def _create(self, manifest: Manifest, namespace: str) -> None:
+        prepared = await self._target.prepared(manifest)
+        if prepared is not None:
+            await self._target.create(prepared, namespace)
+
+    async def _create_namespaces(self, op: CreateNamespaces) -> None:
+        path = op.namespace_template_path
+        base = base_namespace() if path is None else self._workload.templates.get(path).object()
+        for index in range(op.count):
+            await self._need_namespace(f"{op.prefix}-{index}", base)
+
+    async def _need_namespace(self, name: str, base: Manifest | None = None) -> None:
+        if name in self._namespaces:
+            return
+        manifest = copy(base_namespace() if base is None else base)
+        manifest.setdefault("metadata", {})["name"] = name
+        try:
+            await self._create(manifest, "")
+        except RequestError as error:
+            if not error.already_exists:
+                raise
+        self._namespaces[name] = 0
+
+    async def _create_any(self, op: CreateAny) -> None:
+        if op.namespace:
+            await self._need_namespace(op.namespace)
+        count = 1 if op.count is None else op.count
+        template = self._workload.templates.get(op.template_path)
+        for index in range(count):
+            await self._create(template.object(index, count), op.namespace)
+
+    async def _update_any(self, op: UpdateAny) -> None:
+        if op.namespace:
+            await self._need_namespace(op.namespace)
+        count = 1 if op.count is None else op.count
+        template = self._workload.templates.get(op.template_path)
+        async for index in self._paced(range(count), op.update_per_second):
+            await self._target.update(template.object(index, count), op.namespace, op.subresources)
+
+    async def _paced(self, items: Iterable[T], per_second: float) -> AsyncIterator[T]:
+        """One after another, so many a second; without a pause if that is 0."""
+        began_at = self._clock.now()
+        for number, item in enumerate(items, start=1):
+            if per_second:
+                await self._until(began_at + number / per_second)
+            yield item
+
+    async def _until(self, moment: float) -> None:
+        delay = moment - self._clock.now()
+        if delay > 0:
+            await sleep(self._clock, delay)
+
+    # -- pods
+
+    async def _create_pods(self, index: int, op: CreatePods) -> None:
+        namespace = op.namespace if op.namespace is not None else f"namespace-{index}"
+        await self._need_namespace(namespace)
+        source = PodSource(op, self._workload.templates, self._workload.default_pod_template, namespace)
+        ready = await self._prepared_pods(source, op.count)
+        if op.collect_metrics:
+            await self._start_collecting(namespace, PodGroup([namespace]))
+        if op.steady_state:
+            await self._keep_steady(op, namespace, ready)
+        else:
+            await self._create_all(ready, namespace)
+            if op.skip_wait_to_completion:
+                self._namespaces[namespace] += op.count
+            else:
+                await self._until_so_far(PodGroup([namespace]), op.count, SCHEDULED)
+        if op.collect_metrics:
+            await self._stop_collecting()
+
+    async def _prepared_pods(self, source: PodSource, count: int) -> list[list[Prepared]]:
+        """All pods of an operation with what each needs, ready before the first is created.
+
+        Each is decoded anew, even if all are equal: that is how pods come from a server.
+        """
+        return [
+            [await self._ready(each) for each in (*source.storage(index), source.pod(index))]
+            for index in range(count)
+        ]
+
+    async def _ready(self, manifest: Manifest) -> Prepared:
+        prepared = await self._target.prepared(manifest)
+        assert prepared is not None, manifest.get("kind")
+        return prepared
+
+    async def _create_all(self, pods: list[list[Prepared]], namespace: str) -> None:
+        if self._collection is not None:
+            self._collection.creating()
+        await at_once(self._create_pod(parts, namespace) for parts in pods)
+
+    async def _create_pod(self, parts: list[Prepared], namespace: str) -> None:
+        for part in parts:
+            await self._target.create(part, namespace)
+
+    async def _keep_steady(self, op: CreatePods, namespace: str, pods: list[list[Prepared]]) -> None:
+        """Make all pods anew whenever all are scheduled, until the time is over."""
+        group, cycles = PodGroup([namespace]), 0
+        ends_at = self._clock.now() + seconds(op.duration)
+        while (left := ends_at - self._clock.now()) > 0:
+            await self._create_all(pods, namespace)
+            try:
+                await within(self._clock, left, self._target.pods.until(group, op.count, SCHEDULED))
+            except TimeoutError:
+                break
+            cycles += 1
+            await at_once(self._delete_pod(*key) for key in selected(self._target.pods.pods(group)))
+        if not cycles and not any(pod.spec.node_name for pod in self._target.pods.pods(group)):
+            raise WorkloadFailed("no pod at all got scheduled in the time that the operation has")
+
+    async def _delete_pods(self, op: DeletePods) -> None:
+        found = self._target.pods.pods(PodGroup([op.namespace], op.label_selector))
+        if not op.delete_pods_per_second:
+            await at_once(self._delete_pod(*key) for key in selected(found))
+            return
+        async for namespace, name in self._paced(selected(found), op.delete_pods_per_second):
+            await self._delete_pod(namespace, name)
+
+    async def _delete_pod(self, namespace: str, name: str) -> None:
+        try:
+            await self._target.delete(POD, namespace, name)
+        except RequestError as error:
+            if not error.is_not_found:
+                raise
+
+    async def _barrier(self, op: Barrier) -> None:
+        for namespace in op.namespaces:
+            if namespace not in self._namespaces:
+                raise WorkloadFailed(f"unknown namespace {namespace}")
+        at_least = ATTEMPTED if op.stage_requirement == ATTEMPTED_STAGE else SCHEDULED
+        for namespace in op.namespaces or list(self._namespaces):
+            group = PodGroup([namespace], op.label_selector)
+            await self._until_so_far(group, self._namespaces[namespace], at_least)
+            if at_least == SCHEDULED:
+                self._namespaces[namespace] = 0
+
+    async def _until_so_far(self, group: PodGroup, count: int, at_least: int) -> None:
+        try:
+            await within(self._clock, self._wait_seconds, self._target.pods.until(group, count, at_least))
+        except TimeoutError:
+            standing = self._target.pods.standing(group)
+            raise WorkloadFailed(f"after {self._wait_seconds:g} s {standing}") from None
+
+    # -- in the background
+
+    async def _maybe_aside(self, aside: bool, work: Coroutine[Any, Any, None]) -> None:
+        if not aside:
+            await work
+            return
+        task = asyncio.create_task(self._survived(work))
+        self._background.add(task)
+
+    async def _survived(self, work: Awaitable[None]) -> None:
+        """Some work in the background; what goes wrong with it is said, and the workload goes on."""
+        try:
+            await work
+        except (RequestError, ConnectionFailed) as error:
+            self._target.notes.append(f"in the background: {error}")
+
+    async def _churn(self, index: int, op: Churn) -> None:
+        namespace = op.namespace if op.namespace is not None else f"namespace-{index}"
+        await self._need_namespace(namespace)
+        ready = []
+        for path in op.template_paths:
+            prepared = await self._target.prepared(self._workload.templates.get(path).object())
+            if prepared is not None:
+                ready.append(prepared)
+        churn = self._create_on_and_on if op.mode == "create" else self._recreate_on_and_on
+        await self._maybe_aside(True, churn(op, ready, namespace))
+
+    def _rounds(self) -> Iterator[int]:
+        number = 0
+        while True:
+            yield number
+            number += 1
+
+    async def _create_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
+        async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
+            if op.number and number >= op.number:
+                return
+            for each in ready:
+                await self._create_or_leave(each, namespace)
+
+    async def _recreate_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
+        names = [[""] * op.number for _ in ready]
+        async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
+            place = number % op.number
+            for each, known in zip(ready, names, strict=True):
+                if known[place]:
+                    await self._target.delete(each.kind, namespace, known[place])
+                    known[place] = ""
+                else:
+                    known[place] = await self._create_or_leave(each, namespace)
+
+    async def _create_or_leave(self, prepared: Prepared, namespace: str) -> str:
+        """Create an object; the empty name if it is refused."""
+        if self._collection is not None:
+            self._collection.creating()
+        try:
+            return await self._target.create(prepared, namespace)
+        except RequestError as error:
+            log.warning("churning: %s", error)
+            return ""
+
+    # -- measuring
+
+    async def _start_collecting(self, name: str, group: PodGroup) -> None:
+        if self._collection is not None:
+            raise WorkloadFailed("metrics are being collected already")
+        collection = Collection(self._target, group, name)
+        await collection.begin()
+        self._collection = collection
+        self._on_collecting(True)
+
+    async def _stop_collecting(self) -> None:
+        collection, self._collection = self._collection, None
+        if collection is None:
+            raise WorkloadFailed("metrics are not being collected")
+        self._on_collecting(False)
+        workload = self._workload
+        result = await collection.end(
+            workload.name,
+            self._nodes,
+            [*workload.notes, *self._target.notes],
+            workload.threshold,
+            workload.threshold_metric,
+        )
+        self._results.append((collection.name, result))
+
+
+def _interval_seconds(op: Churn) -> float:
+    return op.interval_milliseconds / 1000 or _CHURN_SECONDS

@@ -1,0 +1,238 @@
+"""The operations of a workload, as files say them.
+
+Names and meanings are those of Kubernetes' scheduler_perf, so that one file measures any scheduler. Paths are
+relative to the file. Where a field has a `...Param` beside it, the workload's parameters give the value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from moorage.api.base import Struct
+
+
+class _Part(Struct, forbid_unknown_fields=True):
+    """A part of a file; a field that nobody knows is a mistake."""
+
+
+class VolumeLimits(_Part):
+    """How many volumes of a driver a node takes."""
+
+    count: int | None = None
+
+
+class NodeAllocatableStrategy(_Part):
+    """Gives every node more resources, and a CSINode."""
+
+    node_allocatable: dict[str, str | int] = {}
+    csi_node_allocatable: dict[str, VolumeLimits] = {}
+    migrated_plugins: list[str] = []
+
+
+class LabelNodePrepareStrategy(_Part):
+    """Labels the nodes with these values in turn."""
+
+    label_key: str
+    label_values: list[str]
+
+
+class UniqueNodeLabelStrategy(_Part):
+    """Labels every node with a value of its own."""
+
+    label_key: str
+
+
+class CreateNodes(_Part):
+    """Makes nodes; at most one strategy prepares them."""
+
+    count: int = 0
+    count_param: str = ""
+    node_template_path: str | None = None
+    node_allocatable_strategy: NodeAllocatableStrategy | None = None
+    label_node_prepare_strategy: LabelNodePrepareStrategy | None = None
+    unique_node_label_strategy: UniqueNodeLabelStrategy | None = None
+
+
+class CreateNamespaces(_Part):
+    """Makes namespaces, named by a prefix and a number."""
+
+    prefix: str = ""
+    count: int = 0
+    count_param: str = ""
+    namespace_template_path: str | None = None
+
+
+class CreatePods(_Part):
+    """Makes pods, and waits until they are scheduled unless told otherwise.
+
+    In a steady state all pods are deleted and made anew whenever all are scheduled, until the time is over.
+    """
+
+    count: int = 0
+    count_param: str = ""
+    steady_state: bool = False
+    steady_state_param: str = ""
+    duration: str = ""
+    duration_param: str = ""
+    collect_metrics: bool = False
+    namespace: str | None = None
+    pod_template_path: str | None = None
+    skip_wait_to_completion: bool = False
+    persistent_volume_template_path: str | None = None
+    persistent_volume_claim_template_path: str | None = None
+
+
+class CreatePodsOfSet(CreatePods):
+    """Makes the pods of one set; files repeat the opcode here."""
+
+    opcode: str = ""
+
+
+class CreatePodSets(_Part):
+    """Makes pods in each of several namespaces."""
+
+    count: int = 0
+    count_param: str = ""
+    namespace_prefix: str = ""
+    create_pods_op: CreatePodsOfSet = CreatePodsOfSet()
+
+
+class DeletePods(_Part):
+    """Deletes the pods of a namespace, all at once or so many a second."""
+
+    namespace: str = ""
+    label_selector: dict[str, str] = {}
+    skip_wait_to_completion: bool = False
+    delete_pods_per_second: int = 0
+
+
+class CreateAny(_Part):
+    """Makes objects of any kind."""
+
+    namespace: str = ""
+    template_path: str = ""
+    count: int | None = None
+    count_param: str = ""
+
+
+class UpdateAny(_Part):
+    """Replaces objects of any kind, or parts of them."""
+
+    namespace: str = ""
+    template_path: str = ""
+    count: int | None = None
+    count_param: str = ""
+    update_per_second: int = 0
+    subresources: list[str] = []
+
+
+class Churn(_Part):
+    """Makes objects in the background (`create`), or makes and deletes them in turn (`recreate`)."""
+
+    mode: str = ""
+    number: int = 0
+    interval_milliseconds: int = 0
+    namespace: str | None = None
+    template_paths: list[str] = []
+
+
+class Barrier(_Part):
+    """Waits until the pods that nobody has waited for are scheduled, or at least attempted."""
+
+    namespaces: list[str] = []
+    label_selector: dict[str, str] = {}
+    stage_requirement: str = ""
+
+
+class Sleep(_Part):
+    """Waits."""
+
+    duration: str = ""
+    duration_param: str = ""
+
+
+class StartCollectingMetrics(_Part):
+    """From here on, pods of these namespaces count."""
+
+    name: str = ""
+    namespaces: list[str] = []
+    label_selector: dict[str, str] = {}
+
+
+class StopCollectingMetrics(_Part):
+    """Pods count no more."""
+
+
+Op = (
+    CreateNodes
+    | CreateNamespaces
+    | CreatePods
+    | CreatePodSets
+    | DeletePods
+    | CreateAny
+    | UpdateAny
+    | Churn
+    | Barrier
+    | Sleep
+    | StartCollectingMetrics
+    | StopCollectingMetrics
+)
+
+OPS: Final[dict[str, type[Op]]] = {
+    "createNodes": CreateNodes,
+    "createNamespaces": CreateNamespaces,
+    "createPods": CreatePods,
+    "createPodSets": CreatePodSets,
+    "deletePods": DeletePods,
+    "createAny": CreateAny,
+    "updateAny": UpdateAny,
+    "churn": Churn,
+    "barrier": Barrier,
+    "sleep": Sleep,
+    "startCollectingMetrics": StartCollectingMetrics,
+    "stopCollectingMetrics": StopCollectingMetrics,
+}
+"""By opcode."""
+
+REFUSED: Final = {
+    "createResourceDriver": "there is no device driver to publish devices and to prepare them",
+    "createResourceClaims": "claims need the devices of a driver, and there is none",
+    "allocResourceClaims": "claims need the devices of a driver, and there is none",
+}
+"""Opcodes that are known and cannot be run, and why."""
+
+
+class ThresholdMetricSelector(_Part):
+    """Which figure a threshold is for."""
+
+    name: str = "SchedulingThroughput"
+    labels: dict[str, str] = {}
+    data_bucket: str = "Average"
+    expect_lower: bool = False
+
+
+class Workload(_Part):
+    """One size of a test case."""
+
+    name: str
+    params: dict[str, int | float | str | bool] = {}
+    labels: list[str] = []
+    threshold: float | dict[str, float] = 0.0
+    threshold_metric_selector: ThresholdMetricSelector | None = None
+    feature_gates: dict[str, bool] = {}
+
+
+class TestCase(_Part):
+    """Operations, and the workloads that run them in different sizes."""
+
+    __test__ = False  # For pytest, which otherwise takes it for one.
+
+    name: str
+    workload_template: list[dict[str, Any]]
+    workloads: list[Workload]
+    feature_gates: dict[str, bool] = {}
+    metrics_collector_config: dict[str, Any] | None = None
+    scheduler_config_path: str = ""
+    default_pod_template_path: str | None = None
+    labels: list[str] = []
+    default_threshold_metric_selector: ThresholdMetricSelector | None = None

@@ -1,0 +1,159 @@
+"""Operations with their parameters filled in, checked as far as they can be before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from moorage.bench.ops import (
+    Barrier,
+    Churn,
+    CreateAny,
+    CreateNodes,
+    CreatePods,
+    CreatePodSets,
+    DeletePods,
+    Op,
+    Sleep,
+    StartCollectingMetrics,
+    UpdateAny,
+)
+from moorage.config.duration import parse_duration
+
+SCHEDULED: Final = "Scheduled"
+ATTEMPTED: Final = "Attempted"
+"""How far a barrier wants pods to be."""
+
+
+class BadOp(Exception):  # noqa: N818 -- it says what it is
+    """An operation that makes no sense, and why."""
+
+
+class Params:
+    """A workload's parameters, and which of them anybody has asked for."""
+
+    def __init__(self, values: Mapping[str, int | float | str | bool]) -> None:
+        self._values = values
+        self._used: set[str] = set()
+
+    def whole(self, reference: str) -> int:
+        """The number that `$name` stands for."""
+        value = self._value(reference)
+        if isinstance(value, bool | str):
+            raise BadOp(f"parameter {reference[1:]} is {value!r}, expected a number")
+        return int(value)
+
+    def text(self, reference: str) -> str:
+        """The text that `$name` stands for."""
+        value = self._value(reference)
+        if not isinstance(value, str):
+            raise BadOp(f"parameter {reference[1:]} is {value!r}, expected text")
+        return value
+
+    def truth(self, reference: str) -> bool:
+        """Whether what `$name` stands for is true."""
+        value = self._value(reference)
+        if not isinstance(value, bool):
+            raise BadOp(f"parameter {reference[1:]} is {value!r}, expected true or false")
+        return value
+
+    def _value(self, reference: str) -> int | float | str | bool:
+        if not reference.startswith("$"):
+            raise BadOp(f"{reference!r} is not the name of a parameter, which begins with $")
+        name = reference[1:]
+        if name not in self._values:
+            raise BadOp(f"parameter {name} is undefined")
+        self._used.add(name)
+        return self._values[name]
+
+    def unused(self) -> list[str]:
+        """Parameters that nobody has asked for: most likely misspelt."""
+        return sorted(set(self._values) - self._used)
+
+
+def resolved(op: Op, params: Params) -> list[Op]:
+    """An operation with its parameters filled in; sets of pods become one operation each."""
+    op = _filled(op, params)
+    _check(op)
+    if not isinstance(op, CreatePodSets):
+        return [op]
+    pods = op.create_pods_op
+    one = CreatePods(**{name: getattr(pods, name) for name in CreatePods.__struct_fields__})
+    sets = [replace(one, namespace=f"{op.namespace_prefix}-{index}") for index in range(op.count)]
+    return [each for some in sets for each in resolved(some, params)]
+
+
+def _filled(op: Op, params: Params) -> Op:
+    values: dict[str, Any] = {}
+    if getattr(op, "count_param", ""):
+        values["count"] = params.whole(op.count_param)  # type: ignore[union-attr]
+    if isinstance(op, CreatePods | Sleep) and op.duration_param:
+        values["duration"] = params.text(op.duration_param)
+    if isinstance(op, CreatePods) and op.steady_state_param:
+        values["steady_state"] = params.truth(op.steady_state_param)
+    if isinstance(op, Barrier) and not op.stage_requirement:
+        values["stage_requirement"] = SCHEDULED
+    return replace(op, **values) if values else op
+
+
+def _check(op: Op) -> None:
+    count = getattr(op, "count", None)
+    if count is not None and count < 0:
+        raise BadOp(f"count is {count}, which is negative")
+    match op:
+        case CreateNodes():
+            _check_nodes(op)
+        case CreatePods():
+            _check_pods(op)
+        case DeletePods(delete_pods_per_second=rate) | UpdateAny(update_per_second=rate) if rate < 0:
+            raise BadOp(f"{rate} a second is negative")
+        case DeletePods(namespace=""):
+            raise BadOp("namespace is missing")
+        case CreateAny(template_path="") | UpdateAny(template_path=""):
+            raise BadOp("templatePath is missing")
+        case Churn():
+            _check_churn(op)
+        case Barrier(stage_requirement=stage) if stage not in (SCHEDULED, ATTEMPTED):
+            raise BadOp(f"stageRequirement {stage!r} is neither {SCHEDULED} nor {ATTEMPTED}")
+        case Sleep():
+            seconds(op.duration)
+        case StartCollectingMetrics(namespaces=[]):
+            raise BadOp("namespaces is empty")
+
+
+def _check_nodes(op: CreateNodes) -> None:
+    labels = op.label_node_prepare_strategy
+    if labels is not None and not labels.label_values:
+        raise BadOp("labelNodePrepareStrategy.labelValues is empty")
+
+
+def _check_pods(op: CreatePods) -> None:
+    if op.collect_metrics and op.skip_wait_to_completion:
+        raise BadOp("collectMetrics and skipWaitToCompletion cannot both be true")
+    if op.steady_state and op.skip_wait_to_completion:
+        raise BadOp("skipWaitToCompletion and steadyState cannot both be true")
+    if op.steady_state and seconds(op.duration) <= 0:
+        raise BadOp("a steady state needs a duration")
+    if (op.persistent_volume_template_path is None) != (op.persistent_volume_claim_template_path is None):
+        raise BadOp("templates of volumes and of claims are only of use together")
+
+
+def _check_churn(op: Churn) -> None:
+    if op.mode not in ("create", "recreate"):
+        raise BadOp(f"mode {op.mode!r} is neither create nor recreate")
+    if op.number < 0 or (op.mode == "recreate" and op.number == 0):
+        raise BadOp(f"number is {op.number}, which is too small")
+    if op.interval_milliseconds < 0:
+        raise BadOp(f"intervalMilliseconds is {op.interval_milliseconds}, which is negative")
+    if not op.template_paths:
+        raise BadOp("templatePaths is empty")
+
+
+def seconds(duration: str) -> float:
+    """A duration in Go's notation as seconds."""
+    try:
+        return float(parse_duration(duration or "0s"))
+    except ValueError as error:
+        raise BadOp(f"duration {duration!r}: {error}") from None

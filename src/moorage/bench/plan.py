@@ -1,0 +1,210 @@
+"""From files to workloads that can run: everything is read and checked before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from moorage.api.decode import InputError, convert
+from moorage.api.files import load_documents, read_text
+from moorage.bench.ops import (
+    OPS,
+    REFUSED,
+    CreatePods,
+    Op,
+    StartCollectingMetrics,
+    StopCollectingMetrics,
+    TestCase,
+    ThresholdMetricSelector,
+    Workload,
+)
+from moorage.bench.params import BadOp, Params, resolved
+from moorage.bench.templates import Templates
+from moorage.config.load import load_config
+from moorage.config.problems import ConfigError
+from moorage.config.types import SchedulerConfiguration
+
+FILE_NAME: Final = "performance-config.yaml"
+"""What workload files are called, where only a directory is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWorkload:
+    """A workload with all that it needs."""
+
+    case: str
+    workload: str
+    labels: frozenset[str]
+    ops: Sequence[Op] = ()
+    templates: Templates = field(default_factory=lambda: Templates(Path()))
+    default_pod_template: str | None = None
+    threshold: float = 0.0
+    threshold_metric: ThresholdMetricSelector = field(default_factory=ThresholdMetricSelector)
+    config: SchedulerConfiguration | None = None
+    """None: the default configuration."""
+    notes: Sequence[str] = ()
+    refused: str = ""
+    """Why it cannot be run; empty if it can."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+        return f"{self.case}/{self.workload}"
+
+
+def workload_files(paths: Iterable[Path]) -> list[Path]:
+    """The workload files that are meant: files are themselves, directories all that are in them."""
+    files = []
+    for path in paths:
+        found = sorted(path.rglob(FILE_NAME)) if path.is_dir() else [path]
+        if not found:
+            raise InputError(str(path), f"there is no {FILE_NAME} in it")
+        files += found
+    return list(dict.fromkeys(files))
+
+
+def read_workloads(file: Path) -> list[PlannedWorkload]:
+    """All workloads of a file; InputError names file, test case and operation where something is wrong."""
+    documents = load_documents(read_text(file), str(file))
+    if len(documents) != 1 or not isinstance(documents[0], list) or not documents[0]:
+        raise InputError(str(file), "expected a list of test cases")
+    templates = Templates(file.parent)
+    planned: list[PlannedWorkload] = []
+    for index, item in enumerate(documents[0]):
+        named = isinstance(item, dict) and isinstance(item.get("name"), str)
+        where = f"{file}: {item['name'] if named else f'test case {index}'}"
+        planned += _Case(convert(item, TestCase, where), where, file.parent, templates).workloads()
+    _check_unique([each.name for each in planned], str(file))
+    return planned
+
+
+class _Case:
+    """One test case on its way to workloads."""
+
+    def __init__(self, case: TestCase, where: str, directory: Path, templates: Templates) -> None:
+        self._case = case
+        self._where = where
+        self._directory = directory
+        self._templates = templates
+        self._opcodes = [str(each.get("opcode", "")) for each in case.workload_template]
+
+    def workloads(self) -> list[PlannedWorkload]:
+        """All of them."""
+        case = self._case
+        if not case.workloads:
+            raise InputError(self._where, "there are no workloads")
+        if not case.workload_template:
+            raise InputError(self._where, "there are no operations")
+        refused = next((i for i, opcode in enumerate(self._opcodes) if opcode in REFUSED), None)
+        if refused is not None:
+            opcode = self._opcodes[refused]
+            reason = f"op {refused} ({opcode}): {REFUSED[opcode]}"
+            return [
+                PlannedWorkload(case.name, each.name, self._labels(each), refused=reason)
+                for each in case.workloads
+            ]
+        ops = [self._op(index, item) for index, item in enumerate(case.workload_template)]
+        if not any(_collects(op) for op in ops):
+            raise InputError(self._where, "no operation collects metrics")
+        config = self._config()
+        return [self._workload(each, ops, config) for each in case.workloads]
+
+    def _labels(self, workload: Workload) -> frozenset[str]:
+        return frozenset((*self._case.labels, *workload.labels))
+
+    def _op(self, index: int, item: dict[str, Any]) -> Op:
+        opcode = self._opcodes[index]
+        kind = OPS.get(opcode)
+        if kind is None:
+            raise InputError(f"{self._where}: op {index}", f"unknown opcode {opcode!r}")
+        fields = {key: value for key, value in item.items() if key != "opcode"}
+        return convert(fields, kind, self._at(index))
+
+    def _at(self, index: int) -> str:
+        return f"{self._where}: op {index} ({self._opcodes[index]})"
+
+    def _config(self) -> SchedulerConfiguration | None:
+        if not self._case.scheduler_config_path:
+            return None
+        try:
+            return load_config(self._directory / self._case.scheduler_config_path)
+        except (ConfigError, InputError) as error:
+            raise InputError(self._where, "; ".join(str(error).splitlines())) from None
+
+    def _workload(
+        self, workload: Workload, ops: Sequence[Op], config: SchedulerConfiguration | None
+    ) -> PlannedWorkload:
+        case, params = self._case, Params(workload.params)
+        unrolled: list[Op] = []
+        for index, op in enumerate(ops):
+            try:
+                steps = resolved(op, params)
+                for step in steps:
+                    self._read_templates(step)
+            except BadOp as error:
+                raise InputError(f"{self._at(index)}: workload {workload.name}", str(error)) from None
+            except InputError as error:
+                raise InputError(self._at(index), str(error)) from None
+            unrolled += steps
+        if unused := params.unused():
+            names = ", ".join(unused)
+            raise InputError(
+                f"{self._where}: workload {workload.name}", f"nobody uses the parameters {names}"
+            )
+        notes = _gate_notes({**case.feature_gates, **workload.feature_gates})
+        threshold = workload.threshold
+        if isinstance(threshold, dict):
+            notes.append("thresholds by topic are not compared")
+            threshold = 0.0
+        return PlannedWorkload(
+            case.name,
+            workload.name,
+            self._labels(workload),
+            unrolled,
+            self._templates,
+            case.default_pod_template_path,
+            threshold,
+            workload.threshold_metric_selector
+            or case.default_threshold_metric_selector
+            or ThresholdMetricSelector(),
+            config,
+            notes,
+        )
+
+    def _read_templates(self, op: Op) -> None:
+        for name in op.__struct_fields__:
+            if name.endswith("_path") and getattr(op, name):
+                self._templates.get(getattr(op, name))
+        for path in getattr(op, "template_paths", ()):
+            self._templates.get(path)
+        if (
+            isinstance(op, CreatePods)
+            and op.pod_template_path is None
+            and self._case.default_pod_template_path
+        ):
+            self._templates.get(self._case.default_pod_template_path)
+
+
+def _collects(op: Op) -> bool:
+    pods = getattr(op, "create_pods_op", op)
+    return isinstance(pods, StartCollectingMetrics | StopCollectingMetrics) or bool(
+        getattr(pods, "collect_metrics", False)
+    )
+
+
+def _gate_notes(gates: dict[str, bool]) -> list[str]:
+    """What is said of feature gates: nothing here depends on them."""
+    if not gates:
+        return []
+    named = ", ".join(f"{name}={str(value).lower()}" for name, value in sorted(gates.items()))
+    return [f"feature gates mean nothing here and are ignored: {named}"]
+
+
+def _check_unique(names: list[str], where: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(where, f"there are two workloads called {name}")
+        seen.add(name)

@@ -1,0 +1,209 @@
+"""What becomes of pods: who waits for them, and when each was bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final, Protocol
+
+from moorage.client.informer import EventType, Informer, Key
+
+UNSEEN: Final = 0
+WAITING: Final = 1
+ATTEMPTED: Final = 2
+SCHEDULED: Final = 3
+"""How far a pod is: not there, not tried, tried in vain, on a node."""
+
+
+class _Metadata(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+class _Spec(Protocol):
+    @property
+    def node_name(self) -> str: ...
+
+
+class _Condition(Protocol):
+    @property
+    def type(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class _Status(Protocol):
+    @property
+    def conditions(self) -> Sequence[_Condition]: ...
+
+
+class SeenPod(Protocol):
+    """What is looked at of a pod."""
+
+    @property
+    def metadata(self) -> _Metadata:
+        """Its name and labels."""
+
+    @property
+    def spec(self) -> _Spec:
+        """Its node."""
+
+    @property
+    def status(self) -> _Status:
+        """Whether it was tried."""
+
+
+def stage(pod: SeenPod | None) -> int:
+    """How far a pod is."""
+    if pod is None:
+        return UNSEEN
+    if pod.spec.node_name:
+        return SCHEDULED
+    return ATTEMPTED if _scheduling(pod) is not None else WAITING
+
+
+def _scheduling(pod: SeenPod) -> _Condition | None:
+    return next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+
+
+@dataclass(slots=True)
+class PodGroup:
+    """Pods by namespace and labels."""
+
+    namespaces: Collection[str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, pod: SeenPod) -> bool:
+        """Whether a pod is one of them."""
+        meta = pod.metadata
+        if meta.namespace not in self.namespaces:
+            return False
+        return not self.labels or all(meta.labels.get(key) == value for key, value in self.labels.items())
+
+
+@dataclass(slots=True)
+class Bindings:
+    """When pods of a group were bound."""
+
+    group: PodGroup
+    times: list[float] = field(default_factory=list)
+    """When each was bound, in order."""
+    latencies: list[float] = field(default_factory=list)
+    """How long after each was seen first that was; only of those that were seen to come."""
+    created: dict[Key, float] = field(default_factory=dict)
+
+    def note(self, pod: SeenPod, before: SeenPod | None) -> None:
+        """A pod has come or changed."""
+        if not self.group.holds(pod):
+            return
+        now, key = perf_counter(), (pod.metadata.namespace, pod.metadata.name)
+        if before is None:
+            self.created[key] = now
+        if pod.spec.node_name and (before is None or not before.spec.node_name):
+            self.times.append(now)
+            created = self.created.pop(key, None)
+            if created is not None:
+                self.latencies.append(now - created)
+
+
+class _Waiter:
+    """Somebody who waits for so many pods of a group to be so far."""
+
+    def __init__(self, group: PodGroup, wanted: int, at_least: int) -> None:
+        self.group = group
+        self.wanted = wanted
+        self.at_least = at_least
+        self.count = 0
+        self.done = asyncio.get_running_loop().create_future()
+
+    def counts(self, pod: SeenPod | None) -> bool:
+        return pod is not None and stage(pod) >= self.at_least and self.group.holds(pod)
+
+    def check(self) -> None:
+        if self.count >= self.wanted and not self.done.done():
+            self.done.set_result(None)
+
+
+class PodWatch:
+    """Follows all pods of a cluster."""
+
+    def __init__(self, informer: Informer[Any]) -> None:
+        self._informer = informer
+        self._waiters: list[_Waiter] = []
+        self._bindings: list[Bindings] = []
+        self.bound = 0
+        """How many pods were bound, all in all."""
+        self._broken: Exception | None = None
+        informer.listeners.append(self._follow)
+
+    def pods(self, group: PodGroup) -> list[SeenPod]:
+        """The pods of a group as they are now."""
+        return [pod for pod in self._informer.objects.values() if group.holds(pod)]
+
+    async def until(self, group: PodGroup, wanted: int, at_least: int) -> None:
+        """Returns once so many pods of a group are so far."""
+        if self._broken is not None:
+            raise self._broken
+        waiter = _Waiter(group, wanted, at_least)
+        waiter.count = sum(map(waiter.counts, self._informer.objects.values()))
+        waiter.check()
+        self._waiters.append(waiter)
+        try:
+            await waiter.done
+        finally:
+            self._waiters.remove(waiter)
+
+    def give_up(self, error: Exception) -> None:
+        """Nothing will become of pods any more: whoever waits for them hears why."""
+        self._broken = error
+        for waiter in self._waiters:
+            if not waiter.done.done():
+                waiter.done.set_exception(error)
+
+    def standing(self, group: PodGroup) -> str:
+        """How far the pods of a group are, and why one of those that wait does."""
+        pods = self.pods(group)
+        done = sum(1 for pod in pods if stage(pod) == SCHEDULED)
+        text = f"{done} of {len(pods)} pods are scheduled"
+        waiting = next((pod for pod in pods if stage(pod) != SCHEDULED), None)
+        if waiting is None:
+            return text
+        condition = _scheduling(waiting)
+        reason = (
+            f": {condition.message}" if condition is not None and condition.message else ", not tried yet"
+        )
+        return f"{text}; {waiting.metadata.namespace}/{waiting.metadata.name} is not{reason}"
+
+    def start_noting(self, group: PodGroup) -> Bindings:
+        """Take down when pods of a group are bound, from now on."""
+        bindings = Bindings(group)
+        self._bindings.append(bindings)
+        return bindings
+
+    def stop_noting(self, bindings: Bindings) -> None:
+        """Take down no more."""
+        self._bindings.remove(bindings)
+
+    def _follow(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:
+        now = None if type == "DELETED" else pod
+        if now is not None:
+            if now.spec.node_name and (before is None or not before.spec.node_name):
+                self.bound += 1
+            for bindings in self._bindings:
+                bindings.note(now, before)
+        for waiter in self._waiters:
+            change = waiter.counts(now) - waiter.counts(before)
+            if change:
+                waiter.count += change
+                waiter.check()
+
+
+def selected(pods: Iterable[SeenPod]) -> list[Key]:
+    """Namespaces and names."""
+    return [(pod.metadata.namespace, pod.metadata.name) for pod in pods]

@@ -1,0 +1,166 @@
+"""The API server and the scheduler as processes of their own, for as long as a workload runs."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from msgspec.structs import replace
+
+from moorage.bench.cluster import ClusterTarget
+from moorage.bench.target import WorkloadFailed
+from moorage.bench.usage import Usage, own_usage, usage_of
+from moorage.client.client import Client
+from moorage.client.connect import connected
+from moorage.client.credentials import Access, find_access
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.http import Endpoint
+from moorage.client.tls import client_context
+from moorage.client.waiting import sleep
+from moorage.clock import Clock
+from moorage.config.load import default_config, dump_yaml, to_manifest
+from moorage.config.types import SchedulerConfiguration
+from moorage.services.timing import within
+
+_REQUESTS_PER_SECOND: Final = 5000
+"""What the scheduler may send, as scheduler_perf lets its scheduler do."""
+_START_SECONDS: Final = 60.0
+_END_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.05
+
+
+class ServedTarget(ClusterTarget):
+    """A cluster whose server and scheduler are processes of ours."""
+
+    def __init__(self, client: Client, clock: Clock, server_pid: int) -> None:
+        super().__init__(client, clock)
+        self._server_pid = server_pid
+        self._scheduler_pid: int | None = None
+        self._scheduler: Client | None = None
+
+    def scheduled_by(self, pid: int, client: Client) -> None:
+        """The scheduler is there; `client` is the way to its metrics."""
+        self._scheduler_pid, self._scheduler = pid, client
+
+    async def metrics(self) -> str:
+        """The scheduler's metrics."""
+        if self._scheduler is None:
+            return ""
+        stream = await self._scheduler.stream("/metrics", {})
+        return b"".join([piece async for piece in stream]).decode()
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What each process has used so far."""
+        used = {"server": usage_of(self._server_pid), "generator": own_usage()}
+        if self._scheduler_pid is not None:
+            used["scheduler"] = usage_of(self._scheduler_pid)
+        return used
+
+
+@asynccontextmanager
+async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> AsyncIterator[ServedTarget]:
+    """A new cluster: server and scheduler in processes that end with the context."""
+    with TemporaryDirectory(prefix="moorage-bench-") as folder:
+        place = Path(folder)
+        kubeconfig = place / "kubeconfig"
+        async with _process(place, "apiserver", ["--port=0", f"--kubeconfig={kubeconfig}"]) as server:
+            await _until_said(server, place, "API at")
+            access = find_access(kubeconfig, clock=clock)
+            async with connected(access, user_agent="moorage bench", clock=clock) as client:
+                target = ServedTarget(client, clock, server.pid)
+                following = asyncio.create_task(target.informer.run())
+                try:
+                    await target.informer.synced()
+                    async with _scheduler(place, kubeconfig, config, access, clock) as (pid, metrics):
+                        target.scheduled_by(pid, metrics)
+                        yield target
+                finally:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _scheduler(
+    place: Path, kubeconfig: Path, config: SchedulerConfiguration | None, access: Access, clock: Clock
+) -> AsyncIterator[tuple[int, Client]]:
+    """A scheduler that knows the cluster, and the way to what it serves."""
+    port, file = _free_port(), place / "scheduler.yaml"
+    config = config or default_config()
+    connection = replace(
+        config.client_connection,
+        kubeconfig=str(kubeconfig),
+        qps=float(_REQUESTS_PER_SECOND),
+        burst=_REQUESTS_PER_SECOND,
+    )
+    file.write_text(dump_yaml(to_manifest(replace(config, client_connection=connection))), encoding="utf-8")
+    words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}"]
+    async with _process(place, "run", words) as process:
+        endpoint = Endpoint(f"https://127.0.0.1:{port}", client_context(None, skip_verification=True))
+        async with connected(Access(endpoint, access.credentials), clock=clock) as client:
+            try:
+                await within(clock, _START_SECONDS, _until_ready(process, client, clock))
+            except (TimeoutError, WorkloadFailed) as error:
+                raise WorkloadFailed(f"moorage run does not begin: {_said(place, 'run') or error}") from None
+            yield process.pid, client
+
+
+async def _until_ready(process: asyncio.subprocess.Process, client: Client, clock: Clock) -> None:
+    while process.returncode is None:
+        try:
+            stream = await client.stream("/readyz", {})
+            async for _ in stream:
+                pass
+            return
+        except (RequestError, ConnectionFailed):
+            await sleep(clock, _PAUSE_SECONDS)
+    raise WorkloadFailed("it has ended")
+
+
+@asynccontextmanager
+async def _process(
+    place: Path, command: str, words: Sequence[str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A command of moorage in another process, which is asked to end, and ended if it does not."""
+    with (place / f"{command}.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "moorage", command, *words, stdout=asyncio.subprocess.PIPE, stderr=log
+        )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _END_SECONDS)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def _until_said(process: asyncio.subprocess.Process, place: Path, words: str) -> None:
+    """Returns once a process has printed some words."""
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if words in line.decode():
+            return
+    raise WorkloadFailed(f"moorage apiserver does not begin: {_said(place, 'apiserver')}")
+
+
+def _said(place: Path, command: str) -> str:
+    """The last line of a process's log."""
+    lines = (place / f"{command}.log").read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port

@@ -1,0 +1,43 @@
+"""Which of many workloads are to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from moorage.api.decode import InputError
+from moorage.bench.plan import PlannedWorkload
+
+
+def has_labels(expression: str, labels: Iterable[str]) -> bool:
+    """Whether labels fit an expression: `performance,-short` has the first and not the second."""
+    known = set(labels)
+    for word in filter(None, (part.strip() for part in expression.split(","))):
+        if (word.lstrip("+-") in known) == word.startswith("-"):
+            return False
+    return True
+
+
+def is_named(wanted: str, workload: PlannedWorkload) -> bool:
+    """Whether a name (`TestCase` or `TestCase/Workload`) means a workload."""
+    return wanted in (workload.case, workload.name)
+
+
+def select(
+    workloads: Sequence[PlannedWorkload], only: Sequence[str], labels: Sequence[str]
+) -> list[PlannedWorkload]:
+    """The workloads that are meant; InputError for a name that means none, or if none is left.
+
+    Of several label expressions one has to fit.
+    """
+    for wanted in only:
+        if not any(is_named(wanted, each) for each in workloads):
+            raise InputError("--only", f"there is no workload {wanted!r}")
+    chosen = [
+        each
+        for each in workloads
+        if (not only or any(is_named(wanted, each) for wanted in only))
+        and (not labels or any(has_labels(expression, each.labels) for expression in labels))
+    ]
+    if not chosen:
+        raise InputError("--label", "no workload has these labels")
+    return chosen

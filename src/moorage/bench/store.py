@@ -1,0 +1,197 @@
+"""A cluster's objects in this process: what an API server would hold, without one.
+
+Objects are what scheduling reads of them, already decoded. Whoever follows a kind hears of a change before
+the write returns. Only what changes decisions is done to objects as they come in: names, versions, defaults.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from moorage.api.base import Condition, Object, ObjectMeta
+from moorage.api.decode import convert
+from moorage.api.manifests import Manifest
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.client.errors import RequestError
+from moorage.client.informer import EventType, Key, Listener
+from moorage.client.kinds import POD, Kind
+
+_GRACE_SECONDS: Final = 30
+"""What a pod has to end, unless it says otherwise."""
+_GATED: Final = Condition(
+    type="PodScheduled",
+    status="False",
+    reason="SchedulingGated",
+    message="Scheduling is blocked due to non-empty scheduling gates",
+)
+_BOUND: Final = Condition(type="PodScheduled", status="True")
+
+
+class Store:
+    """All objects, by kind, namespace and name."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._tables: dict[str, dict[Key, Any]] = defaultdict(dict)
+        self._listeners: dict[str, list[list[Listener[Any]]]] = defaultdict(list)
+        self._numbers = count(1)
+        self.version = 0
+        """How much has been written."""
+
+    # -- reading
+
+    def table(self, kind: Kind) -> dict[Key, Any]:
+        """All objects of a kind as they are now and as they will be; only to be looked at."""
+        return self._tables[kind.name]
+
+    def follow(self, kind: Kind, listeners: list[Listener[Any]]) -> None:
+        """Tell listeners of everything there is of a kind, and from now on of what happens to it."""
+        self._listeners[kind.name].append(listeners)
+        for obj in list(self._tables[kind.name].values()):
+            for listener in listeners:
+                listener("ADDED", obj, None)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Any:
+        """One object; RequestError if it is not there."""
+        obj = self._tables[kind.name].get((namespace, name))
+        if obj is None:
+            raise _not_found(kind, name)
+        return obj
+
+    # -- writing
+
+    def create(self, kind: Kind, namespace: str, obj: Object) -> Object:
+        """Store a new object, named if it has no name yet."""
+        meta = obj.metadata
+        number = next(self._numbers)
+        name = meta.name or f"{meta.generate_name}{number:05d}"
+        key = (namespace if kind.namespaced else "", name)
+        if key in self._tables[kind.name]:
+            raise RequestError(409, "AlreadyExists", f'{kind.plural} "{name}" already exists')
+        named = replace(
+            meta,
+            name=name,
+            namespace=key[0],
+            uid=f"{number:08x}-0000-4000-8000-000000000000",
+            resource_version=self._next_version(),
+            generation=1,
+            creation_timestamp=self._now(),
+        )
+        return self._put(kind, key, _completed(replace(obj, metadata=named)))
+
+    def update(self, kind: Kind, obj: Object) -> Object:
+        """Store another state of an object."""
+        versioned = replace(obj, metadata=self._next(obj))
+        return self._put(kind, (obj.namespace, obj.name), versioned)
+
+    def delete(self, kind: Kind, namespace: str, name: str, uid: str = "") -> None:
+        """Remove an object; one that somebody holds on to is only marked.
+
+        A pod on a node has its time to end, and there is no kubelet to say that it has ended: unless it asks
+        for no time at all, it stays.
+        """
+        obj = self.get(kind, namespace, name)
+        if uid and obj.metadata.uid != uid:
+            raise _conflict(kind, name)
+        grace_seconds = _grace_seconds(obj) if isinstance(obj, Pod) else 0
+        if not obj.metadata.finalizers and not grace_seconds:
+            del self._tables[kind.name][namespace, name]
+            self._tell(kind, "DELETED", obj, obj)
+        elif obj.metadata.deletion_timestamp is None:
+            ends_at = self._now() + timedelta(seconds=grace_seconds)
+            self.update(kind, replace(obj, metadata=replace(obj.metadata, deletion_timestamp=ends_at)))
+
+    def bind(self, namespace: str, name: str, uid: str, node_name: str) -> None:
+        """Put a pod onto a node."""
+        pod: Pod = self.get(POD, namespace, name)
+        if pod.metadata.uid != uid or pod.spec.node_name or pod.metadata.deletion_timestamp is not None:
+            raise _conflict(POD, name)
+        status = pod.status
+        others = tuple(each for each in status.conditions if each.type != _BOUND.type)
+        bound = replace(
+            pod,
+            metadata=self._next(pod),
+            spec=replace(pod.spec, node_name=node_name),
+            status=replace(status, conditions=(*others, _BOUND), nominated_node_name=""),
+        )
+        self._put(POD, (namespace, name), bound)
+
+    def write_pod_status(self, namespace: str, name: str, patch: Manifest) -> Pod:
+        """Change a pod's status by a patch as the scheduler makes them: conditions, and single fields."""
+        pod: Pod = self.get(POD, namespace, name)
+        meta = patch.get("metadata") or {}
+        if meta.get("uid", pod.metadata.uid) != pod.metadata.uid:
+            raise _conflict(POD, name)
+        if meta.get("resourceVersion", pod.metadata.resource_version) != pod.metadata.resource_version:
+            raise _conflict(POD, name)
+        changes = {**patch["status"]}
+        conditions = {each.type: each for each in pod.status.conditions}
+        for each in changes.pop("conditions", ()):
+            conditions[each["type"]] = convert(each, Condition)
+        status = replace(pod.status, conditions=tuple(conditions.values()))
+        if "nominatedNodeName" in changes:
+            status = replace(status, nominated_node_name=changes.pop("nominatedNodeName") or "")
+        if changes:
+            rest = convert(changes, type(status))
+            names = {field: getattr(rest, field) for field in status.__struct_fields__}
+            changed = {field: value for field, value in names.items() if _camel(field) in changes}
+            status = replace(status, **changed)
+        stored = replace(pod, metadata=self._next(pod), status=status)
+        self._put(POD, (namespace, name), stored)
+        return stored
+
+    def _next_version(self) -> str:
+        self.version += 1
+        return str(self.version)
+
+    def _next(self, obj: Object) -> ObjectMeta:
+        """The metadata of an object's next state."""
+        return replace(obj.metadata, resource_version=self._next_version())
+
+    def _put(self, kind: Kind, key: Key, obj: Object) -> Object:
+        table = self._tables[kind.name]
+        before = table.get(key)
+        table[key] = obj
+        self._tell(kind, "ADDED" if before is None else "MODIFIED", obj, before)
+        return obj
+
+    def _tell(self, kind: Kind, type: EventType, obj: Object, before: Object | None) -> None:
+        for listeners in self._listeners[kind.name]:
+            for listener in listeners:
+                listener(type, obj, before)
+
+
+def _completed(obj: Object) -> Object:
+    """An object with what an API server fills in."""
+    if isinstance(obj, Node) and not obj.status.allocatable:
+        return replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
+    if isinstance(obj, Pod) and obj.spec.scheduling_gates:
+        return replace(obj, status=replace(obj.status, conditions=(_GATED,)))
+    return obj
+
+
+def _grace_seconds(pod: Pod) -> int:
+    if not pod.spec.node_name:
+        return 0
+    wanted = pod.spec.termination_grace_period_seconds
+    return _GRACE_SECONDS if wanted is None else wanted
+
+
+def _camel(field: str) -> str:
+    first, *others = field.split("_")
+    return first + "".join(each.title() for each in others)
+
+
+def _not_found(kind: Kind, name: str) -> RequestError:
+    return RequestError(404, "NotFound", f'{kind.plural} "{name}" not found')
+
+
+def _conflict(kind: Kind, name: str) -> RequestError:
+    return RequestError(409, "Conflict", f'{kind.plural} "{name}" has changed since it was read')

@@ -1,0 +1,148 @@
+"""The scheduler's ends of a store: a client and informers that need no requests.
+
+What the scheduler does for every pod (bind, write a status, delete, tell of an event) goes straight to the
+store. What is rare (claims, volumes) goes the way of a real server: as plain values, patched and read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, TypeVar
+
+from moorage.api.decode import KINDS, convert
+from moorage.api.manifests import Manifest
+from moorage.bench.store import Store
+from moorage.client.client import Client, PatchType
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.informer import Informer
+from moorage.client.kinds import EVENT, POD, Kind
+from moorage.clock import Clock
+from moorage.scheduler.encoding import plain
+from moorage.transport import Request, Response
+
+T = TypeVar("T")
+
+
+class _NoWay:
+    """The transport of a client that sends no requests."""
+
+    async def handle(self, request: Request) -> Response:
+        """There is nobody to ask."""
+        raise ConnectionFailed(f"{request.method} {request.path}: a store takes no requests")
+
+
+class StoreClient(Client):
+    """A client of a store in this process."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(_NoWay())
+        self.store = store
+        self.events = 0
+        """How many events were written; nobody reads them."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
+        """One object."""
+        return _manifest(self.store.get(kind, namespace, name))
+
+    async def list(self, kind: Kind, namespace: str = "", **query: str | int) -> list[Manifest]:
+        """All objects, of one namespace or of all."""
+        objects = self.store.table(kind).items()
+        return [_manifest(obj) for key, obj in objects if not namespace or key[0] == namespace]
+
+    async def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Manifest:
+        """Create an object; events are only counted."""
+        if kind == EVENT:
+            self.events += 1
+            return obj
+        return _manifest(self.store.create(kind, namespace, convert(obj, KINDS[kind.name])))
+
+    async def create_part(
+        self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
+    ) -> Manifest:
+        """Bind a pod; there are no other parts."""
+        assert subresource == "binding", subresource
+        self.store.bind(namespace, name, obj["metadata"]["uid"], obj["target"]["name"])
+        return {}
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Any,
+        type: PatchType = "strategic",
+        subresource: str = "",
+    ) -> Manifest:
+        """Change an object by a patch."""
+        if kind == EVENT:
+            return {}
+        if kind == POD:
+            pod = self.store.write_pod_status(namespace, name, patch)
+            # Of all statuses, only those about claims are read again by who writes them.
+            return _manifest(pod) if "extendedResourceClaimStatus" in patch["status"] else {}
+        known = self.store.get(kind, namespace, name)
+        version = patch.get("metadata", {}).get("resourceVersion")
+        if version and version != known.metadata.resource_version:
+            raise RequestError(409, "Conflict", f'{kind.plural} "{name}" has changed since it was read')
+        merged = _merged(_manifest(known), patch)
+        return _manifest(self.store.update(kind, convert(merged, KINDS[kind.name])))
+
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        *,
+        grace_seconds: int | None = None,
+        uid: str = "",
+        propagation: str = "",
+    ) -> Manifest:
+        """Delete an object, or begin to."""
+        self.store.delete(kind, namespace, name, uid)
+        return {}
+
+
+class StoreInformer(Informer[T]):
+    """The objects of one kind in a store, which tells of changes itself."""
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        clock: Clock,
+        *,
+        decode: Callable[[bytes], T],
+        query: Mapping[str, str] | None = None,
+        random: Random | None = None,
+    ) -> None:
+        assert isinstance(client, StoreClient)
+        super().__init__(client, kind, clock, decode=decode, query=query, random=random)
+        self._store = client.store
+        self.objects = self._store.table(kind)
+
+    async def run(self) -> None:
+        """Follow the kind until cancelled."""
+        self._store.follow(self.kind, self.listeners)
+        self._synced.set()
+        await asyncio.Event().wait()
+
+
+def _manifest(obj: Any) -> Manifest:
+    """An object as an API server would send it."""
+    manifest: Manifest = plain(obj)
+    return manifest
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    """A value changed by a merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), change)
+    return merged

@@ -1,0 +1,54 @@
+"""What processes have used: processor time and memory, as the system counts it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Usage(NamedTuple):
+    """What a process has used so far; None where the system does not say."""
+
+    cpu_seconds: float | None
+    peak_bytes: int | None
+
+
+def own_usage() -> Usage:
+    """What this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = _peak_bytes(os.getpid())
+    return Usage(used.ru_utime + used.ru_stime, used.ru_maxrss * unit if peak is None else peak)
+
+
+def forget_peak() -> None:
+    """Let the peak of this process's memory begin anew, where the system lets one."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def usage_of(pid: int) -> Usage:
+    """What another process has used; nothing is known where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return Usage(None, None)
+    # Counted from after the name, the 12th and the 13th field are time in user mode and in the kernel.
+    ticks = int(fields[11]) + int(fields[12])
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), _peak_bytes(pid))
+
+
+def _peak_bytes(pid: int) -> int | None:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) * 1024
+    return None

@@ -1,0 +1,91 @@
+"""Workload files for tests, and their runs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moorage.bench.engine import engine_target
+from moorage.bench.plan import PlannedWorkload, read_workloads
+from moorage.bench.results import Report, Result
+from moorage.bench.runner import run_all
+
+BENCH = Path(__file__).parents[2] / "bench"
+WAIT_SECONDS = 20.0
+
+
+def node(**fields: Any) -> dict[str, Any]:
+    """A node's template with room for ten pods."""
+    status = {"capacity": {"cpu": "1", "memory": "4Gi", "pods": "10"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"generateName": "node-"},
+        "status": status,
+    } | fields
+
+
+def pod(
+    name: str = "", labels: dict[str, str] | None = None, cpu: str = "100m", **spec: Any
+) -> dict[str, Any]:
+    """A pod's template."""
+    meta: dict[str, Any] = {"name": name} if name else {"generateName": "pod-"}
+    container = {"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**meta, "labels": labels or {}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+NODES = {"opcode": "createNodes", "count": 2, "nodeTemplatePath": "node.yaml"}
+MEASURED = {"opcode": "createPods", "count": 3, "podTemplatePath": "pod.yaml", "collectMetrics": True}
+SIZE = {"name": "tiny"}
+
+
+class Files:
+    """A directory with a workload file and templates."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = directory / "performance-config.yaml"
+        self.template("node.yaml", node())
+        self.template("pod.yaml", pod())
+
+    def template(self, name: str, content: dict[str, Any] | str) -> None:
+        """Write a template: an object, or any text."""
+        text = content if isinstance(content, str) else yaml.safe_dump(content)
+        (self.directory / name).write_text(text)
+
+    def case(self, *ops: dict[str, Any], name: str = "Case", **fields: Any) -> Path:
+        """Write a file with one test case, of one workload unless told otherwise."""
+        return self.cases({"name": name, "workloadTemplate": list(ops), "workloads": [SIZE], **fields})
+
+    def cases(self, *cases: dict[str, Any]) -> Path:
+        """Write a file with these test cases."""
+        self.path.write_text(yaml.safe_dump(list(cases)))
+        return self.path
+
+    def run(self, *ops: dict[str, Any], **fields: Any) -> Result:
+        """The result of a test case with these operations, which has to have exactly one."""
+        report = run(read_workloads(self.case(*ops, **fields)))
+        assert not report.failed, report.failed
+        (result,) = report.workloads
+        return result
+
+    def failure(self, *ops: dict[str, Any], **fields: Any) -> str:
+        """Why a test case with these operations fails."""
+        (failed,) = run(read_workloads(self.case(*ops, **fields)), wait_seconds=0.2).failed
+        assert failed.name == "Case/tiny"
+        return failed.reason
+
+
+def run(workloads: list[PlannedWorkload], wait_seconds: float = WAIT_SECONDS) -> Report:
+    """What comes of workloads over a store."""
+    return asyncio.run(
+        run_all(workloads, "engine", lambda each: engine_target(each.config), wait_seconds=wait_seconds)
+    )

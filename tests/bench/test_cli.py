@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from moorage.cli.main import app
+from tests.bench.files import MEASURED, NODES, Files
+
+
+@pytest.fixture
+def config(files: Files) -> str:
+    return str(files.case(NODES, MEASURED))
+
+
+def bench(*words: str) -> Any:
+    return CliRunner().invoke(app, ["bench", *words])
+
+
+def test_figures_as_json(config: str) -> None:
+    answer = bench(config, "--json")
+    assert answer.exit_code == 0, answer.output
+    report = json.loads(answer.stdout)
+    assert report["mode"] == "engine"
+    (workload,) = report["workloads"]
+    assert workload["name"] == "Case/tiny"
+    assert workload.keys() >= {
+        "pods",
+        "nodes",
+        "notes",
+        "threshold",
+        "plugins",
+        "extension_points",
+        "latency_seconds",
+    }
+    assert workload["pods_per_second"].keys() >= {"average", "p50", "p90", "p95", "p99"}
+    assert workload["attempt_seconds"].keys() >= {"average", "p50", "p90", "p99", "results"}
+    assert workload["cpu_seconds_per_pod"].keys() == {"scheduler", "server", "generator"}
+    assert workload["peak_memory_bytes"].keys() == {"scheduler", "server", "generator"}
+
+
+def test_figures_as_tables(config: str, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(bench(config, "--json").stdout)
+    answer = bench(config, "--engine", "--compare", str(before))
+    assert answer.exit_code == 0, answer.output
+    for text in (
+        "Case/tiny",
+        "pods/s",
+        "extension point",
+        "PreFilter",
+        "new / old",
+        "note: too short",
+    ):
+        assert text in answer.stdout
+    report = json.loads(bench(config, "--json", "--compare", str(before)).stdout)
+    ratios = report["compared"]["Case/tiny"]
+    assert ratios["pods_per_second"] > 0
+    assert ratios["peak_memory_bytes"] > 0
+
+
+def test_only_some_are_run(files: Files) -> None:
+    sizes = [{"name": "a", "labels": ["short"]}, {"name": "b", "labels": ["long"]}]
+    config = str(files.case(NODES, MEASURED, workloads=sizes))
+
+    def names(*words: str) -> list[str]:
+        return [each["name"] for each in json.loads(bench(config, "--json", *words).stdout)["workloads"]]
+
+    assert names() == ["Case/a", "Case/b"]
+    assert names("--only", "Case/b") == ["Case/b"]
+    assert names("--label", "-long") == ["Case/a"]
+
+
+def test_what_is_refused_or_fails_is_said(files: Files) -> None:
+    size = [{"name": "tiny"}]
+    config = files.cases(
+        {"name": "A", "workloadTemplate": [MEASURED], "workloads": size},
+        {"name": "B", "workloadTemplate": [{"opcode": "createResourceDriver"}], "workloads": size},
+    )
+    refused = bench(str(config), "--only", "B")
+    assert refused.exit_code == 0
+    assert "B/tiny not run: op 0 (createResourceDriver): there is no device driver" in refused.stderr
+    failed = bench(str(config), "--timeout", "100ms")
+    assert failed.exit_code == 1
+    assert "A/tiny failed: op 0: after 0.1 s 0 of 3 pods are scheduled" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--http", "--engine"], "--engine, --http and --kubeconfig: give one of them"),
+        (["--only", "Nothing"], "--only: there is no workload 'Nothing'"),
+        (["--label", "nothing"], "--label: no workload has these labels"),
+        (["--profile", "x.svg"], "--profile: x.svg: the name ends in .html, .json (speedscope) or .txt"),
+        (["--profile", "x.html", "--http"], "--profile: only what runs in this process can be looked at"),
+        (["--compare", "gone.json"], "gone.json: No such file or directory"),
+        (["--kubeconfig", "gone"], "there is no kubeconfig at gone"),
+    ],
+)
+def test_wrong_words(config: str, words: list[str], message: str) -> None:
+    answer = bench(config, *words)
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("moorage bench: ")
+    assert message in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_wrong_file(files: Files) -> None:
+    answer = bench(str(files.case({"opcode": "juggle"})))
+    assert answer.exit_code == 1
+    assert answer.stderr == f"moorage bench: {files.path}: Case: op 0: unknown opcode 'juggle'\n"
+    old = files.directory / "old.json"
+    old.write_text("{}")
+    assert "not a report of moorage bench" in bench(str(files.path), "--compare", str(old)).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("p.html", "<html"), ("p.json", "speedscope"), ("p.txt", "Scheduler")]
+)
+def test_a_profile(config: str, tmp_path: Path, name: str, content: str) -> None:
+    pytest.importorskip("pyinstrument")
+    answer = bench(config, "--profile", str(tmp_path / name))
+    assert answer.exit_code == 0, answer.output
+    assert content in (tmp_path / name).read_text()
+
+
+def test_a_profile_needs_a_profiler(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    really_import = builtins.__import__
+
+    def without(name: str, *more: Any, **named: Any) -> Any:
+        if name.startswith("pyinstrument"):
+            raise ImportError(name)
+        return really_import(name, *more, **named)
+
+    for name in [each for each in sys.modules if each.startswith("pyinstrument")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    answer = bench(config, "--profile", "p.html")
+    assert answer.exit_code == 1
+    assert "pyinstrument is not installed; get it with: pip install 'moorage[profile]'" in answer.stderr
