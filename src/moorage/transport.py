@@ -1,13 +1,13 @@
 """The seam between a server and whoever talks to it: one method.
 
-HTTP (`asgi`) is one way to carry requests; calling `handle` directly is another, and clients cannot tell.
+HTTP is one way to carry requests; calling `handle` directly is another, and clients cannot tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(slots=True)
@@ -22,6 +22,12 @@ class Request:
     body: bytes = b""
     repeated: Sequence[tuple[str, str]] = ()
     """All headers as they came, where that may matter (`Impersonate-Group`)."""
+    may_share: bool = False
+    """Whether it may be sent right behind others over one connection, before these are answered.
+
+    If the connection breaks, who asks must be able to find out what became of it, as of any request whose
+    answer is lost.
+    """
 
 
 class Stream(Protocol):
@@ -48,4 +54,12 @@ class Transport(Protocol):
     """Something that answers requests."""
 
     async def handle(self, request: Request) -> Response:
+        """The answer; failures are answers too."""
+
+
+@runtime_checkable
+class Immediate(Transport, Protocol):
+    """A transport that need not wait for anything to answer, only to go on with a body that is a stream."""
+
+    def answer(self, request: Request) -> Response:
         """The answer; failures are answers too."""

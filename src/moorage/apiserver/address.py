@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACE_PARTS = ("status", "finalize")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A path, read."""
 
     verb: str
@@ -30,7 +29,9 @@ def parse_address(method: str, path: str, watching: bool) -> Address:
     """What a request to a path means; `watching` is the query's `watch`."""
     verb = method.lower()
     elsewhere = Address(verb, path)
-    parts = [unquote(part) for part in path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) > 3:

@@ -34,7 +34,7 @@ class Conversion(Protocol):
         """An object of this resource, from the stored form; a private copy may be changed in place."""
 
     def to_storage(self, obj: Manifest) -> Manifest:
-        """The stored form of an object of this resource."""
+        """The stored form of an object of this resource, with the very same metadata."""
 
 
 class Scaling(Protocol):
@@ -84,15 +84,15 @@ class Resource:
     stored_as: str = ""
     """Where objects are kept: `group/plural`, or another resource's (events of two groups are the same)."""
 
-    @property
-    def api_version(self) -> str:
-        """Group and version, as objects say it."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+    api_version: str = field(init=False)
+    """Group and version, as objects say it."""
+    storage: str = field(init=False)
+    """The name of the collection that keeps this resource's objects."""
 
-    @property
-    def storage(self) -> str:
-        """The name of the collection that keeps this resource's objects."""
-        return self.stored_as or f"{self.group}/{self.plural}"
+    def __post_init__(self) -> None:
+        version = f"{self.group}/{self.version}" if self.group else self.version
+        object.__setattr__(self, "api_version", version)
+        object.__setattr__(self, "storage", self.stored_as or f"{self.group}/{self.plural}")
 
     @property
     def list_kind(self) -> str:

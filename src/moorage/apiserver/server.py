@@ -7,7 +7,6 @@ go, without waiting, so requests do not see each other's half-done work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Final
 
 from moorage.apiserver import errors
@@ -52,6 +51,10 @@ class ApiServer:
 
     async def handle(self, request: Request) -> Response:
         """The answer to a request; failures are answers too."""
+        return self.answer(request)
+
+    def answer(self, request: Request) -> Response:
+        """The answer to a request; failures are answers too."""
         try:
             return self._answer(request)
         except ApiError as error:
@@ -67,16 +70,17 @@ class ApiServer:
         user = self._authenticator.authenticate(request.headers.get("authorization"))
         query = parse_query(request.query)
         address = parse_address(request.method, request.path, flag(query, "watch"))
-        user = self._acting_as(user, address, request.repeated)
+        user = self._acting_as(user, address, request)
         self._authorize(user, address)
         if not address.is_resource:
             return self._documents.answer(address, request)
         return self._dispatcher.answer(address, query, request, user)
 
-    def _acting_as(self, user: User, address: Address, headers: Sequence[tuple[str, str]]) -> User:
-        if not any(name.startswith("impersonate-") for name, _ in headers):
-            return user
-        return impersonate(_attributes(user, address), headers, self._authorizer.authorize)
+    def _acting_as(self, user: User, address: Address, request: Request) -> User:
+        for name, _ in request.repeated:
+            if name.startswith("impersonate-"):
+                return impersonate(_attributes(user, address), request.repeated, self._authorizer.authorize)
+        return user
 
     def _authorize(self, user: User, address: Address) -> None:
         attributes = _attributes(user, address)

@@ -1,23 +1,20 @@
-"""Running a server on a socket: uvicorn, TLS, and an end without leftovers."""
+"""Running a server on a socket: HTTP, TLS, and an end without leftovers."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Final
 
-import uvicorn
-
-from moorage.apiserver.asgi import Asgi
-from moorage.apiserver.http_limits import LimitedHttp
+from moorage.apiserver.http_connection import Connections, HttpConnection
 from moorage.transport import Transport
 
-_GRACE_SECONDS = 2
-_KEEP_ALIVE_SECONDS = 120
-_BACKLOG = 2048
+_GRACE_SECONDS: Final = 2.0
+_KEEP_ALIVE_SECONDS: Final = 120.0
+"""A connection over which nothing came for so long is closed, sooner or later within as long again."""
+_BACKLOG: Final = 2048
 
 
 class ServingError(Exception):
@@ -41,55 +38,47 @@ def listen(address: str, port: int) -> socket.socket:
     return listener
 
 
-class _Uvicorn(uvicorn.Server):
-    """Uvicorn without its own signal handlers, which says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listens = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listens.set()
-
-
 class HttpServer:
     """Serves a transport on a socket until told to stop."""
 
-    def __init__(self, transport: Transport, tls: ssl.SSLContext) -> None:
-        self._asgi = Asgi(transport)
-        config = uvicorn.Config(
-            self._asgi,
-            http=LimitedHttp,
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        config.load()
-        config.ssl = tls
-        # All that uvicorn would say here is about clients that went away.
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        self._server = _Uvicorn(config)
+    def __init__(
+        self,
+        transport: Transport,
+        tls: ssl.SSLContext,
+        connection: Callable[[Transport, Connections], HttpConnection] = HttpConnection,
+    ) -> None:
+        self._transport = transport
+        self._connection = connection
+        self._tls = tls
+        self._listens = asyncio.Event()
+        self._stopped = asyncio.Event()
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until `stop`."""
-        await self._server.serve(sockets=[listener])
+        connections = Connections()
+        server = await asyncio.get_running_loop().create_server(
+            lambda: self._connection(self._transport, connections),
+            sock=listener,
+            ssl=self._tls,
+            backlog=_BACKLOG,
+            ssl_shutdown_timeout=_GRACE_SECONDS,
+        )
+        try:
+            self._listens.set()
+            while not self._stopped.is_set():
+                try:
+                    async with asyncio.timeout(_KEEP_ALIVE_SECONDS):
+                        await self._stopped.wait()
+                except TimeoutError:
+                    connections.close_silent()
+        finally:
+            server.close()
+            await connections.close(_GRACE_SECONDS)
 
     async def listens(self) -> None:
         """Returns once requests are answered."""
-        await self._server.listens.wait()
+        await self._listens.wait()
 
     def stop(self) -> None:
         """End all streams, let running requests finish, close."""
-        self._server.should_exit = True
-        self._asgi.close()
+        self._stopped.set()

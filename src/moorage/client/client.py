@@ -32,6 +32,8 @@ class Client:
         self._headers = {"host": "localhost", "user-agent": user_agent, "accept": "application/json"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
+        self._headers_with: dict[str, dict[str, str]] = {}
+        """The headers of requests that have a body, by its content type."""
 
     # -- verbs
 
@@ -121,13 +123,21 @@ class Client:
     async def _send(
         self, method: str, path: str, query: Mapping[str, str | int] | None, body: bytes, content_type: str
     ) -> Response:
-        headers = {**self._headers, "content-type": content_type} if body else self._headers
+        headers = self._headers
+        if body:
+            headers = self._headers_with.get(content_type) or self._with(content_type)
+        # What has a body changes something, and has a small answer. Who changes something has to know what
+        # to do when the answer is lost, whoever else the connection was shared with.
         response = await self._transport.handle(
-            Request(method, path, urlencode(query) if query else "", headers, body)
+            Request(method, path, urlencode(query) if query else "", headers, body, may_share=bool(body))
         )
         if response.status >= 400:
             raise await _refusal(response)
         return response
+
+    def _with(self, content_type: str) -> dict[str, str]:
+        headers = self._headers_with[content_type] = {**self._headers, "content-type": content_type}
+        return headers
 
 
 class _Whole:

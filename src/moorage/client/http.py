@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import ssl
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from functools import lru_cache
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
-from moorage.client.errors import ConnectionFailed, NoAccess
-from moorage.client.http_connection import Connection
-from moorage.client.http_proxy import open_tunnel
+from moorage.client.http_pipeline import Pipeline
+from moorage.client.http_pool import ConnectionPool
+from moorage.client.http_pool import Endpoint as Endpoint  # Who makes a transport finds here what it needs.
 from moorage.transport import Request, Response
 
 MOST_CONNECTIONS: Final = 32
-"""For requests; every watch has one of its own besides."""
-_IDLE_SECONDS: Final = 60.0
-"""After so long a server may have closed a connection, and a request on it would be lost."""
-_KEEP_ALIVE_SECONDS: Final = 15
-_KEEP_ALIVE_PROBES: Final = 3
+"""For requests that have a connection for themselves; every watch has one besides."""
 _PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
+_is_plain: Final = re.compile(r"[\w/.:-]*", re.ASCII).fullmatch
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "connection", "transfer-encoding"})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a server is, and how it is recognised."""
-
-    url: str
-    tls: ssl.SSLContext | None = None
-    """None: plain HTTP."""
-    server_name: str = ""
-    """The name that its certificate must have, where that is not the host's."""
-    proxy_url: str = ""
-    """An HTTP proxy through which the server is reached."""
 
 
 class HttpTransport:
@@ -51,45 +34,35 @@ class HttpTransport:
         silence_seconds: float = 60.0,
     ) -> None:
         url = urlsplit(endpoint.url)
-        assert url.hostname, endpoint.url
-        self._endpoint = endpoint
-        self._host = url.hostname
-        self._port = url.port or (443 if endpoint.tls else 80)
         self._prefix = url.path.rstrip("/")
-        self._head = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
-        self._connect_seconds = connect_seconds
+        self._first_header = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
         self._silence_seconds = silence_seconds
         self._free = asyncio.Semaphore(most_connections)
-        self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
+        self._pool = ConnectionPool(endpoint, connect_seconds)
+        self._pipeline = Pipeline(self._pool, silence_seconds)
 
     async def handle(self, request: Request) -> Response:
         """The server's answer; ConnectionFailed if there is none."""
         data = self._encoded(request)
+        if request.may_share:
+            return await self._pipeline.ask(data)
         if _wants_stream(request):
-            connection = await self._connect()
+            connection = await self._pool.connect()
             return await connection.ask(data, True, self._silence_seconds)
         async with self._free:
-            connection = self._take_idle() or await self._connect()
+            connection = self._pool.take_idle() or await self._pool.connect()
             response = await connection.ask(data, False, self._silence_seconds)
-            if connection.is_reusable:
-                self._idle.append(connection)
-            else:
-                connection.abort()
+            self._pool.give_back(connection)
             return response
 
     def close_idle(self) -> None:
         """Close connections that nobody uses, so that what follows comes with new credentials."""
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.abort()
+        self._pool.close_idle()
 
     async def close(self) -> None:
         """Close all connections; requests under way fail."""
-        self._idle.clear()
-        for connection in list(self._open):
-            connection.abort()
-            await connection.closed()
+        self._pipeline.close()
+        await self._pool.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,84 +72,29 @@ class HttpTransport:
     ) -> None:
         await self.close()
 
-    # -- connections
-
-    def _take_idle(self) -> Connection | None:
-        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_reusable and connection.idle_since >= oldest:
-                return connection
-            connection.abort()
-        return None
-
-    async def _connect(self) -> Connection:
-        try:
-            async with asyncio.timeout(self._connect_seconds):
-                connection = await self._opened()
-        except TimeoutError:
-            raise ConnectionFailed(f"{self._endpoint.url} cannot be reached: time-out") from None
-        except ssl.SSLCertVerificationError as error:
-            reason = f"its certificate is not trusted: {error.verify_message}"
-            raise NoAccess(f"{self._endpoint.url}: {reason}") from None
-        except OSError as error:
-            raise ConnectionFailed(f"{self._endpoint.url} cannot be reached: {_reason(error)}") from None
-        self._open = {one for one in self._open if not one.is_closed}
-        self._open.add(connection)
-        return connection
-
-    async def _opened(self) -> Connection:
-        loop = asyncio.get_running_loop()
-        tls = self._endpoint.tls
-        name = (self._endpoint.server_name or self._host) if tls else None
-        if self._endpoint.proxy_url:
-            return await open_tunnel(self._endpoint.proxy_url, self._host, self._port, tls, name)
-        transport, connection = await loop.create_connection(
-            Connection, self._host, self._port, ssl=tls, server_hostname=name
-        )
-        _detect_dead_peers(transport.get_extra_info("socket"))
-        return connection
-
-    # -- requests
-
     def _encoded(self, request: Request) -> bytes:
-        target = self._prefix + quote(request.path, safe=_PATH_CHARACTERS)
+        path = request.path
+        target = self._prefix + (path if _is_plain(path) else quote(path, safe=_PATH_CHARACTERS))
         if request.query:
             target = f"{target}?{request.query}"
-        lines = [request.method, " ", target, self._head]
-        count = 2
-        for name, value in request.repeated or request.headers.items():
-            if name not in _OWN_HEADERS:
-                lines.append(f"{name}: {value}\r\n")
-                count += 1
-        lines.append(f"content-length: {len(request.body)}\r\n\r\n" if request.body else "\r\n")
-        head = "".join(lines)
-        if head.count("\n") != count + (2 if request.body else 1):
-            raise ValueError("a line break in a header, in the path or in the query")
+        if "\n" in target or "\r" in target:
+            raise ValueError("a line break in the path or in the query")
+        headers = _header_lines(tuple(request.repeated or request.headers.items()))
+        length = f"content-length: {len(request.body)}\r\n\r\n" if request.body else "\r\n"
+        head = f"{request.method} {target}{self._first_header}{headers}{length}"
         return head.encode("latin-1") + request.body
+
+
+@lru_cache(maxsize=64)
+def _header_lines(headers: Iterable[tuple[str, str]]) -> str:
+    """Headers as they are sent: the same ones again and again, until credentials are renewed."""
+    lines = [f"{name}: {value}\r\n" for name, value in headers if name not in _OWN_HEADERS]
+    text = "".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError("a line break in a header")
+    return text
 
 
 def _wants_stream(request: Request) -> bool:
     query = request.query
     return "watch=" in query or "follow=" in query
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or error}".lower()
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()  # What it says itself differs from one event loop to another.
-    return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-def _detect_dead_peers(connected: socket.socket) -> None:
-    """A peer that vanished without a word is noticed within a minute, however long a watch says nothing."""
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Only some systems let these be chosen.
-    for option, value in (
-        ("TCP_KEEPIDLE", _KEEP_ALIVE_SECONDS),
-        ("TCP_KEEPINTVL", _KEEP_ALIVE_SECONDS),
-        ("TCP_KEEPCNT", _KEEP_ALIVE_PROBES),
-    ):
-        if hasattr(socket, option):
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

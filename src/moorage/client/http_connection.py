@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: a request, its answer, the next request.
+"""One HTTP/1.1 connection: requests, and their answers in the same order.
 
 The parser is httptools (the one of Node.js), fed straight from the socket: no reader between them, no task a
 connection. An answer is either gathered whole or, for a watch, handed over piece by piece as it comes.
@@ -7,7 +7,8 @@ connection. An answer is either gathered whole or, for a watch, handed over piec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, cast
 
 import httptools
@@ -21,43 +22,66 @@ _OK: Final = range(200, 300)
 
 
 class Connection(asyncio.Protocol):
-    """One connection to a server, which asks one thing at a time."""
+    """One connection to a server."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
-        self._answer: asyncio.Future[Response] | None = None
+        self._answers: deque[asyncio.Future[Response]] = deque()
+        """Of what has been asked, in order."""
+        self._all_answered: Callable[[], None] | None = None
         self._wants_stream = False
         self._stream: BodyStream | None = None
         self._headers: dict[str, str] = {}
         self._pieces: list[bytes] = []
         self._heard_at = 0.0
+        self._first_answer_at = 0.0
         self._silence_seconds = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self.is_reusable = True
         """Whether another request may follow."""
-        self.idle_since = 0.0
-        """When the last answer came, by the loop's clock."""
+        self.idle_since = self._loop.time()
+        """When the last answer came, or the connection was made, by the loop's clock."""
 
     async def ask(self, request: bytes, wants_stream: bool, silence_seconds: float) -> Response:
         """Send a request; the answer, or ConnectionFailed when nothing comes for `silence_seconds`."""
-        if self._lost.done():
-            raise ConnectionFailed("the connection was closed")
-        self._answer = self._loop.create_future()
+        answer: asyncio.Future[Response] = self._loop.create_future()
         self._wants_stream = wants_stream
-        self._silence_seconds = silence_seconds
-        self._heard_at = self._loop.time()
-        self._timer = self._loop.call_later(silence_seconds, self._check_silence)
-        self._transport.write(request)
+        self.send(request, (answer,), silence_seconds)
         try:
-            return await self._answer
+            return await answer
         except BaseException:
             self.abort()
             raise
-        finally:
-            self._timer.cancel()
-            self._answer = None
+
+    def send(
+        self,
+        requests: bytes,
+        answers: Iterable[asyncio.Future[Response]],
+        silence_seconds: float,
+        all_answered: Callable[[], None] | None = None,
+    ) -> None:
+        """Send requests; each of `answers` gets its answer, or AnswerLost, and then `all_answered` is called.
+
+        ConnectionFailed if the connection is no more.
+        """
+        if self._lost.done():
+            raise ConnectionFailed("the connection was closed")
+        self._answers.extend(answers)
+        self._all_answered = all_answered
+        self._silence_seconds = silence_seconds
+        self._heard_at = self._loop.time()
+        self._first_answer_at = 0.0
+        if self._timer is None:
+            # It goes on from request to request, since making a timer costs as much as parsing an answer.
+            self._timer = self._loop.call_later(silence_seconds, self._check_silence)
+        self._transport.write(requests)
+
+    @property
+    def answers_took_seconds(self) -> float:
+        """How long it took from the first answer to what was sent last until the latest one."""
+        return self.idle_since - self._first_answer_at
 
     def abort(self) -> None:
         """Close at once; whoever waits for something is told."""
@@ -74,18 +98,36 @@ class Connection(asyncio.Protocol):
         await asyncio.shield(self._lost)
 
     def _check_silence(self) -> None:
+        self._timer = None
+        if not self._answers:
+            return
         silence = self._loop.time() - self._heard_at
         if silence < self._silence_seconds:
             self._timer = self._loop.call_later(self._silence_seconds - silence, self._check_silence)
         else:
-            self._fail(AnswerLost(f"the server has said nothing for {self._silence_seconds:g} s"))
+            self._fail(f"the server has said nothing for {self._silence_seconds:g} s")
 
-    def _fail(self, error: ConnectionFailed) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
-        if self._stream is not None:
-            self._stream.end(error)
+    def _fail(self, reason: str) -> None:
+        """Nothing more can come of this connection; whoever waits for something is told."""
         self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._stream is not None:
+            self._stream.end(AnswerLost(reason))
+        while self._answers:
+            self._settle(AnswerLost(reason))
+
+    def _settle(self, result: Response | AnswerLost) -> None:
+        """The first of those who wait has an answer, or will have none."""
+        answer = self._answers.popleft()
+        if not answer.done():
+            if isinstance(result, Response):
+                answer.set_result(result)
+            else:
+                answer.set_exception(result)
+        if not self._answers and self._all_answered is not None:
+            self._all_answered()
 
     # -- what the event loop says
 
@@ -95,20 +137,20 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Something came."""
-        if self._answer is None and self._stream is None:
-            self.abort()  # Nobody asked; what else it says cannot be trusted either.
+        if not self._answers and self._stream is None:
+            self.abort()  # Nobody asked.
             return
         self._heard_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(AnswerLost(f"the server does not speak HTTP: {error}"))
+            self._fail(f"the server does not speak HTTP: {error}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone; an answer that was not complete stays so."""
         self.is_reusable = False
         reason = f": {error}" if error else ""
-        self._fail(AnswerLost(f"the connection broke{reason}"))
+        self._fail(f"the connection broke{reason}")
         if not self._lost.done():
             self._lost.set_result(None)
 
@@ -139,6 +181,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """The answer is complete."""
         self.idle_since = self._heard_at
+        self._first_answer_at = self._first_answer_at or self._heard_at
         self.is_reusable = self._parser.should_keep_alive()
         if self._stream is not None:
             self._stream.end(None)
@@ -147,12 +190,15 @@ class Connection(asyncio.Protocol):
         else:
             pieces = self._pieces
             self._tell(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            if self._answers and not self.is_reusable:
+                self._fail("the server closed the connection before it had answered everything")
 
     def _tell(self, body: bytes | BodyStream) -> None:
-        if self._answer is None or self._answer.done():
+        if not self._answers:
+            self.abort()  # Nobody asked; what else it says cannot be trusted either.
             return
         kind = self._headers.get("content-type", "")
-        self._answer.set_result(Response(self._parser.get_status_code(), body, kind, self._headers))
+        self._settle(Response(self._parser.get_status_code(), body, kind, self._headers))
 
 
 class BodyStream:

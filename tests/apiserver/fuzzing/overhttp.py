@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import ssl
 from collections.abc import AsyncIterator
@@ -115,11 +114,10 @@ class HttpTarget:
 @asynccontextmanager
 async def served() -> AsyncIterator[HttpTarget]:
     """A server on a free port."""
-    with gathered_complaints("moorage.apiserver", "uvicorn.error", "asyncio") as complaints:
+    with gathered_complaints("moorage.apiserver", "asyncio") as complaints:
         embedded = EmbeddedServer(random=Random(1))
         listener = listen("127.0.0.1", 0)
         http = HttpServer(embedded.api, embedded.certificate.ssl_context())
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         serving = asyncio.ensure_future(http.serve(listener))
         try:
             await http.listens()

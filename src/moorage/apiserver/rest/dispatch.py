@@ -82,7 +82,7 @@ class Dispatcher:
             raise errors.not_allowed_here()
         else:
             response = self._verb(resource, namespace, address, query, request, context)
-        if warnings := warning_header(context.warnings):
+        if context.warnings and (warnings := warning_header(context.warnings)):
             response.headers["Warning"] = warnings
         return response
 

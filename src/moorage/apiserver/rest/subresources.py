@@ -191,9 +191,9 @@ class Subresources:
         binding["metadata"].setdefault("name", name)
         binding["metadata"].setdefault("namespace", namespace)
         self._writer.admit("CREATE", resource, "binding", namespace, name, binding, None, context)
-        bound = bind(self._writer.opened(resource, stored), binding, self._writer.now())
-        self._replace(resource, stored, bound, context)
-        return _success(201)
+        pod = self._writer.opened(resource, stored)
+        self._writer.replace(resource, stored, pod, bind(pod, binding, self._writer.now()), context)
+        return _BOUND
 
     def _eviction(self, call: _Call) -> Response:
         """Delete a pod if its disruption budget allows it."""
@@ -277,3 +277,6 @@ class Subresources:
 def _success(code: int) -> bytes:
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
     return encode(status)
+
+
+_BOUND: Final = _success(201)

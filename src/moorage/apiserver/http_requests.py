@@ -1,0 +1,142 @@
+"""Requests as HTTP/1.1 brings them: bytes in, whole requests out, in order and within limits.
+
+The parser is httptools. It gathers headers and trailers in memory, however many come, and from clients
+without a token too; so there is a limit on what one request may send before anybody looks at it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+import httptools
+
+from moorage.apiserver import errors
+from moorage.apiserver.guard import MAX_BODY_BYTES
+from moorage.apiserver.store import encode
+from moorage.transport import Request, Response
+
+MAX_HEAD_BYTES: Final = 1024 * 1024
+"""The longest request line with its headers."""
+_MAX_MESSAGE_BYTES: Final = MAX_HEAD_BYTES + 8 * MAX_BODY_BYTES
+"""The most that is read of a request, however little of it is kept.
+
+A body in chunks of one byte is six times as long as it says. And a body that is too long is read and thrown
+away, within reason: a client that is still sending when the connection is closed does not get to read why.
+"""
+
+
+class Asked(NamedTuple):
+    """A request, or why what came is none."""
+
+    request: Request | None
+    refusal: Response | None = None
+    """What there is to say if there is no request to be answered."""
+    is_last: bool = False
+    """Whether nothing that comes after it is to be answered."""
+
+
+class RequestReader:
+    """Reads what comes over one connection; `asked` is what has come whole."""
+
+    def __init__(self) -> None:
+        self.asked: deque[Asked] = deque()
+        self.is_awaited = False
+        """Whether a client waits to be told that it may send a body."""
+        self._parser = httptools.HttpRequestParser(self)
+        self._received_bytes = 0
+        self._is_in_head = True
+        self._is_over = False
+        self._url = b""
+        self._headers: list[tuple[str, str]] = []
+        self._pieces: list[bytes] = []
+        self._body_bytes = 0
+
+    def read(self, data: bytes) -> None:
+        """Take in what came."""
+        if self._is_over:
+            return
+        self._received_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # To what, is not looked at: the request is answered as any other, and is the last.
+        except httptools.HttpParserError:
+            self._refuse(_NOT_HTTP)
+        if self._received_bytes > MAX_HEAD_BYTES and self._is_in_head:
+            self._refuse(_HEAD_TOO_LONG)
+        elif self._received_bytes > _MAX_MESSAGE_BYTES:
+            self._refuse(_BODY_TOO_LONG)
+
+    def _refuse(self, why: Response) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self.asked.append(Asked(None, why, is_last=True))
+
+    # -- what the parser says
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._url = b""
+        self._headers = []
+        self._pieces = []
+        self._body_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of what is asked for came."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header came."""
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """The head is over."""
+        self._is_in_head = False
+        for name, value in self._headers:
+            if name == "expect" and value.lower() == "100-continue":
+                self.is_awaited = True
+
+    def on_body(self, piece: bytes) -> None:
+        """A piece of the body came."""
+        self._body_bytes += len(piece)
+        if self._body_bytes <= MAX_BODY_BYTES:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+
+    def on_message_complete(self) -> None:
+        """A request is over; another may follow."""
+        self._is_in_head = True
+        self.is_awaited = False
+        self._received_bytes = 0
+        if self._body_bytes > MAX_BODY_BYTES:
+            self._refuse(_BODY_TOO_LONG)
+        if self._is_over:
+            return
+        parser, headers, pieces = self._parser, self._headers, self._pieces
+        path, query = _split(self._url)
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        request = Request(parser.get_method().decode("ascii"), path, query, dict(headers), body, headers)
+        self._is_over = not parser.should_keep_alive() or parser.should_upgrade()
+        self.asked.append(Asked(request, None, self._is_over))
+
+
+def _split(url: bytes) -> tuple[str, str]:
+    """The path and the query of what is asked for, which may be a whole address."""
+    text = url.decode("ascii")
+    if text.startswith("/") and "#" not in text:
+        path, _, query = text.partition("?")
+        return path, query
+    parsed = httptools.parse_url(url)
+    return (parsed.path or b"/").decode("ascii"), (parsed.query or b"").decode("ascii")
+
+
+def _text(status: int, text: bytes) -> Response:
+    return Response(status, text, "text/plain; charset=utf-8")
+
+
+_TOO_LARGE: Final = errors.too_large(MAX_BODY_BYTES)
+_BODY_TOO_LONG: Final = Response(_TOO_LARGE.code, encode(_TOO_LARGE.status))
+_HEAD_TOO_LONG: Final = _text(431, b"")
+_NOT_HTTP: Final = _text(400, b"Invalid HTTP request received.")
