@@ -33,11 +33,14 @@ def kubectl(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
-    """How the scheduler reaches the server: as an account with the two roles that kube-scheduler has."""
+    """How the scheduler reaches the server: as an account with the roles that kube-scheduler has."""
     kubectl("create", "serviceaccount", "scheduler", "--namespace=kube-system")
     for role in ("system:kube-scheduler", "system:volume-scheduler"):
         name = role.replace(":", "-")
         kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={ACCOUNT}")
+    reader = "extension-apiserver-authentication-reader"
+    role = (f"--role={reader}", f"--user={ACCOUNT}", "--namespace=kube-system")
+    kubectl("create", "rolebinding", "scheduler-authentication-reader", *role)
     content = yaml.safe_load(server.kubeconfig.read_text())
     token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
     content["users"][0]["user"] = {"token": token}

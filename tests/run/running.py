@@ -89,12 +89,14 @@ class RunningScheduler:
                     return self._lines[number]
         raise AssertionError(f"it did not say {text!r}:\n{self.log}")
 
-    def get(self, path: str, token: str = "") -> Answer:
-        """What it answers."""
+    def get(self, path: str, token: str = "", certificate: Path | None = None) -> Answer:
+        """What it answers to who has a token, or a certificate (with its key in the same file)."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = Request(f"https://127.0.0.1:{self._port}{path}", headers=headers)
         trusting = ssl.create_default_context()
         trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        if certificate is not None:
+            trusting.load_cert_chain(certificate)
         try:
             with urlopen(request, context=trusting, timeout=SAYS_WITHIN_SECONDS) as answer:
                 return Answer(answer.status, answer.read().decode())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +12,140 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from moorage.cli.flags import read_flags
+from moorage.cli.logs import write_logs
 from moorage.cli.main import app
+from moorage.cli.run_flags import FLAGS
+from moorage.cli.run_options import access_options, log_options, metric_options, serving_options
+from moorage.services.feature_gates import DEFAULT_GATES, set_gates
+
+UPSTREAM = Path(__file__).parent / "data" / "flags.tsv"
+OTHER_DEFAULTS = {
+    "bind-address": "127.0.0.1",  # Nothing is shown to other machines unless it is asked for.
+    "feature-gates": "[]",
+    "vmodule": "[]",  # Shown as the lists that they are.
+}
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Logs go where they went before."""
+    root, ours = logging.getLogger(), logging.getLogger("moorage")
+    kept = root.handlers[:], root.level, ours.level
+    yield
+    root.handlers[:] = kept[0]
+    root.setLevel(kept[1])
+    ours.setLevel(kept[2])
+
+
+def test_every_flag_of_kube_scheduler_is_there_with_its_default() -> None:
+    rows = [line.split("\t") for line in UPSTREAM.read_text().splitlines() if not line.startswith("#")]
+    theirs = {name: default for _, name, default in rows} | OTHER_DEFAULTS
+    assert read_flags(FLAGS, [], "run").shown() == theirs
+
+
+def test_help_has_every_flag() -> None:
+    result = CliRunner().invoke(app, ["run", "--help"])
+    assert result.exit_code == 0
+    listed = set(re.findall(r"^ +(?:-\w, )?--([\w-]+)", result.output, re.MULTILINE))
+    assert listed == {flag.name for flag in FLAGS}
+
+
+def test_the_version() -> None:
+    assert CliRunner().invoke(app, ["run", "--version"]).output.startswith("Kubernetes v1.36.")
+    assert '"minor": "36"' in CliRunner().invoke(app, ["run", "--version=raw"]).output
+
+
+STYLES: dict[str, tuple[list[str], str, str]] = {
+    "a value after an equals sign": (["--v=3"], "v", "3"),
+    "a value as the next word": (["--v", "3"], "v", "3"),
+    "a short flag": (["-v", "3"], "v", "3"),
+    "a short flag with an equals sign": (["-v=3"], "v", "3"),
+    "a short flag and its value in one word": (["-v3"], "v", "3"),
+    "underscores": (["--leader_elect_resource_name=x"], "leader-elect-resource-name", "x"),
+    "a switch": (["--leader-elect"], "leader-elect", "true"),
+    "a switch with a value": (["--leader-elect=false"], "leader-elect", "false"),
+    "a switch in Go's words": (["--leader-elect=F"], "leader-elect", "false"),
+    "the last one counts": (["--v=1", "--v=2"], "v", "2"),
+    "a list": (["--disabled-metrics=a,b"], "disabled-metrics", "[a,b]"),
+    "a list over several flags": (
+        ["--disabled-metrics=a", "--disabled-metrics=b"],
+        "disabled-metrics",
+        "[a,b]",
+    ),
+    "a list in the place of its default": (
+        ["--authorization-always-allow-paths=/x"],
+        "authorization-always-allow-paths",
+        "[/x]",
+    ),
+    "nothing after two dashes but nothing": (["--v=1", "--", ""], "v", "1"),
+}
+
+
+@pytest.mark.parametrize(("words", "name", "shown"), STYLES.values(), ids=STYLES.keys())
+def test_flags_are_read_as_kubernetes_components_read_them(words: list[str], name: str, shown: str) -> None:
+    flags = read_flags(FLAGS, words, "run")
+    assert flags.shown()[name] == shown
+    assert flags.is_given(name)
+    assert not flags.is_given("master")
+
 
 WRONG = {
-    "a number that is none": (("--secure-port=x",), "--secure-port"),
+    "a number that is none": (("--secure-port=x",), 'invalid argument "x" for "--secure-port" flag'),
+    "a port that is none": (("--secure-port=70000",), "--secure-port 70000 must be between 0 and 65535"),
     "a duration without a unit": (("--leader-elect-lease-duration=5",), "missing unit in duration"),
     "neither true nor false": (("--leader-elect=maybe",), "neither true nor false"),
-    "a flag that does not exist": (("--nope",), "--nope"),
+    "a flag that does not exist": (("--nope",), "unknown flag: --nope"),
+    "a short flag that does not exist": (("-x",), "unknown shorthand flag: 'x' in -x"),
+    "a flag without its value": (("--master",), "flag needs an argument: --master"),
+    "words": (("now",), '"moorage run" does not take any arguments, got ["now"]'),
+    "an address that is none": (("--bind-address=here",), 'failed to parse IP: "here"'),
     "a file that does not exist": (("--config=nope.yaml",), "nope.yaml"),
     "no kubeconfig": (("--kubeconfig=nope",), "nope"),
     "a lease that ends before its renewal": (("--leader-elect-lease-duration=5s",), "leaseDuration"),
-    "a verbosity that is none": (("-v=much",), "-v"),
+    "a lock that is none": (("--leader-elect-resource-lock=endpoints",), "resourceLock"),
+    "a verbosity that is none": (("-v=much",), '"-v, --v"'),
+    "a log format that is none": (("--logging-format=xml",), "Unsupported log format"),
+    "verbosity by file of JSON": (("--logging-format=json", "--vmodule=a=1"), "Only supported for text"),
+    "verbosity by file that is none": (("--vmodule=a",), "does not have the pattern=N format"),
+    "an alpha option": (("--log-text-split-stream",), "Feature LoggingAlphaOptions is disabled"),
+    "a gate that does not exist": (("--feature-gates=Nope=true",), "unrecognized feature gate: Nope"),
+    "a gate without a value": (("--feature-gates=NodeSwap",), "missing bool value for NodeSwap"),
+    "a locked gate": (
+        ("--feature-gates=DynamicResourceAllocation=false",),
+        "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
+    ),
+    "gates for plugins that do not exist": (
+        ("--feature-gates=GenericWorkload=true,GangScheduling=true", "--master=http://127.0.0.1:1"),
+        "there is no plugin GangScheduling",
+    ),
+    "another version": (("--emulated-version=1.30",), "only 1.36 is possible"),
+    "another component's version": (("--emulated-version=wardle=1.1",), "component not registered: wardle"),
+    "a version that hides nothing": (
+        ("--show-hidden-metrics-for-version=1.30",),
+        "only the previous minor version is allowed",
+    ),
+    "no metric's name": (("--disabled-metrics=a-b",), "not the name of a metric"),
+    "no metric's label": (("--allow-metric-labels=a=b",), "`metricName,labelName`"),
+    "no header": (("--requestheader-username-headers= ",), 'empty value in "requestheader-username-headers"'),
+    "no pair of files": (("--tls-sni-cert-key=one",), "expected comma separated certificate and key"),
     "a certificate without a key": (
         ("--kubeconfig={kubeconfig}", "--secure-port=1", "--tls-cert-file=x.pem"),
         "a certificate needs its key",
     ),
+    "a TLS version that is none": (
+        ("--kubeconfig={kubeconfig}", "--tls-min-version=VersionTLS9"),
+        'unknown tls version "VersionTLS9"',
+    ),
+    "a cipher suite that is none": (
+        ("--kubeconfig={kubeconfig}", "--tls-cipher-suites=TLS_NOPE"),
+        "Cipher suite TLS_NOPE not supported or doesn't exist",
+    ),
+    "a curve that is none": (
+        ("--kubeconfig={kubeconfig}", "--tls-curve-preferences=1"),
+        "unsupported curve preference: 1",
+    ),
+    "no authority": (("--kubeconfig={kubeconfig}", "--client-ca-file=nope.crt"), "nope.crt"),
     "a star within an open path": (
         ("--kubeconfig={kubeconfig}", "--authorization-always-allow-paths=/a*b"),
         "only trailing * allowed",
@@ -48,9 +170,11 @@ def test_what_is_wrong_is_said_in_one_line(flags: tuple[str, ...], complaint: st
     )
     words = [flag.format(kubeconfig=kubeconfig) for flag in flags]
     result = CliRunner().invoke(app, ["run", *words])
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1), result.output
-    assert result.stderr.startswith("moorage run: ")
-    assert complaint in result.stderr
+    assert (result.exit_code, result.stdout) == (1, ""), result.output
+    *logged, last = result.stderr.splitlines()
+    assert all(re.match(r"[IWE]\d{4} ", line) for line in logged), result.stderr
+    assert last.startswith("moorage run: ")
+    assert complaint in last
 
 
 def test_flags_are_in_the_configuration_that_is_written(tmp_path: Path) -> None:
@@ -61,10 +185,12 @@ def test_flags_are_in_the_configuration_that_is_written(tmp_path: Path) -> None:
         "--kube-api-qps=7.5",
         "--kube-api-burst=9",
         "--kubeconfig=here",
+        "--profiling=false",
     )
     assert config["leaderElection"]["leaderElect"] is False
     assert config["leaderElection"]["resourceName"] == "mine"
     assert {"kubeconfig": "here", "qps": 7.5, "burst": 9}.items() <= config["clientConnection"].items()
+    assert config["enableProfiling"] is False
 
 
 def test_a_configuration_file_wins_except_over_flags_on_leader_election(tmp_path: Path) -> None:
@@ -91,3 +217,99 @@ def test_a_configuration_file_wins_except_over_flags_on_leader_election(tmp_path
         "flag",
         True,
     )
+
+
+def test_gates_that_change_defaults_do(tmp_path: Path) -> None:
+    def plugins(*flags: str) -> set[str]:
+        [profile] = written(tmp_path, *flags)["profiles"]
+        return {plugin["name"] for plugin in profile["plugins"]["multiPoint"]["enabled"]}
+
+    off = "NodeDeclaredFeatures,ExtendWebSocketsToKubelet,InPlacePodLevelResourcesVerticalScaling"
+    off += ",InPlacePodVerticalScalingInitContainers,RestartAllContainersOnContainerExits"
+    off += ",UserNamespacesHostNetworkSupport"
+    gates = ",".join(f"{name}=false" for name in off.split(","))
+    assert plugins() - plugins(f"--feature-gates={gates}") == {"NodeDeclaredFeatures"}
+
+
+def test_flags_without_effect_are_told_of_with_the_reason() -> None:
+    flags = read_flags(FLAGS, ["--profiling=false", "--v=2", "--http2-max-streams-per-connection=5"], "run")
+    assert flags.notes() == [
+        "--profiling: profiles of this kind are those of Go programs",
+        "--http2-max-streams-per-connection: only HTTP/1.1 is served",
+    ]
+
+
+def test_what_serving_flags_come_to() -> None:
+    flags = read_flags(
+        FLAGS,
+        [
+            "--bind-address=::",
+            "--secure-port=1234",
+            "--permit-port-sharing",
+            "--tls-cert-file=c",
+            "--tls-private-key-file=k",
+            "--tls-sni-cert-key=a.crt,a.key:*.a.example,a.example",
+            "--tls-min-version=VersionTLS13",
+            "--authentication-kubeconfig=authn",
+            "--authorization-kubeconfig=authz",
+            "--client-ca-file=ca",
+            "--requestheader-allowed-names=front,proxy",
+            "--authentication-skip-lookup",
+            "--authorization-webhook-cache-unauthorized-ttl=3s",
+        ],
+        "run",
+    )
+    serving = serving_options(flags)
+    assert serving is not None
+    assert (serving.bind_address, serving.port, serving.shares_port) == ("::", 1234, True)
+    assert serving.tls.min_version == "VersionTLS13"
+    [named] = serving.tls.by_name
+    assert (named.certificate_file, named.patterns) == (Path("a.crt"), ("*.a.example", "a.example"))
+    access = access_options(flags)
+    assert (access.authentication_kubeconfig, access.authorization_kubeconfig) == (
+        Path("authn"),
+        Path("authz"),
+    )
+    assert (access.token_seconds, access.allowed_seconds, access.denied_seconds) == (10, 10, 3)
+    certificates = access.certificates
+    assert (certificates.client_ca_file, certificates.skips_lookup) == (Path("ca"), True)
+    assert certificates.headers.allowed == ("front", "proxy")
+
+
+def test_nothing_is_served_on_port_0() -> None:
+    assert serving_options(read_flags(FLAGS, ["--secure-port=0"], "run")) is None
+
+
+def test_what_metric_flags_come_to(tmp_path: Path) -> None:
+    words = ["--disabled-metrics=a_total", "--allow-metric-labels=b,c='x,y'"]
+    options = metric_options(read_flags(FLAGS, words, "run"))
+    assert options.disabled == {"a_total"}
+    assert options.allowed == {("b", "c"): {"x", "y"}}
+    manifest = tmp_path / "labels.yaml"
+    manifest.write_text('"b,c": "x"\n')
+    flags = read_flags(FLAGS, [f"--allow-metric-labels-manifest={manifest}"], "run")
+    assert metric_options(flags).allowed == {("b", "c"): {"x"}}
+
+
+def test_how_much_is_logged_of_which_file(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = read_flags(FLAGS, ["--vmodule=test_fl*=4"], "run")
+    write_logs(log_options(flags, DEFAULT_GATES))
+    logging.getLogger("moorage.here").debug("from this file")
+    other = logging.LogRecord("moorage.there", logging.DEBUG, "there.py", 1, "from another", None, None)
+    logging.getLogger("moorage.there").handle(other)
+    logging.getLogger("moorage.there").info("everywhere")
+    said = capsys.readouterr().err
+    assert "from this file" in said
+    assert "everywhere" in said
+    assert "from another" not in said
+
+
+def test_streams_can_be_split(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = read_flags(FLAGS, ["--logging-format=json", "--log-json-split-stream"], "run")
+    write_logs(log_options(flags, set_gates({"LoggingAlphaOptions": True})))
+    logging.getLogger("moorage.here").info("fine")
+    logging.getLogger("moorage.here").error("not fine")
+    said = capsys.readouterr()
+    assert '"fine"' in said.out
+    assert '"not fine"' in said.err
+    assert "not fine" not in said.out

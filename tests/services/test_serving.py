@@ -30,6 +30,7 @@ from moorage.services.events import Broadcaster
 from moorage.services.health import endpoint_routes
 from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics
+from moorage.services.server_tls import TlsOptions
 from moorage.services.serving import (
     Endpoints,
     SecureServer,
@@ -373,7 +374,7 @@ def test_over_https_with_a_certificate_from_files(tmp_path: Path) -> None:
     certificate.write_text(made.certificate_pem)
     key.write_text(made.key_pem)
     tls = ssl.create_default_context(cadata=made.ca_pem)
-    options = ServingOptions(port=0, certificate_file=certificate, key_file=key)
+    options = ServingOptions(port=0, tls=TlsOptions(certificate, key))
     asyncio.run(serve(options, tls, metrics_and_refusal))
 
 
@@ -393,11 +394,11 @@ def test_not_without_tls() -> None:
 
 BAD_OPTIONS: dict[str, tuple[ServingOptions, str]] = {
     "no key": (
-        ServingOptions(port=0, certificate_file=Path("tls.crt")),
+        ServingOptions(port=0, tls=TlsOptions(Path("tls.crt"))),
         "a certificate needs its key, and a key its certificate",
     ),
     "no such files": (
-        ServingOptions(port=0, certificate_file=Path("no.crt"), key_file=Path("no.key")),
+        ServingOptions(port=0, tls=TlsOptions(Path("no.crt"), Path("no.key"))),
         "no.crt and no.key cannot be used: No such file or directory",
     ),
     "no such address": (

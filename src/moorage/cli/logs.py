@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 LogFormat = Literal["text", "json"]
@@ -45,11 +48,51 @@ class _Json(logging.Formatter):
         return json.dumps(line)
 
 
-def write_logs(verbosity: int, format: LogFormat) -> None:
-    """Write what is logged from now on to standard error output."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if format == "json" else _Text())
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How much to log, how, and where to."""
+
+    verbosity: int = 0
+    format: LogFormat = "text"
+    by_file: Sequence[tuple[str, int]] = ()
+    """Patterns of file names (without `.py`), each with the verbosity for those files; the first counts."""
+    splits_streams: bool = False
+    """Whether only errors go to stderr, and all else to stdout."""
+
+
+class _Verbosity(logging.Filter):
+    """Leaves out what only a higher verbosity would show."""
+
+    def __init__(self, options: LogOptions) -> None:
+        super().__init__()
+        self._options = options
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.DEBUG:
+            return True
+        wanted = self._options.verbosity
+        for pattern, verbosity in self._options.by_file:
+            if fnmatchcase(record.module, pattern):
+                wanted = verbosity
+                break
+        return wanted >= _DEBUG_VERBOSITY
+
+
+def write_logs(options: LogOptions) -> None:
+    """Write what is logged from now on to standard error output, or only errors there."""
+    formatter = _Json() if options.format == "json" else _Text()
+    errors = logging.StreamHandler(sys.stderr)
+    handlers = [errors]
+    if options.splits_streams:
+        errors.setLevel(logging.ERROR)
+        others = logging.StreamHandler(sys.stdout)
+        others.addFilter(lambda record: record.levelno < logging.ERROR)
+        handlers.append(others)
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        handler.addFilter(_Verbosity(options))
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = handlers
     root.setLevel(logging.WARNING)  # Libraries need not tell of their everyday life.
-    logging.getLogger("moorage").setLevel(logging.DEBUG if verbosity >= _DEBUG_VERBOSITY else logging.INFO)
+    most = max((options.verbosity, *(verbosity for _, verbosity in options.by_file)))
+    logging.getLogger("moorage").setLevel(logging.DEBUG if most >= _DEBUG_VERBOSITY else logging.INFO)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from moorage.api.decode import InputError
-from moorage.cli import apiserver, config, decide, replay, up
+from moorage.cli import apiserver, bench, config, decide, replay, up
 from moorage.cli import run as run_command
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.profiles import Profiles
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(config.app)
 app.command()(apiserver.apiserver)
+app.command()(bench.bench)
 app.command()(decide.decide)
 app.command()(replay.replay)
 app.command(cls=run_command.KubeFlags)(run_command.run)

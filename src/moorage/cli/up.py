@@ -16,7 +16,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
-from moorage.apiserver.embedded import Settings
+from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
@@ -58,6 +58,10 @@ def up(
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
     ] = True,
+    authorization: Annotated[
+        Authorization,
+        typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
+    ] = "AlwaysAllow",
     kubeconfig: Annotated[
         Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
     ] = DEFAULT_KUBECONFIG,
@@ -69,7 +73,7 @@ def up(
         settings = LocalSettings(
             _number_of_nodes(nodes, dump),
             _template(node_cpu, node_memory, zones),
-            server=Settings(data_dir),
+            server=Settings(data_dir, authorization),
             config=_configuration(config),
             schedules=scheduler,
         )

@@ -54,7 +54,9 @@ class Authenticated:
     def _signed(self, request: Request) -> Request:
         headers = {**request.headers, **self._credentials.headers}
         repeated = [*headers.items(), *self._impersonated] if self._impersonated else ()
-        return Request(request.method, request.path, request.query, headers, request.body, repeated)
+        return Request(
+            request.method, request.path, request.query, headers, request.body, repeated, request.may_share
+        )
 
     async def _renew(self, used: Mapping[str, str]) -> bool:
         """Whether there are others than those that were used; many may ask at once, one gets them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -10,10 +10,10 @@ from moorage.client.authenticated import Authenticated
 from moorage.client.client import Client
 from moorage.client.credentials import Access
 from moorage.client.http import HttpTransport
+from moorage.client.observing import RequestObserver
 from moorage.client.rate_limit import RateLimited
 from moorage.client.retry import Retrying
 from moorage.clock import Clock, LoopClock
-from moorage.transport import Transport
 
 
 @asynccontextmanager
@@ -27,17 +27,16 @@ async def connected(
     random: Random | None = None,
     connect_seconds: float = 10.0,
     silence_seconds: float = 60.0,
-    around: Callable[[Transport], Transport] = lambda transport: transport,
+    observer: RequestObserver | None = None,
 ) -> AsyncIterator[Client]:
     """A client as long as the context lasts; `qps` of 0 or less: no limit.
 
-    Each retry counts against the limit as any request does. `around` may put something around what sends
-    single requests, such as a measurement.
+    Each retry counts against the limit as any request does.
     """
     clock = clock or LoopClock()
     async with HttpTransport(
         access.endpoint, connect_seconds=connect_seconds, silence_seconds=silence_seconds
     ) as transport:
         authenticated = Authenticated(transport, access.credentials, access.impersonated)
-        limited = RateLimited(around(authenticated), clock, qps, burst)
-        yield Client(Retrying(limited, clock, random or Random()), user_agent=user_agent)
+        limited = RateLimited(authenticated, clock, qps, burst, observer)
+        yield Client(Retrying(limited, clock, random or Random(), observer), user_agent=user_agent)

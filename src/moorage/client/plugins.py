@@ -5,6 +5,7 @@ That library is imported only here, and only when such credentials are used: it 
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,19 @@ from moorage.client.tokens import bearer
 from moorage.clock import Clock
 
 _PROVIDER_CHECK_SECONDS: Final = 60.0
+_EXITED: Final = re.compile(r"process returned (-?\d+)")
+"""What `kubernetes_asyncio` says of a plugin that fails."""
 _LEEWAY: Final = timedelta(seconds=10)
+
+
+class ExecObserver:
+    """Is told what an exec plugin does; does nothing itself."""
+
+    def called(self, exit_code: int, status: str) -> None:
+        """The plugin was run; `status` is what metrics call the outcome."""
+
+    def certificate(self, pem: str) -> None:
+        """The plugin gave a certificate."""
 
 
 class ExecCredentials:
@@ -31,6 +44,8 @@ class ExecCredentials:
         self._expires_at: datetime | None = None
         self._has_run = False
         self.headers: Mapping[str, str] = {}
+        self.observer = ExecObserver()
+        """Who hears of each call."""
 
     @property
     def is_stale(self) -> bool:
@@ -51,6 +66,7 @@ class ExecCredentials:
                 raise KubeconfigError(f"exec plugin {self._name} gave a certificate that cannot be used")
             self._certificate = str(certificate)
             use_certificate(self._tls, self._certificate.encode(), str(key).encode())
+            self.observer.certificate(self._certificate)
         self._expires_at = self._expiry(status.get("expirationTimestamp"))
         self._has_run = True
         return (self.headers, self._certificate) != before
@@ -67,9 +83,11 @@ class ExecCredentials:
         try:
             status = await ExecProvider(ConfigNode("exec", self._config)).run()
         except (ConfigException, OSError, TypeError, KeyError, ValueError) as error:
+            self.observer.called(*_outcome(error))
             hint = str(self._config.get("installHint") or "").strip()
             reason = " ".join(f"{error} {hint}".split()).removeprefix("exec: ")
             raise KubeconfigError(f"exec plugin {self._name} failed: {reason}") from None
+        self.observer.called(0, "no_error")
         return status if isinstance(status, dict) else {}
 
     def _expiry(self, said: object) -> datetime | None:
@@ -80,6 +98,14 @@ class ExecCredentials:
         except ValueError:
             raise KubeconfigError(f"exec plugin {self._name} gave an unreadable expiry: {said}") from None
         return (expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)) - _LEEWAY
+
+
+def _outcome(error: Exception) -> tuple[int, str]:
+    """The exit code of an exec plugin that failed, and what metrics call that."""
+    if isinstance(error, OSError):
+        return 1, "plugin_not_found_error"
+    exited = _EXITED.search(str(error))
+    return (int(exited[1]), "plugin_execution_error") if exited else (1, "client_internal_error")
 
 
 class ProviderCredentials:

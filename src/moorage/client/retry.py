@@ -11,6 +11,7 @@ from random import Random
 from typing import Final
 
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
+from moorage.client.observing import RequestObserver
 from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport
@@ -30,30 +31,45 @@ _REPEATABLE_PATCHES: Final = frozenset(
 class Retrying:
     """A transport that tries again; what still fails then is the caller's."""
 
-    def __init__(self, transport: Transport, clock: Clock, random: Random) -> None:
+    def __init__(
+        self, transport: Transport, clock: Clock, random: Random, observer: RequestObserver | None = None
+    ) -> None:
         self._transport = transport
         self._clock = clock
         self._random = random
+        self._observer = observer or RequestObserver()
 
     async def handle(self, request: Request) -> Response:
         """The first answer that is not a plea to come back later."""
-        backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
+        began = self._clock.now()
+        response: Response | None = None
+        try:
+            response = await self._answer(request)
+            return response
+        finally:
+            self._observer.finished(request, response, self._clock.now() - began)
+
+    async def _answer(self, request: Request) -> Response:
+        backoff: Backoff | None = None
         retries = 0
         while True:
             told: float | None = None
             try:
                 response = await self._transport.handle(request)
             except ConnectionFailed as error:
+                self._observer.answered(request.method, None, retries > 0)
                 is_unknown = isinstance(error, AnswerLost) and not _may_repeat(request)
                 if is_unknown or isinstance(error, NoAccess) or retries >= _MOST_UNASKED:
                     raise
             else:
+                self._observer.answered(request.method, response.status, retries > 0)
                 if response.status != _TOO_MANY_REQUESTS and response.status not in _SERVER_ERRORS:
                     return response
                 told = _retry_after(response)
                 if retries >= _most_retries(request, told):
                     return response
             retries += 1
+            backoff = backoff or Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
             await sleep(self._clock, backoff.pause() if told is None else told)
 
 

@@ -1,16 +1,17 @@
-"""A profile whose extension points and plugins are timed.
+"""A profile whose extension points and plugins are measured.
 
-An extension point is timed in every cycle: that is a handful of observations a pod. Its plugins are timed
-only in a sample of the cycles; in all others they are called as if nobody looked on. What waits (binding) is
-slow anyway: there the plugins look at each call whether theirs is in the sample.
+An extension point is timed in every cycle: that is a handful of observations a pod, each of them a value put
+on a list. Its plugins are timed only in a sample of the cycles, for which other steps take the place of the
+usual ones. The scheduling cycle does not wait, so all of it up to the permit is one pod's. What waits
+(binding) looks at each pod whether its cycle was in the sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from moorage.api.pod import Pod
 from moorage.config.types import Plugins, Profile
@@ -19,14 +20,15 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
+from moorage.framework.prebinding import ask_pre_flights
 from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework, ScoreTable
-from moorage.framework.status import Code, PluginError, Status
+from moorage.framework.reports import Reports
+from moorage.framework.runtime import Framework
+from moorage.framework.scores import ScoreTable
+from moorage.framework.status import SUCCESS, Code, PluginError, Status
 from moorage.framework.step import Step
-from moorage.services.metric_values import Distribution, Number
+from moorage.scheduler.measured_steps import CountedStep, NodesStep, TimedStep, WaitingStep, code_of
 from moorage.services.metrics import Metrics
-
-T = TypeVar("T")
 
 _NAMES: Final = {
     "pre_enqueue": "PreEnqueue",
@@ -38,55 +40,49 @@ _NAMES: Final = {
     "reserve": "Reserve",
     "unreserve": "Unreserve",
     "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight",
     "pre_bind": "PreBind",
     "bind": "Bind",
     "post_bind": "PostBind",
 }
 """What metrics call the extension points."""
-_COUNTED: Final = ("pre_filter", "filter", "pre_score", "score")
+_COUNTED: Final = {
+    "pre_filter": CountedStep,
+    "filter": NodesStep,
+    "pre_score": CountedStep,
+    "score": NodesStep,
+}
 """Where it is counted how often each plugin was asked."""
-_TIMED: Final = frozenset(("pre_filter", "filter", "post_filter", "pre_score", "score", "permit"))
+_TIMED: Final = frozenset(
+    ("pre_enqueue", "pre_filter", "filter", "post_filter", "pre_score", "score", "permit")
+)
 _WAITING: Final = frozenset(("pre_bind", "bind", "post_bind"))
 _PREEMPTION: Final = "DefaultPreemption"
 
 
-@dataclass(frozen=True, slots=True)
-class _TimedStep(Step):
-    """One plugin at one extension point, timed."""
+class MeasuredReports(Reports):
+    """Takes down what the plugins of a profile tell."""
 
-    observe: Callable[[Any, float], None] = lambda answer, began: None
-    """Takes the answer (an exception, if that is what came) and when the call began."""
+    def __init__(self, metrics: Metrics, profile: str) -> None:
+        self._metrics = metrics
+        self._profile = profile
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the plugin; whatever it raises becomes a PluginError."""
-        began = perf_counter()
-        try:
-            answer = Step.__call__(self, *arguments)
-        except PluginError as error:
-            self.observe(error, began)
-            raise
-        self.observe(answer, began)
-        return answer
+    def volumes_failed(self, stage: str) -> None:
+        """Volumes could not be worked with, in a stage."""
+        self._metrics.volume_stage_errors.labels(stage).inc()
 
+    def claim_created(self, succeeded: bool) -> None:
+        """A claim was created for a pod's extended resources, or could not be."""
+        self._metrics.resourceclaim_creates.labels("success" if succeeded else "failure").inc()
 
-@dataclass(frozen=True, slots=True)
-class _WaitingStep(Step):
-    """One plugin that may wait, timed in the cycles that are in the sample."""
-
-    observe: Callable[[Any, float], None] = lambda answer, began: None
-
-    async def waited(self, *arguments: Any) -> Any:
-        """Call the plugin, and wait if it is async."""
-        if not arguments[0].is_sampled:
-            return await Step.waited(self, *arguments)
-        began = perf_counter()
-        try:
-            answer = await Step.waited(self, *arguments)
-        except PluginError as error:
-            self.observe(error, began)
-            raise
-        self.observe(answer, began)
-        return answer
+    def devices_awaited(
+        self, status: str, seconds: float, drivers: Iterable[str], slow_drivers: Iterable[str]
+    ) -> None:
+        """A pod has waited for its devices."""
+        for driver in drivers:
+            self._metrics.device_binding_wait_duration.labels(self._profile, driver, status).observe(seconds)
+        for driver in slow_drivers:
+            self._metrics.device_binding_allocations.labels(self._profile, driver, status).inc()
 
 
 class MeasuredFramework(Framework):
@@ -94,183 +90,262 @@ class MeasuredFramework(Framework):
 
     def __init__(self, profile: Profile, registry: Registry, handle: Handle, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._profile_name = profile.scheduler_name
         self._is_sampled = False
-        self._timed: dict[str, tuple[Step, ...]] = {}
-        self._durations: dict[tuple[str, Code], Distribution] = {}
-        self._evaluations: dict[str, list[tuple[str, Number]]] = {}
-        super().__init__(profile, registry, handle)
+        reports = MeasuredReports(metrics, profile.scheduler_name)
+        super().__init__(profile, registry, replace(handle, reports=reports))
         # What a plugin tries out (who would fit if others left) is that plugin's time, not the filters'.
         self.handle.run_filters = super().filter
+        self._usual = (self._steps, self._reserves)
+        self._sampled = (
+            {
+                point: self._all_timed(steps) if point in _TIMED else steps
+                for point, steps in self._steps.items()
+            },
+            self._all_timed(self._reserves),
+        )
+        self._timed_pre_flights = self._all_timed(self._pre_flights)
+        duration = metrics.framework_extension_point_duration
+        self._succeeded = {
+            point: duration.labels(name, Code.SUCCESS.value, self.name).observe
+            for point, name in _NAMES.items()
+        }
+        """By extension point, who takes down how long a success took: what happens to most pods."""
+        skipped = duration.labels(_NAMES["pre_bind_pre_flight"], Code.SKIP.value, self.name)
+        self._skipped_pre_flight = skipped.observe
+        names = [step.plugin for step in self.at("post_filter")]
+        self._before_preemption = (
+            frozenset(names[: names.index(_PREEMPTION)]) if _PREEMPTION in names else None
+        )
 
     def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
-        steps = super()._arrange(wanted)
-        for point in _COUNTED:
-            self._evaluations[point] = [
-                (step.plugin, self._metrics.plugin_evaluation.labels(step.plugin, _NAMES[point], self.name))
-                for step in steps.get(point, ())
-            ]
-        self._timed = {
-            point: tuple(self._as(_TimedStep, each) for each in some) if point in _TIMED else some
-            for point, some in steps.items()
-        }
         return {
-            point: tuple(self._as(_WaitingStep, each) for each in some) if point in _WAITING else some
-            for point, some in steps.items()
+            point: tuple(self._measured(step) for step in steps)
+            for point, steps in super()._arrange(wanted).items()
         }
 
-    def _as(self, kind: type[_TimedStep] | type[_WaitingStep], step: Step) -> Step:
-        plugin, point, duration = step.plugin, _NAMES[step.point], self._metrics.plugin_execution_duration
+    def _measured(self, step: Step) -> Step:
+        """A step as it is in most cycles."""
+        given = (step.plugin, step.point, step.method, step.weight, step.one_node)
+        if step.point in _WAITING:
+            return WaitingStep(*given, observe=_Observe(self._metrics, step))
+        counted = _COUNTED.get(step.point)
+        if counted is None:
+            return step
+        asked = self._metrics.plugin_evaluation.labels(step.plugin, _NAMES[step.point], self._profile_name)
+        return counted(*given, asked=asked)
 
-        def observe(answer: Any, began: float) -> None:
-            duration.labels(plugin, point, _code(answer).value).observe(perf_counter() - began)
+    def _all_timed(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        """Steps as they are in a cycle that is in the sample."""
+        return tuple(
+            TimedStep(
+                step.plugin,
+                step.point,
+                step.method,
+                step.weight,
+                step.one_node,
+                step=step,
+                observe=_Observe(self._metrics, step),
+            )
+            for step in steps
+        )
 
-        return kind(step.plugin, step.point, step.method, step.weight, observe)
-
-    def at(self, point: str) -> tuple[Step, ...]:
-        """The plugins at an extension point, in order; timed ones in a cycle that is in the sample."""
-        return (self._timed if self._is_sampled and point not in _WAITING else self._steps).get(point, ())
+    def _sample(self, is_sampled: bool) -> None:
+        """Time every plugin from now on, or none."""
+        if is_sampled is not self._is_sampled:
+            self._is_sampled = is_sampled
+            self._steps, self._reserves = self._sampled if is_sampled else self._usual
 
     def _took(self, point: str, code: Code, began: float) -> None:
-        cell = self._durations.get((point, code))
-        if cell is None:
-            duration = self._metrics.framework_extension_point_duration
-            cell = self._durations[point, code] = duration.labels(_NAMES[point], code.value, self.name)
-        cell.observe(perf_counter() - began)
+        """An extension point came to something else than success."""
+        seconds = perf_counter() - began
+        duration = self._metrics.framework_extension_point_duration
+        duration.labels(_NAMES[point], code.value, self._profile_name).observe(seconds)
 
-    def _timing(self, point: str, run: Callable[[], T], code: Callable[[T], Code]) -> T:
-        began = perf_counter()
-        try:
-            answer = run()
-        except PluginError:
-            self._took(point, Code.ERROR, began)
-            raise
-        self._took(point, code(answer), began)
-        return answer
+    def _ended(self, point: str, status: Status, began: float) -> Status:
+        """An extension point came to a status."""
+        if status is SUCCESS:
+            self._succeeded[point](perf_counter() - began)
+        else:
+            self._took(point, status.code, began)
+        return status
 
     # -- the extension points
 
     def gate(self, pod: Pod, ask_first: str = "") -> str:
         """The plugin that keeps a pod out of the queue, or ""."""
         began = perf_counter()
-        plugin = super().gate(pod, ask_first)
-        self._took("pre_enqueue", Code.UNRESOLVABLE if plugin else Code.SUCCESS, began)
+        self._sample(self._metrics.samples_plugins())
+        plugin = Framework.gate(self, pod, ask_first)
+        if plugin:
+            self._took("pre_enqueue", Code.UNRESOLVABLE, began)
+        else:
+            self._succeeded["pre_enqueue"](perf_counter() - began)
         return plugin
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         """The nodes left to filter, or None if a pre-filter refused them all."""
-        # The scheduling cycle does not wait, so all of it up to the permit is this pod's.
-        self._is_sampled = cycle.is_sampled = self._metrics.samples_plugins()
-        self._count("pre_filter", frozenset(), 1)
-        return self._timing(
-            "pre_filter",
-            lambda: Framework.pre_filter(self, cycle, pod, nodes, diagnosis),
-            lambda left: Code.UNSCHEDULABLE if left is None else Code.SUCCESS,
-        )
+        began = perf_counter()
+        cycle.is_sampled = is_sampled = self._metrics.samples_plugins()
+        self._sample(is_sampled)
+        try:
+            left = Framework.pre_filter(self, cycle, pod, nodes, diagnosis)
+        except PluginError:
+            self._took("pre_filter", Code.ERROR, began)
+            raise
+        if left is None:
+            self._took("pre_filter", Code.UNSCHEDULABLE, began)
+        else:
+            self._succeeded["pre_filter"](perf_counter() - began)
+        return left
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
-        self._count("filter", cycle.skip_filter, len(nodes))
-        return self._timing(
-            "filter",
-            lambda: Framework.filter(self, cycle, pod, nodes, diagnosis),
-            lambda passed: Code.SUCCESS if len(passed) else Code.UNSCHEDULABLE,
-        )
+        began = perf_counter()
+        try:
+            passed = Framework.filter(self, cycle, pod, nodes, diagnosis)
+        except PluginError:
+            self._took("filter", Code.ERROR, began)
+            raise
+        if len(passed):
+            self._succeeded["filter"](perf_counter() - began)
+        else:
+            self._took("filter", Code.UNSCHEDULABLE, began)
+        return passed
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult:
         """The first success at making room, or what all plugins had to say."""
-        result = self._timing(
-            "post_filter",
-            lambda: Framework.post_filter(self, cycle, pod, nodes, diagnosis),
-            lambda result: result.status.code,
-        )
+        began = perf_counter()
+        code = Code.ERROR
+        try:
+            result = Framework.post_filter(self, cycle, pod, nodes, diagnosis)
+            code = result.status.code
+        finally:
+            self._took("post_filter", code, began)
         if self._came_to_preemption(result.status):
             self._metrics.preemption_attempts.inc()
         return result
 
     def _came_to_preemption(self, status: Status) -> bool:
         """Whether no plugin before preemption settled the matter."""
-        names = [step.plugin for step in self.at("post_filter")]
-        if _PREEMPTION not in names:
+        if self._before_preemption is None:
             return False
-        is_settled = status.code is not Code.UNSCHEDULABLE and status.plugin in names
-        return not is_settled or names.index(status.plugin) >= names.index(_PREEMPTION)
+        return status.code is Code.UNSCHEDULABLE or status.plugin not in self._before_preemption
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         """Let every plugin that scores prepare itself, or step aside."""
-        self._count("pre_score", frozenset(), 1)
-        self._timing(
-            "pre_score", lambda: Framework.pre_score(self, cycle, pod, nodes), lambda _: Code.SUCCESS
-        )
+        began = perf_counter()
+        try:
+            Framework.pre_score(self, cycle, pod, nodes)
+        except PluginError:
+            self._took("pre_score", Code.ERROR, began)
+            raise
+        self._succeeded["pre_score"](perf_counter() - began)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the plugins that did not step aside make of each node."""
-        self._count("score", cycle.skip_score, len(nodes))
-        return self._timing(
-            "score", lambda: Framework.sum_scores(self, cycle, pod, nodes), lambda _: Code.SUCCESS
-        )
+        began = perf_counter()
+        try:
+            table = Framework.sum_scores(self, cycle, pod, nodes)
+        except PluginError:
+            self._took("score", Code.ERROR, began)
+            raise
+        self._succeeded["score"](perf_counter() - began)
+        return table
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Ask every plugin to reserve."""
-        return self._timing("reserve", lambda: Framework.reserve(self, cycle, pod, node_name), _status_code)
+        began = perf_counter()
+        try:
+            status = Framework.reserve(self, cycle, pod, node_name)
+        except PluginError:
+            self._took("reserve", Code.ERROR, began)
+            raise
+        return self._ended("reserve", status, began)
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Let every plugin undo its reservation."""
-        return self._timing(
-            "unreserve", lambda: Framework.unreserve(self, cycle, pod, node_name), lambda _: Code.SUCCESS
-        )
+        began = perf_counter()
+        failures = Framework.unreserve(self, cycle, pod, node_name)
+        self._succeeded["unreserve"](perf_counter() - began)
+        return failures
 
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, the first refusal, or WAIT."""
-        return self._timing("permit", lambda: Framework.permit(self, cycle, pod, node_name), _status_code)
+        began = perf_counter()
+        try:
+            status = Framework.permit(self, cycle, pod, node_name)
+        except PluginError:
+            self._took("permit", Code.ERROR, began)
+            raise
+        return self._ended("permit", status, began)
 
     async def wait_on_permit(self, pod: Pod) -> Status:
         """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
         waiting = self.handle.waiting
         if waiting is None or waiting.get(pod.uid) is None:
-            return await super().wait_on_permit(pod)
+            return await Framework.wait_on_permit(self, pod)
         began = perf_counter()
-        status = await super().wait_on_permit(pod)
+        status = await Framework.wait_on_permit(self, pod)
         self._metrics.permit_wait_duration.labels(status.code.value).observe(perf_counter() - began)
         return status
 
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
+        """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
+        began = perf_counter()
+        try:
+            steps = self._timed_pre_flights if cycle.is_sampled else self._pre_flights
+            ask_pre_flights(steps, cycle, pod, node_name)
+        except PluginError:
+            self._took("pre_bind_pre_flight", Code.ERROR, began)
+            raise
+        is_needed = len(cycle.skip_pre_bind) < len(self._steps.get("pre_bind", ()))
+        if is_needed:
+            self._succeeded["pre_bind_pre_flight"](perf_counter() - began)
+        else:
+            self._skipped_pre_flight(perf_counter() - began)
+        return is_needed
+
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run every pre-bind plugin, up to the first that does not succeed."""
-        return await self._timing_wait("pre_bind", super().pre_bind(cycle, pod, node_name))
+        began = perf_counter()
+        try:
+            status = await Framework.pre_bind(self, cycle, pod, node_name)
+        except BaseException:
+            self._took("pre_bind", Code.ERROR, began)
+            raise
+        return self._ended("pre_bind", status, began)
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod."""
-        return await self._timing_wait("bind", super().bind(cycle, pod, node_name))
+        began = perf_counter()
+        try:
+            status = await Framework.bind(self, cycle, pod, node_name)
+        except BaseException:
+            self._took("bind", Code.ERROR, began)
+            raise
+        return self._ended("bind", status, began)
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""
-        await self._timing_wait("post_bind", super().post_bind(cycle, pod, node_name))
-
-    async def _timing_wait(self, point: str, running: Awaitable[T]) -> T:
         began = perf_counter()
-        code = Code.ERROR
         try:
-            answer = await running
-            code = _code(answer)
-            return answer
+            await Framework.post_bind(self, cycle, pod, node_name)
         finally:
-            self._took(point, code, began)
-
-    def _count(self, point: str, skipped: set[str] | frozenset[str], times: int) -> None:
-        for plugin, count in self._evaluations[point]:
-            if plugin not in skipped:
-                count.inc(times)
+            self._succeeded["post_bind"](perf_counter() - began)
 
 
-def _status_code(status: Status) -> Code:
-    return status.code
+class _Observe:
+    """Takes down how long a plugin took at an extension point, by what it answered."""
 
+    __slots__ = ("_duration", "_labels")
 
-def _code(answer: Any) -> Code:
-    """What an answer says; one that is no status is a good one."""
-    if isinstance(answer, Status):
-        return answer.code
-    if isinstance(answer, PostFilterResult):
-        return answer.status.code
-    return Code.ERROR if isinstance(answer, Exception) else Code.SUCCESS
+    def __init__(self, metrics: Metrics, step: Step) -> None:
+        self._duration = metrics.plugin_execution_duration
+        self._labels = (step.plugin, _NAMES[step.point])
+
+    def __call__(self, answer: Any, began: float) -> None:
+        seconds = perf_counter() - began
+        self._duration.labels(*self._labels, code_of(answer).value).observe(seconds)

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final, Protocol
 
-from moorage.api.pod import Pod
-from moorage.client.informer import EventType, Informer, Listener
+from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
@@ -22,12 +21,14 @@ from moorage.framework.runtime import Framework
 from moorage.queue.entry import QueuedPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.measured_events import INFORMERS, time_events
 from moorage.scheduler.measured_framework import MeasuredFramework
-from moorage.services.metric_values import Metric, Number
+from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
 _MOST_ATTEMPTS_SHOWN: Final = 15
-_ACTIONS: Final = {"ADDED": "Add", "MODIFIED": "Update", "DELETED": "Delete"}
+_VERSION_DIGITS: Final = 10**15
+"""So much of a resource version is shown."""
 
 
 class Observer:
@@ -65,9 +66,13 @@ class _QueueMetrics(QueueObserver):
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._incoming: dict[tuple[str, str], Number] = {}
 
     def incoming(self, queue: str, event: str) -> None:
-        self._metrics.queue_incoming_pods.labels(str(queue), event).inc()
+        cell = self._incoming.get((queue, event))
+        if cell is None:
+            cell = self._incoming[queue, event] = self._metrics.queue_incoming_pods.labels(str(queue), event)
+        cell.value += 1
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         self._metrics.queueing_hint_duration.labels(plugin, event, outcome).observe(seconds)
@@ -80,6 +85,8 @@ class MetricsObserver(Observer):
         super().__init__(_QueueMetrics(metrics))
         self._metrics = metrics
         self._began: dict[str, float] = {}
+        self._attempts: dict[tuple[str, str], tuple[Distribution, Number]] = {}
+        self._by_attempts: dict[int, Distribution] = {}
 
     def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
         """The plugins of a profile, measured."""
@@ -87,18 +94,7 @@ class MetricsObserver(Observer):
 
     def follow(self, informers: Sequence[Informer[Any]]) -> None:
         """From now on it is measured how long changes take to arrive in cache and queue."""
-        for informer in informers:
-            informer.listeners[:] = [self._timed(listener) for listener in informer.listeners]
-
-    def _timed(self, listener: Listener[Any]) -> Listener[Any]:
-        durations = self._metrics.event_handling_duration
-
-        def listen(type: EventType, obj: Any, before: Any | None) -> None:
-            began = perf_counter()
-            listener(type, obj, before)
-            durations.labels(_subject(obj) + _ACTIONS[type]).observe(perf_counter() - began)
-
-        return listen
+        time_events(informers, self._metrics)
 
     def made_room(self, succeeded: bool, seconds: float) -> None:
         """Victims of preemption are gone or going, or could not be made to."""
@@ -120,31 +116,37 @@ class MetricsObserver(Observer):
 
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod is bound; `now` is the queue's time."""
-        metrics, attempts = self._metrics, queued.attempts
-        metrics.attempted(SCHEDULED, queued.profile, self._seconds(queued))
-        metrics.pod_scheduling_attempts.observe(attempts)
+        attempts = queued.attempts
+        self._ended(SCHEDULED, queued)
+        self._metrics.pod_scheduling_attempts.observe(attempts)
         if queued.first_attempt is not None:
-            label = str(attempts) if attempts < _MOST_ATTEMPTS_SHOWN else f"{_MOST_ATTEMPTS_SHOWN}+"
-            metrics.pod_scheduling_sli_duration.labels(label).observe(now - queued.first_attempt)
+            cell = self._by_attempts.get(attempts) or self._cell_of(attempts)
+            cell.observe(now - queued.first_attempt)
         if queued.flushed:
-            metrics.pod_scheduled_after_flush.inc()
+            self._metrics.pod_scheduled_after_flush.inc()
+
+    def _cell_of(self, attempts: int) -> Distribution:
+        label = str(attempts) if attempts < _MOST_ATTEMPTS_SHOWN else f"{_MOST_ATTEMPTS_SHOWN}+"
+        cell = self._by_attempts[attempts] = self._metrics.pod_scheduling_sli_duration.labels(label)
+        return cell
 
     def failed(self, queued: QueuedPod, reason: str) -> None:
         """An attempt has come to nothing: `Unschedulable` or `SchedulerError`."""
-        result = UNSCHEDULABLE if reason == "Unschedulable" else ERROR
-        self._metrics.attempted(result, queued.profile, self._seconds(queued))
+        self._ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 
-    def _seconds(self, queued: QueuedPod) -> float:
-        """How long the attempt took that ends now."""
+    def _ended(self, result: str, queued: QueuedPod) -> None:
+        """An attempt has ended."""
+        key = (result, queued.profile)
+        cells = self._attempts.get(key)
+        if cells is None:
+            metrics = self._metrics
+            cells = self._attempts[key] = (
+                metrics.scheduling_attempt_duration.labels(*key),
+                metrics.schedule_attempts.labels(*key),
+            )
         now = perf_counter()
-        return now - self._began.pop(queued.uid, now)
-
-
-def _subject(obj: Any) -> str:
-    """What metrics call an object that has changed."""
-    if isinstance(obj, Pod):
-        return "AssignedPod" if obj.spec.node_name else "UnschedulablePod"
-    return type(obj).__name__
+        cells[0].observe(now - self._began.pop(queued.uid, now))
+        cells[1].value += 1
 
 
 class Observed(Protocol):
@@ -156,6 +158,14 @@ class Observed(Protocol):
     @property
     def under_way(self) -> int:
         """How much goes on beside the cycles."""
+
+    @property
+    def pre_binding(self) -> int:
+        """How many pre-bind plugins are at work."""
+
+    @property
+    def informers(self) -> Sequence[Informer[Any]]:
+        """What is followed."""
 
 
 def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
@@ -172,10 +182,16 @@ def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
         ),
     )
     metrics.goroutines.labels("binding").set(scheduler.under_way)
+    metrics.goroutines.labels("PreBind").set(scheduler.pre_binding)
     for cell in metrics.unschedulable_pods.cells.values():
         cell.set(0)
     for (plugin, profile), count in queue.unschedulable_by_plugin.items():
         metrics.unschedulable_pods.labels(plugin, profile).set(count)
+    for informer in scheduler.informers:
+        labels = (INFORMERS, informer.kind.group, informer.kind.version, informer.kind.plural)
+        # A change is taken in as soon as it has come: nothing is ever queued.
+        metrics.informer_queued.labels(*labels).set(0)
+        metrics.informer_version.labels(*labels).set(informer.version % _VERSION_DIGITS)
 
 
 def _set_all(metric: Metric[Number], values: Iterable[tuple[str, int]]) -> None:

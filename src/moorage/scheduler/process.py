@@ -13,9 +13,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -29,29 +29,32 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.plugins import ExecCredentials
+from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.registry import Registry, RegistryError
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.scheduler.debugging import cache_view, differences, queue_view
+from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services import answers
 from moorage.services.answers import Handler
-from moorage.services.delegation import OPEN_PATHS, Authentication, Authorization
 from moorage.services.election_thread import ElectionThread
+from moorage.services.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from moorage.services.health import election_check, health_routes, shutdown_check, sync_check
 from moorage.services.leader_election import LeaderElection, new_identity
-from moorage.services.measured import Measured
-from moorage.services.metrics import Metrics
-from moorage.services.serving import Endpoints, SecureServer, ServingOptions, config_routes, metric_routes
-from moorage.transport import Request, Response, Transport
+from moorage.services.measured import FromThread, MeasuredPlugin, MeasuredRequests
+from moorage.services.metrics import MetricOptions, Metrics
+from moorage.services.serving import ServingOptions
 from moorage.version import __version__
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS: Final = 20.0
 """So long what is under way may take once the process is to end."""
+_SETTLE_SECONDS: Final = 1.0
+"""Once in so long, what was noted for metrics is counted."""
 LOST: Final = 1
 """Exit status of a process that leads no more, or that is asked to end twice."""
 
@@ -69,8 +72,12 @@ class RunOptions:
     """The API server's address, if not the kubeconfig's."""
     serving: ServingOptions | None = None
     """None: nothing is served."""
-    open_paths: Sequence[str] = OPEN_PATHS
+    access: AccessOptions = field(default_factory=AccessOptions)
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
+    metrics: MetricOptions = field(default_factory=MetricOptions)
+    gates: FeatureGates = DEFAULT_GATES
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """What the command line comes to, to be shown."""
 
 
 class LiveScheduler:
@@ -79,23 +86,32 @@ class LiveScheduler:
     def __init__(self, options: RunOptions, registry: Registry) -> None:
         self._options = options
         self.config = options.config
-        self._metrics = Metrics()
+        self._started = utc_now()
+        self._metrics = Metrics(options=options.metrics)
+        for name, is_on in options.gates.enabled.items():
+            self._metrics.feature_enabled.labels(name, GATES[name].label).set(float(is_on))
         self._clock = LoopClock()
         self._random = Random()
         self._access = self._find_access()
+        self._plugin = MeasuredPlugin(self._metrics)
+        if isinstance(self._access.credentials, ExecCredentials):
+            self._access.credentials.observer = self._plugin
+        self._requests = MeasuredRequests(self._metrics, urlsplit(self._access.endpoint.url).netloc)
         self._registry = registry
         self._leads = asyncio.Event()
         self._ending = asyncio.Event()
+        self._reloading: asyncio.Task[None] | None = None
         self._election: ElectionThread | None = None
         if self.config.leader_election.leader_elect:
             self._election = ElectionThread(self._election_client, self._new_election, _end_at_once)
 
     async def run(self) -> None:
         """Schedule until asked to end; what goes wrong before that is raised."""
+        self._loop = asyncio.get_running_loop()
         async with (
             self._connected("scheduler") as client,
             self._connected("scheduler-events") as events_client,
-            connected(self._access, user_agent=_agent("scheduler-serving")) as reviewer,
+            AsyncExitStack() as serving,
         ):
             scheduler = Scheduler(
                 client,
@@ -111,10 +127,30 @@ class LiveScheduler:
             )
             if self.config.extenders:
                 log.warning("extenders are configured; this version does not call them")
-            self._listen_to_signals(scheduler, reviewer)
-            server = self._new_server(scheduler, reviewer)
-            async with _served(server):
+            self._listen_to_signals(scheduler, client)
+            if self._options.serving is not None:
+                await serving.enter_async_context(
+                    served(
+                        self._routes(scheduler, client),
+                        self._options.serving,
+                        self._options.access,
+                        self._access,
+                        self._metrics,
+                        self._clock,
+                        self._random,
+                        _agent("scheduler-serving"),
+                    )
+                )
+            settling = asyncio.ensure_future(self._settle_metrics())
+            try:
                 await self._lead_and_schedule(scheduler)
+            finally:
+                settling.cancel()
+
+    async def _settle_metrics(self) -> None:
+        while True:
+            await sleep(self._clock, _SETTLE_SECONDS)
+            self._metrics.settle()
 
     async def _lead_and_schedule(self, scheduler: Scheduler) -> None:
         scheduling = asyncio.ensure_future(self._schedule(scheduler))
@@ -161,26 +197,27 @@ class LiveScheduler:
     async def _connected(self, name: str) -> AsyncIterator[Client]:
         """A client with a limit of its own: events never keep bindings waiting."""
         connection = self.config.client_connection
-        host = urlsplit(self._access.endpoint.url).netloc
-
-        def measured(transport: Transport) -> Transport:
-            return Measured(transport, self._metrics, self._clock, host)
-
+        self._metrics.transports_made.labels("miss").inc()  # Each has connections of its own.
+        self._metrics.transports.inc()
         async with connected(
             self._access,
             qps=connection.qps,
             burst=connection.burst,
             user_agent=_agent(name),
-            around=measured,
+            observer=self._requests,
         ) as client:
             yield client
+        self._metrics.transports.inc(-1)
 
     # -- leading
 
     @asynccontextmanager
     async def _election_client(self) -> AsyncIterator[Client]:
         # Credentials and their renewal belong to one loop: the election's has its own.
-        async with connected(self._find_access(), user_agent=_agent("leader-election")) as client:
+        observer = FromThread(self._requests, self._loop)
+        async with connected(
+            self._find_access(), user_agent=_agent("leader-election"), observer=observer
+        ) as client:
             yield client
 
     def _new_election(self, client: Client, clock: Clock) -> LeaderElection:
@@ -197,49 +234,25 @@ class LiveScheduler:
 
     # -- serving
 
-    def _new_server(self, scheduler: Scheduler, reviewer: Client) -> SecureServer | None:
-        if self._options.serving is None:
-            return None
-        metrics, clock, random = self._metrics, self._clock, self._random
-        endpoints = Endpoints(
-            self._routes(scheduler, reviewer),
-            Authentication(reviewer, clock, random, metrics),
-            Authorization(reviewer, clock, random, metrics, self._options.open_paths),
-        )
-        return SecureServer(endpoints, self._options.serving)
-
     def _routes(self, scheduler: Scheduler, client: Client) -> dict[str, Handler]:
         election = election_check(self._election.check) if self._election is not None else None
-        metrics = metric_routes(self._metrics, scheduler.pods, self._leads.is_set)
-        all_metrics = metrics["/metrics"]
 
-        async def fresh_metrics(request: Request) -> Response:
+        def read() -> None:
             read_gauges(self._metrics, scheduler)
-            return await all_metrics(request)
+            self._plugin.read()
 
-        async def cache(request: Request) -> Response:
-            try:
-                found = [str(each) for each in await differences(scheduler, client)]
-            except (RequestError, ConnectionFailed) as error:
-                found = [f"not compared: {error}"]
-            return answers.document({**cache_view(scheduler.cache), "differences": found})
-
-        async def queue(request: Request) -> Response:
-            return answers.document(queue_view(scheduler.queue))
-
-        return {
+        routes = {
             **health_routes(
                 election,
                 sync_check(lambda: scheduler.is_synced),
                 shutdown_check(self._ending.is_set),
                 self._metrics,
             ),
-            **metrics,
-            "/metrics": fresh_metrics,
-            **config_routes(lambda: self.config),
-            "/debug/cache": cache,
-            "/debug/queue": queue,
+            **scheduler_routes(
+                scheduler, client, self._metrics, lambda: self.config, self._leads.is_set, read
+            ),
         }
+        return {**routes, **page_routes(self._options.gates, self._options.flags, [*routes], self._started)}
 
     # -- signals
 
@@ -264,10 +277,16 @@ class LiveScheduler:
         self._ending.set()
 
     def _reload(self, scheduler: Scheduler) -> None:
+        """Go on with the configuration as it is now in its file; the latest wish counts."""
+        if self._reloading is not None:
+            self._reloading.cancel()
+        self._reloading = asyncio.ensure_future(self._reconfigure(scheduler))
+
+    async def _reconfigure(self, scheduler: Scheduler) -> None:
         """Go on with the profiles of the file as it is now; with the old ones if it is wrong."""
         try:
             config = self._options.reload()
-            scheduler.reconfigure(config)
+            await scheduler.reconfigure(config)
         except (InputError, RegistryError) as error:
             log.error("the configuration stays as it is: %s", "; ".join(str(error).splitlines()))
             return
@@ -279,22 +298,6 @@ class LiveScheduler:
         )
         names = ", ".join(profile.scheduler_name for profile in config.profiles)
         log.info("the configuration is reloaded; profiles: %s", names)
-
-
-@asynccontextmanager
-async def _served(server: SecureServer | None) -> AsyncIterator[None]:
-    """Answers requests while the context lasts."""
-    if server is None:
-        yield
-        return
-    serving = asyncio.ensure_future(server.serve())
-    try:
-        await server.listens()
-        log.info("serving securely on port %d", server.port)
-        yield
-    finally:
-        server.stop()
-        await serving
 
 
 async def _show(scheduler: Scheduler, client: Client) -> None:

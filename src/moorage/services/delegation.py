@@ -1,16 +1,17 @@
 """Who may read the scheduler's metrics and state: the API server decides, as for every component.
 
-A bearer token is shown to the API server (TokenReview), what its owner wants is asked of it
-(SubjectAccessReview); answers hold for ten seconds. Who shows no token is anonymous. Probes are open: nobody
-is asked about them, and only who shows a token that is nobody's is refused.
+A client certificate says who asks (`client_certificates`). So does a bearer token, which is shown to the API
+server (TokenReview); what its owner wants is asked of it (SubjectAccessReview). Answers hold for ten seconds.
+Who shows neither is anonymous. Probes are open: nobody is asked about them, and only who shows credentials
+that are nobody's is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -19,34 +20,23 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.clock import Clock
+from moorage.services.client_certificates import ClientCertificates
 from moorage.services.metrics import Metrics
 from moorage.services.reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, Remembered, Reviewer
+from moorage.services.users import ANONYMOUS, MASTERS, Unauthenticated, User
 from moorage.transport import Request
 
 CACHE_SECONDS: Final = 10.0
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 """What everybody may ask, unless other paths are named."""
-MASTERS: Final = "system:masters"
-"""Whose members may do everything, everywhere."""
-_AUTHENTICATED: Final = "system:authenticated"
-_UNAUTHENTICATED: Final = "system:unauthenticated"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who asks."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-ANONYMOUS: Final = User("system:anonymous", (_UNAUTHENTICATED,))
-
-
-class Unauthenticated(Exception):  # noqa: N818 -- it says what happened
-    """A token that is nobody's."""
+_KNOWN_NAMES: Final = (
+    "admin",
+    "client",
+    "kube_proxy",
+    "kubelet",
+    "system:serviceaccount:kube-system:default",
+)
+"""The names that metrics tell apart."""
 
 
 class OpenPathError(ValueError):
@@ -54,9 +44,18 @@ class OpenPathError(ValueError):
 
 
 class Authentication:
-    """Finds out who asks. Without a client there is nobody to show tokens to: everybody is anonymous."""
+    """Finds out who asks. Without a client there is nobody to show tokens to: who has one is anonymous."""
 
-    def __init__(self, client: Client | None, clock: Clock, random: Random, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        client: Client | None,
+        clock: Clock,
+        random: Random,
+        metrics: Metrics,
+        certificates: ClientCertificates | None = None,
+        *,
+        token_seconds: float = CACHE_SECONDS,
+    ) -> None:
         self._reviewer = (
             None
             if client is None
@@ -66,28 +65,85 @@ class Authentication:
                 clock,
                 random,
                 metrics.authentication_requests,
-                metrics.authentication_duration,
+                metrics.authentication_request_duration,
             )
         )
-        self._known: Remembered[bytes, User | Unauthenticated] = Remembered(clock, CACHE_SECONDS)
+        self._clock = clock
+        self._metrics = metrics
+        self._certificates = certificates
+        self._known: Remembered[bytes, User | Unauthenticated] = Remembered(clock, token_seconds)
         self._secret = secrets.token_bytes(32)
 
-    async def user(self, request: Request) -> User:
-        """Who asks; Unauthenticated or ReviewFailed if a token is shown that is not known to be good."""
+    async def user(self, request: Request, certificate: bytes = b"") -> User:
+        """Who asks; Unauthenticated or ReviewFailed if credentials are shown that are not known to be good.
+
+        certificate: what the client has shown when it connected, if TLS found it good.
+        """
+        began = self._clock.now()
+        result = "error"
+        try:
+            user = await self._find(request, certificate)
+            result = "success"
+        finally:
+            self._metrics.authentication_attempts.labels(result).inc()
+            self._metrics.authentication_duration.labels(result).observe(self._clock.now() - began)
+        self._metrics.authenticated_users.labels(_kind_of_name(user.name)).inc()
+        return user
+
+    async def _find(self, request: Request, certificate: bytes) -> User:
+        problem: Unauthenticated | None = None
+        if certificate and self._certificates is not None:
+            try:
+                user = self._certificates.user(certificate, request)
+            except Unauthenticated as error:
+                problem, user = error, None
+            if user is not None:
+                return user.authenticated()
         token = _bearer_token(request.headers.get("authorization", ""))
-        if not token or self._reviewer is None:
-            return ANONYMOUS
+        if token and self._reviewer is not None:
+            return await self._owner(token, self._reviewer)
+        if problem is not None:
+            raise problem
+        return ANONYMOUS
+
+    async def _owner(self, token: str, reviewer: Reviewer) -> User:
+        """Whose token it is, by the API server's word or by memory."""
         # Tokens themselves are not kept.
         key = hashlib.blake2b(token.encode(), key=self._secret).digest()
+        began = self._clock.now()
         found = self._known.get(key)
-        if found is None:
-            status = await self._reviewer.ask({"token": token})
-            found = _user(status)
-            if isinstance(found, User) or not status.get("error"):
-                self._known.put(key, found)
+        status = "hit" if found is not None else "miss"
+        try:
+            if found is None:
+                found = await self._reviewed(token, key, reviewer)
+        finally:
+            self._metrics.token_cache_requests.labels(status).inc()
+            self._metrics.token_cache_duration.labels(status).observe(self._clock.now() - began)
         if isinstance(found, Unauthenticated):
             raise Unauthenticated(str(found))
         return found
+
+    async def _reviewed(self, token: str, key: bytes, reviewer: Reviewer) -> User | Unauthenticated:
+        in_flight = self._metrics.token_cache_fetching.labels("in_flight")
+        in_flight.inc()
+        outcome = "error"
+        try:
+            status = await reviewer.ask({"token": token})
+            found = _user(status)
+            if isinstance(found, User) or not status.get("error"):
+                self._known.put(key, found)
+                outcome = "ok"
+            return found
+        finally:
+            in_flight.inc(-1)
+            self._metrics.token_cache_fetches.labels(outcome).inc()
+
+
+def _kind_of_name(name: str) -> str:
+    """What metrics call a user: there may be many."""
+    if name in _KNOWN_NAMES:
+        return name
+    return "email_id" if "@" in name else "other"
 
 
 def _bearer_token(header: str) -> str:
@@ -100,9 +156,8 @@ def _user(status: Manifest) -> User | Unauthenticated:
         return Unauthenticated(status.get("error") or "invalid bearer token")
     user = status.get("user") or {}
     groups = tuple(user.get("groups") or ())
-    if not {_AUTHENTICATED, _UNAUTHENTICATED} & set(groups):
-        groups += (_AUTHENTICATED,)
-    return User(user.get("username", ""), groups, user.get("uid", ""), user.get("extra") or {})
+    named = User(user.get("username", ""), groups, user.get("uid", ""), user.get("extra") or {})
+    return named.authenticated()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +166,8 @@ class Decision:
 
     is_allowed: bool
     reason: str = ""
+    is_final: bool = False
+    """Whether it was said to be forbidden; otherwise nobody has said that it is allowed."""
 
 
 class Authorization:
@@ -123,6 +180,9 @@ class Authorization:
         random: Random,
         metrics: Metrics,
         open_paths: Iterable[str] = OPEN_PATHS,
+        *,
+        allowed_seconds: float = CACHE_SECONDS,
+        denied_seconds: float = CACHE_SECONDS,
     ) -> None:
         self._reviewer = (
             None
@@ -133,14 +193,28 @@ class Authorization:
                 clock,
                 random,
                 metrics.authorization_requests,
-                metrics.authorization_duration,
+                metrics.authorization_request_duration,
             )
         )
-        self._known: Remembered[bytes, Decision] = Remembered(clock, CACHE_SECONDS)
+        self._clock = clock
+        self._metrics = metrics
+        self._allowed: Remembered[bytes, Decision] = Remembered(clock, allowed_seconds)
+        self._denied: Remembered[bytes, Decision] = Remembered(clock, denied_seconds)
         self._open, self._open_prefixes = _open_paths(open_paths)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
         """Whether a user may do something with a path; ReviewFailed if nobody knows."""
+        began = self._clock.now()
+        result = "error"
+        try:
+            decision = await self._decide(user, verb, path)
+            result = "allowed" if decision.is_allowed else "denied" if decision.is_final else "no-opinion"
+        finally:
+            self._metrics.authorization_attempts.labels(result).inc()
+            self._metrics.authorization_duration.labels(result).observe(self._clock.now() - began)
+        return decision
+
+    async def _decide(self, user: User, verb: str, path: str) -> Decision:
         if MASTERS in user.groups or self._is_open(path):
             return Decision(True)
         if self._reviewer is None:
@@ -153,12 +227,13 @@ class Authorization:
         if user.uid:
             spec["uid"] = user.uid
         key = msgspec.json.encode(spec)
-        found = self._known.get(key)
+        found = self._allowed.get(key) or self._denied.get(key)
         if found is None:
             status = await self._reviewer.ask(spec)
-            is_allowed = bool(status.get("allowed")) and not status.get("denied")
-            found = Decision(is_allowed, status.get("reason") or "")
-            self._known.put(key, found)
+            is_denied = bool(status.get("denied"))
+            is_allowed = bool(status.get("allowed")) and not is_denied
+            found = Decision(is_allowed, status.get("reason") or "", is_denied)
+            (self._allowed if is_allowed else self._denied).put(key, found)
         return found
 
     def _is_open(self, path: str) -> bool:

@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.registry import Collector
 
 from moorage.services.metric_table import HEALTH_METRICS, METRICS
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
@@ -29,8 +28,8 @@ from moorage.version import __version__
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """Of what `Metrics.text` gives."""
 
-PLUGIN_SAMPLE_PERCENT: Final = 10
-"""So many scheduling cycles in a hundred measure every plugin."""
+PLUGIN_SAMPLE_SHARE: Final = 0.1
+"""So many scheduling cycles, of all, measure every plugin."""
 
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 """Where pods wait: the values of `queue` of the pending pods."""
@@ -40,54 +39,74 @@ UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
 """Results of attempts."""
 
-_LIKE_KUBERNETES: Final = ("1", "36", "v1.36.4")
+KUBERNETES_VERSION: Final = "1.36.4"
+"""Of the kube-scheduler that moorage behaves like."""
+
+MetricT = TypeVar("MetricT", Metric[Number], Metric[Distribution])
 
 
-class _Families(Collector):
-    """Metrics as a registry asks for them: by name, without those that have nothing to show."""
+@dataclass(frozen=True, slots=True)
+class MetricOptions:
+    """What is not to be shown."""
 
-    def __init__(self, metrics: Mapping[str, Metric[Number] | Metric[Distribution]]) -> None:
-        self._metrics = metrics
+    disabled: frozenset[str] = frozenset()
+    """Metrics, by full name."""
+    allowed: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    """By metric and label, the values to be shown; all others become one."""
 
-    def collect(self) -> Iterable[Family]:
-        """All that there is to show."""
-        for _, metric in sorted(self._metrics.items()):
-            if metric.cells:
-                yield metric.family()
+    def allowed_of(self, name: str) -> dict[str, frozenset[str]]:
+        """By label, the values of one metric that are to be shown."""
+        return {label: values for (metric, label), values in self.allowed.items() if metric == name}
 
 
 class _Section:
     """Metrics that are shown together."""
 
-    def __init__(self, specs: Mapping[str, MetricSpec]) -> None:
+    def __init__(self, specs: Mapping[str, MetricSpec], options: MetricOptions) -> None:
         self._specs = specs
+        self._options = options
+        self.unexpected = Number()
         self.metrics: dict[str, Metric[Number] | Metric[Distribution]] = {}
-        self.registry = CollectorRegistry()
 
     def numbers(self, name: str) -> Metric[Number]:
         """A counter or gauge, by its full name."""
-        metric = self.metrics[name] = numbers(self._specs[name])
-        return metric
+        return self._added(numbers(self._specs[name]))
 
     def distributions(self, name: str) -> Metric[Distribution]:
         """A histogram, by its full name."""
-        metric = self.metrics[name] = distributions(self._specs[name])
+        return self._added(distributions(self._specs[name]))
+
+    def _added(self, metric: MetricT) -> MetricT:
+        name = metric.spec.name
+        metric.allow(self._options.allowed_of(name), self.unexpected.inc)
+        self.metrics[name] = metric
         return metric
 
     def complete(self) -> None:
-        """Declare what nobody asked for, and begin to be shown."""
+        """Declare what nobody asked for."""
         for name, spec in self._specs.items():
             if name not in self.metrics:
-                self.metrics[name] = distributions(spec) if spec.kind == "histogram" else numbers(spec)
-        self.registry.register(_Families(self.metrics))
+                if spec.kind == "histogram":
+                    self.distributions(name)
+                else:
+                    self.numbers(name)
+
+    def text(self) -> str:
+        """All that there is to show, by name."""
+        return "".join(
+            metric.text()
+            for name, metric in sorted(self.metrics.items())
+            if metric.cells and name not in self._options.disabled
+        )
 
 
 class Metrics:
     """All metrics of one scheduler."""
 
-    def __init__(self, random: Random | None = None) -> None:
+    def __init__(self, random: Random | None = None, options: MetricOptions | None = None) -> None:
         self._random = random or Random()
-        self._section = section = _Section(METRICS)
+        self._options = options or MetricOptions()
+        self._section = section = _Section(METRICS, self._options)
         number, distribution = section.numbers, section.distributions
         # -- attempts
         self.schedule_attempts = number("scheduler_schedule_attempts_total")
@@ -147,13 +166,38 @@ class Metrics:
         self.request_size = distribution("rest_client_request_size_bytes")
         self.response_size = distribution("rest_client_response_size_bytes")
         self.rate_limiter_duration = distribution("rest_client_rate_limiter_duration_seconds")
-        self.authentication_requests = number("apiserver_delegated_authn_request_total")
-        self.authentication_duration = distribution("apiserver_delegated_authn_request_duration_seconds")
-        self.authorization_requests = number("apiserver_delegated_authz_request_total")
-        self.authorization_duration = distribution("apiserver_delegated_authz_request_duration_seconds")
+        self.exec_plugin_calls = number("rest_client_exec_plugin_call_total")
+        self.exec_certificate_seconds = number("rest_client_exec_plugin_ttl_seconds").labels()
+        self.exec_certificate_age = distribution("rest_client_exec_plugin_certificate_rotation_age").labels()
+        self.transports = number("rest_client_transport_cache_entries").labels()
+        self.transports_made = number("rest_client_transport_create_calls_total")
+        self.informer_queued = number("informer_queued_items")
+        self.informer_version = number("informer_store_resource_version")
+        self.informer_duration = distribution("informer_processing_latency_seconds")
         self.feature_enabled = number("kubernetes_feature_enabled")
+        # -- who asks for all this
+        self.authentication_requests = number("apiserver_delegated_authn_request_total")
+        self.authentication_request_duration = distribution(
+            "apiserver_delegated_authn_request_duration_seconds"
+        )
+        self.authorization_requests = number("apiserver_delegated_authz_request_total")
+        self.authorization_request_duration = distribution(
+            "apiserver_delegated_authz_request_duration_seconds"
+        )
+        self.authentication_attempts = number("authentication_attempts")
+        self.authentication_duration = distribution("authentication_duration_seconds")
+        self.authenticated_users = number("authenticated_user_requests")
+        self.authorization_attempts = number("authorization_attempts_total")
+        self.authorization_duration = distribution("authorization_duration_seconds")
+        self.client_certificate_seconds = distribution(
+            "apiserver_client_certificate_expiration_seconds"
+        ).labels()
+        self.token_cache_requests = number("authentication_token_cache_request_total")
+        self.token_cache_duration = distribution("authentication_token_cache_request_duration_seconds")
+        self.token_cache_fetches = number("authentication_token_cache_fetch_total")
+        self.token_cache_fetching = number("authentication_token_cache_active_fetch_count")
 
-        self._health = health = _Section(HEALTH_METRICS)
+        self._health = health = _Section(HEALTH_METRICS, self._options)
         self._healthcheck = health.numbers("kubernetes_healthcheck")
         self._healthchecks = health.numbers("kubernetes_healthchecks_total")
 
@@ -164,28 +208,27 @@ class Metrics:
         for queue in QUEUES:
             self.pending_pods.labels(queue)
         number = self._section.numbers
-        number("rest_client_exec_plugin_ttl_seconds").labels().set(math.inf)  # There is no such certificate.
-        number("kubernetes_build_info").labels(*_build()).set(1)
-        number("version_info").labels("kube", "1.36.4", "1.36", "1.35").set(1)
+        self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
+        number("kubernetes_build_info").labels(*build_info().values()).set(1)
+        number("version_info").labels("kube", KUBERNETES_VERSION, "1.36", "1.35").set(1)
         registered = number("registered_metrics_total")
         for spec in METRICS.values():
             registered.labels(spec.stability, "").inc()
+        number("disabled_metrics_total").labels().inc(len(self._options.disabled))
+        unexpected = number("cardinality_enforcement_unexpected_categorizations_total")
+        unexpected.cells[()] = self._section.unexpected
         self._section.complete()
         self._health.complete()
-        ProcessCollector(registry=self._section.registry)
-        PlatformCollector(registry=self._section.registry)
-        GCCollector(registry=self._section.registry)
+        self._process = CollectorRegistry()
+        ProcessCollector(registry=self._process)
+        PlatformCollector(registry=self._process)
+        GCCollector(registry=self._process)
 
     # -- what takes more than one metric
 
-    def attempted(self, result: str, profile: str, seconds: float) -> None:
-        """An attempt to schedule a pod has ended."""
-        self.scheduling_attempt_duration.labels(result, profile).observe(seconds)
-        self.schedule_attempts.labels(result, profile).inc()
-
     def samples_plugins(self) -> bool:
         """Whether the cycle that begins measures every plugin; most do not, for speed."""
-        return self._random.randrange(100) < PLUGIN_SAMPLE_PERCENT
+        return self._random.random() < PLUGIN_SAMPLE_SHARE
 
     def checked(self, name: str, endpoint: str, passed: bool) -> None:
         """A health check was done, for `/healthz`, `/livez` or `/readyz`."""
@@ -196,11 +239,18 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics, as Prometheus reads them."""
-        return generate_latest(self._section.registry)
+        return self._section.text().encode() + generate_latest(self._process)
 
     def health_text(self) -> bytes:
         """The metrics of health checks, as Prometheus reads them."""
-        return generate_latest(self._health.registry)
+        return self._health.text().encode()
+
+    def settle(self) -> None:
+        """Count what was only noted; to be called once in a while, so that notes do not pile up."""
+        for metric in self._section.metrics.values():
+            for cell in metric.cells.values():
+                if isinstance(cell, Distribution):
+                    cell.settle()
 
     def reset(self) -> None:
         """Begin anew."""
@@ -213,11 +263,18 @@ class Metrics:
             metric.reset()
 
 
-def _build() -> tuple[str, ...]:
+def build_info() -> dict[str, str]:
     """What runs; the version is that of the kube-scheduler that moorage behaves like."""
-    major, minor, version = _LIKE_KUBERNETES
-    compiler = platform.python_implementation().lower()
+    major, minor, _ = KUBERNETES_VERSION.split(".")
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    python = f"python{platform.python_version()}"
-    named = f"{version}+moorage.{__version__}"
-    return (major, minor, named, "", "", "", python, compiler, f"{sys.platform}/{machine}")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{KUBERNETES_VERSION}+moorage.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{sys.platform}/{machine}",
+    }

@@ -1,32 +1,35 @@
 """The scheduler's own HTTPS server: probes, metrics, configuration, debugging.
 
 `Endpoints` is a transport like any other: who asks, may they, what is at the path. `SecureServer` puts it on
-a socket, with a certificate from files or one made for the occasion and kept in memory only.
+a socket, and tells it which certificate each client has shown.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
 from moorage.api.pod import Pod
-from moorage.apiserver.certificates import CertificateError, load_or_make
-from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.apiserver.http_connection import Connections, HttpConnection
+from moorage.apiserver.serving import HttpServer
 from moorage.config.types import SchedulerConfiguration
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
-from moorage.services.delegation import Authentication, Authorization, Unauthenticated, User
+from moorage.services.delegation import Authentication, Authorization
+from moorage.services.listening import listen
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.reviews import ReviewFailed
-from moorage.transport import Request, Response
+from moorage.services.server_tls import ServerTls, TlsOptions
+from moorage.services.users import Unauthenticated, User
+from moorage.transport import Request, Response, Transport
 
 log = logging.getLogger(__name__)
 
@@ -46,15 +49,19 @@ class Endpoints:
         self._authorization = authorization
 
     async def handle(self, request: Request) -> Response:
-        """The answer; failures are answers too."""
-        response = await self._answered(request)
+        """The answer to who has shown no certificate; failures are answers too."""
+        return await self.answer_client(request, b"")
+
+    async def answer_client(self, request: Request, certificate: bytes) -> Response:
+        """The answer to a client with a certificate (in DER) that TLS has found good; empty: without one."""
+        response = await self._answered(request, certificate)
         response.headers.setdefault("Cache-Control", "no-cache, private")
         return response
 
-    async def _answered(self, request: Request) -> Response:
+    async def _answered(self, request: Request, certificate: bytes) -> Response:
         path = unquote(request.path)
         try:
-            user = await self._authentication.user(request)
+            user = await self._authentication.user(request, certificate)
         except (Unauthenticated, ReviewFailed) as error:
             log.warning("unable to authenticate a request for %s: %s", path, error)
             return answers.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
@@ -121,22 +128,51 @@ def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Han
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where to listen, and with which certificate."""
+    """Where to listen, and how to speak TLS."""
 
     bind_address: str = "127.0.0.1"
     port: int = PORT
     """0: any free one."""
-    certificate_file: Path | None = None
-    """The server's certificate and those that sign it; None: one is made."""
-    key_file: Path | None = None
+    shares_port: bool = False
+    """Whether other processes may listen on the same port."""
+    tls: TlsOptions = field(default_factory=TlsOptions)
+
+
+class _ClientConnection(HttpConnection):
+    """A connection whose requests come with the certificate that the client has shown."""
+
+    def __init__(self, transport: Transport, connections: Connections) -> None:
+        super().__init__(transport, connections)
+        assert isinstance(transport, Endpoints)
+        self._endpoints = transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there, and TLS has been settled."""
+        super().connection_made(transport)
+        secured: ssl.SSLObject = transport.get_extra_info("ssl_object")
+        certificate = secured.getpeercert(binary_form=True)
+        if certificate:
+            self._server = _OfClient(self._endpoints, certificate)
+
+
+class _OfClient:
+    """Endpoints as one client sees them."""
+
+    def __init__(self, endpoints: Endpoints, certificate: bytes) -> None:
+        self._endpoints = endpoints
+        self._certificate = certificate
+
+    async def handle(self, request: Request) -> Response:
+        return await self._endpoints.answer_client(request, self._certificate)
 
 
 class SecureServer:
-    """Serves a transport over HTTPS until told to stop; ServingError if it cannot."""
+    """Serves endpoints over HTTPS until told to stop; ServingError if it cannot."""
 
     def __init__(self, endpoints: Endpoints, options: ServingOptions) -> None:
-        self._server = HttpServer(endpoints, _tls(options))
-        self._listener = listen(options.bind_address, options.port)
+        self.tls = ServerTls(options.tls, options.bind_address)
+        self._server = HttpServer(endpoints, self.tls.context, _ClientConnection)
+        self._listener = listen(options.bind_address, options.port, shares_port=options.shares_port)
         self.port: int = self._listener.getsockname()[1]
         """Where it listens."""
 
@@ -151,21 +187,3 @@ class SecureServer:
     def stop(self) -> None:
         """Let running requests finish, close."""
         self._server.stop()
-
-
-def _tls(options: ServingOptions) -> ssl.SSLContext:
-    if options.certificate_file is None or options.key_file is None:
-        if options.certificate_file is not options.key_file:
-            raise ServingError("a certificate needs its key, and a key its certificate")
-        try:
-            named = () if options.bind_address in ("0.0.0.0", "::") else (options.bind_address,)
-            return load_or_make(None, named).ssl_context()
-        except CertificateError as error:
-            raise ServingError(str(error)) from None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(options.certificate_file, options.key_file)
-    except (OSError, ssl.SSLError) as error:
-        files = f"{options.certificate_file} and {options.key_file}"
-        raise ServingError(f"{files} cannot be used: {error.strerror or error}") from None
-    return context

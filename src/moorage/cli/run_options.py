@@ -1,0 +1,215 @@
+"""What the flags of `moorage run` come to: options for logs, serving, metrics and configuration.
+
+What cannot be is refused as kube-scheduler refuses it, before anything is begun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import yaml
+from msgspec.structs import replace
+
+from moorage.cli.flags import FlagError, FlagValues
+from moorage.cli.logs import LogFormat, LogOptions
+from moorage.config.features import Features
+from moorage.config.load import ConfigError, default_config, load_config
+from moorage.config.types import SchedulerConfiguration
+from moorage.config.validation import validate
+from moorage.scheduler.endpoints import AccessOptions
+from moorage.services.client_certificates import CertificateOptions, HeaderNames
+from moorage.services.feature_gates import FeatureGates
+from moorage.services.metrics import MetricOptions
+from moorage.services.server_tls import TlsOptions, named_certificate
+from moorage.services.serving import ServingOptions
+
+_MOST_PORTS: Final = 65535
+_VERSION: Final = "1.36"
+_PREVIOUS: Final = "1.35"
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_METRIC_LABEL: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)")
+_CONNECTION: Final = {
+    "kubeconfig": "kubeconfig",
+    "kube-api-content-type": "content_type",
+    "kube-api-qps": "qps",
+    "kube-api-burst": "burst",
+}
+_PROFILING: Final = {
+    "profiling": "enable_profiling",
+    "contention-profiling": "enable_contention_profiling",
+}
+_ELECTION: Final = {
+    "leader-elect": "leader_elect",
+    "leader-elect-lease-duration": "lease_duration",
+    "leader-elect-renew-deadline": "renew_deadline",
+    "leader-elect-retry-period": "retry_period",
+    "leader-elect-resource-lock": "resource_lock",
+    "leader-elect-resource-name": "resource_name",
+    "leader-elect-resource-namespace": "resource_namespace",
+}
+"""Flags, and the fields of the configuration that they stand for."""
+
+
+def configuration(flags: FlagValues, features: Features) -> SchedulerConfiguration:
+    """What is in force: of flags, a configuration file leaves only those on leader election their word."""
+    path = flags.path("config")
+    if path is None:
+        config = default_config(features)
+        connection = replace(config.client_connection, **_given(flags, _CONNECTION))
+        config = replace(config, client_connection=connection, **_given(flags, _PROFILING))
+    else:
+        config = load_config(path, features)
+    config = replace(config, leader_election=replace(config.leader_election, **_given(flags, _ELECTION)))
+    if problems := validate(config, features):
+        raise ConfigError(problems)
+    return config
+
+
+def _given(flags: FlagValues, fields: Mapping[str, str]) -> dict[str, Any]:
+    return {field: flags.given(name) for name, field in fields.items() if flags.is_given(name)}
+
+
+def serving_options(flags: FlagValues) -> ServingOptions | None:
+    """Where and how to serve; None: not at all."""
+    port = flags.whole("secure-port")
+    if not 0 <= port <= _MOST_PORTS:
+        raise FlagError(
+            f"--secure-port {port} must be between 0 and 65535, inclusive. 0 for turning off secure port"
+        )
+    tls = TlsOptions(
+        flags.path("tls-cert-file"),
+        flags.path("tls-private-key-file"),
+        flags.path("cert-dir"),
+        [named_certificate(text) for text in flags.words("tls-sni-cert-key")],
+        flags.text("tls-min-version"),
+        flags.words("tls-cipher-suites"),
+        flags.numbers("tls-curve-preferences"),
+    )
+    shares_port = flags.switch("permit-port-sharing")
+    return ServingOptions(flags.text("bind-address"), port, shares_port, tls) if port else None
+
+
+def access_options(flags: FlagValues) -> AccessOptions:
+    """Who may ask what is served."""
+    names = HeaderNames(
+        _header_names(flags, "requestheader-username-headers"),
+        _header_names(flags, "requestheader-uid-headers"),
+        _header_names(flags, "requestheader-group-headers"),
+        _header_names(flags, "requestheader-extra-headers-prefix"),
+        _header_names(flags, "requestheader-allowed-names"),
+    )
+    certificates = CertificateOptions(
+        flags.path("client-ca-file"),
+        flags.path("requestheader-client-ca-file"),
+        names,
+        flags.switch("authentication-skip-lookup"),
+        flags.switch("authentication-tolerate-lookup-failure"),
+    )
+    return AccessOptions(
+        flags.path("authentication-kubeconfig"),
+        flags.path("authorization-kubeconfig"),
+        certificates,
+        flags.duration("authentication-token-webhook-cache-ttl"),
+        flags.duration("authorization-webhook-cache-authorized-ttl"),
+        flags.duration("authorization-webhook-cache-unauthorized-ttl"),
+        flags.words("authorization-always-allow-paths"),
+    )
+
+
+def _header_names(flags: FlagValues, name: str) -> tuple[str, ...]:
+    words = flags.words(name)
+    if not all(word.strip() for word in words):
+        raise FlagError(f'empty value in "{name}"')
+    return words
+
+
+def metric_options(flags: FlagValues) -> MetricOptions:
+    """Which metrics are not to be shown."""
+    hidden = flags.text("show-hidden-metrics-for-version")
+    if hidden not in ("", _PREVIOUS):
+        raise FlagError(
+            f'metrics.showHiddenMetricsForVersion: Invalid value: "{hidden}": must be omitted or have the '
+            f"value '{_PREVIOUS}'; only the previous minor version is allowed"
+        )
+    disabled = [name for name in flags.words("disabled-metrics") if name]
+    for name in disabled:
+        if not _METRIC_NAME.fullmatch(name):
+            raise FlagError(f'metrics.disabledMetrics: Invalid value: "{name}": not the name of a metric')
+    manifest = flags.path("allow-metric-labels-manifest")
+    said = flags.words("allow-metric-labels")
+    if manifest is not None and said:
+        raise FlagError("metrics: cannot specify both allowListMapping and allowListMappingManifest")
+    allowed = dict(_pair(text) for text in said) if manifest is None else _read_manifest(manifest)
+    return MetricOptions(frozenset(disabled), dict(_allowed(allowed)))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, values = text.partition("=")
+    if not equals:
+        raise FlagError(f"--allow-metric-labels: {text} must be formatted as key=value")
+    return key, values.strip("'")
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or "not YAML"
+        raise FlagError(f"failed to read allow list manifest: {path}: {reason}") from None
+    if not isinstance(content, dict):
+        raise FlagError(f"failed to parse allow list manifest: {path}: not a mapping")
+    return {str(key): str(value) for key, value in content.items()}
+
+
+def _allowed(said: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozenset[str]]]:
+    for key, values in said.items():
+        named = _METRIC_LABEL.fullmatch(key)
+        if named is None:
+            raise FlagError(
+                f'metrics.allowListMapping: Invalid value: "{key}": must have keys with format '
+                "`metricName,labelName`"
+            )
+        yield (named[1], named[2]), frozenset(values.split(","))
+
+
+def log_options(flags: FlagValues, gates: FeatureGates) -> LogOptions:
+    """How to log."""
+    format = flags.text("logging-format")
+    if format not in get_args(LogFormat):
+        raise FlagError(f'format: Invalid value: "{format}": Unsupported log format')
+    if flags.duration("log-flush-frequency") <= 0:
+        raise FlagError("flushFrequency: Invalid value: Must be greater than zero")
+    by_file = [_by_file(text) for text in flags.words("vmodule")]
+    if by_file and format != "text":
+        raise FlagError("vmodule: Forbidden: Only supported for text log format")
+    for name in ("text-split-stream", "text-info-buffer-size", "json-split-stream", "json-info-buffer-size"):
+        if flags.is_given(f"log-{name}") and not gates.enabled["LoggingAlphaOptions"]:
+            raise FlagError(f"--log-{name}: Forbidden: Feature LoggingAlphaOptions is disabled")
+    splits = flags.switch(f"log-{format}-split-stream")
+    return LogOptions(flags.whole("v"), "json" if format == "json" else "text", by_file, splits)
+
+
+def _by_file(text: str) -> tuple[str, int]:
+    pattern, _, verbosity = text.partition("=")
+    if not pattern or not verbosity.isdecimal():
+        raise FlagError(
+            f'invalid argument "{text}" for "--vmodule" flag: "{text}" does not have the pattern=N format'
+        )
+    return pattern, int(verbosity)
+
+
+def check_versions(flags: FlagValues) -> None:
+    """Refuse to be what this cannot be."""
+    for name, possible in (
+        ("emulated-version", (_VERSION,)),
+        ("min-compatibility-version", (_VERSION, _PREVIOUS)),
+    ):
+        for text in flags.words(name):
+            component, _, version = text.rpartition("=")
+            if component not in ("", "kube"):
+                raise FlagError(f"component not registered: {component}")
+            if version.removeprefix("v") not in possible:
+                raise FlagError(f"--{name}={text}: only {' or '.join(possible)} is possible")

@@ -1,0 +1,160 @@
+"""What a live scheduler serves: who may ask, what is at each path, and the clients by which it finds out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+from moorage.api.manifests import utc_now
+from moorage.client.client import Client
+from moorage.client.connect import connected
+from moorage.client.credentials import Access, find_access
+from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.clock import Clock
+from moorage.config.types import SchedulerConfiguration
+from moorage.scheduler.debugging import cache_view, differences, queue_view
+from moorage.scheduler.scheduler import Scheduler
+from moorage.services import answers
+from moorage.services.answers import Handler
+from moorage.services.client_certificates import CertificateOptions, ClientCertificates
+from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
+from moorage.services.feature_gates import FeatureGates
+from moorage.services.measured import MeasuredRequests
+from moorage.services.metrics import Metrics
+from moorage.services.serving import Endpoints, SecureServer, ServingOptions, config_routes, metric_routes
+from moorage.services.zpages import flagz_routes, statusz_routes
+from moorage.transport import Request, Response
+
+log = logging.getLogger(__name__)
+
+_REVIEW_QPS, _REVIEW_BURST = 200.0, 400
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """Who may ask for something, and who knows."""
+
+    authentication_kubeconfig: Path | None = None
+    authorization_kubeconfig: Path | None = None
+    """Where to ask; None: where the scheduler has its work from."""
+    certificates: CertificateOptions = field(default_factory=CertificateOptions)
+    token_seconds: float = CACHE_SECONDS
+    allowed_seconds: float = CACHE_SECONDS
+    denied_seconds: float = CACHE_SECONDS
+    """How long answers hold."""
+    open_paths: Sequence[str] = OPEN_PATHS
+
+
+@asynccontextmanager
+async def served(
+    routes: Mapping[str, Handler],
+    serving: ServingOptions,
+    options: AccessOptions,
+    access: Access,
+    metrics: Metrics,
+    clock: Clock,
+    random: Random,
+    user_agent: str,
+) -> AsyncIterator[None]:
+    """Answers requests while the context lasts; ServingError if that cannot be."""
+    async with (
+        _reviewer(options.authentication_kubeconfig, access, metrics, clock, user_agent) as authenticator,
+        _reviewer(options.authorization_kubeconfig, access, metrics, clock, user_agent) as authorizer,
+    ):
+        certificates = ClientCertificates(options.certificates, metrics.client_certificate_seconds)
+        authentication = Authentication(
+            authenticator, clock, random, metrics, certificates, token_seconds=options.token_seconds
+        )
+        authorization = Authorization(
+            authorizer,
+            clock,
+            random,
+            metrics,
+            options.open_paths,
+            allowed_seconds=options.allowed_seconds,
+            denied_seconds=options.denied_seconds,
+        )
+        server = SecureServer(Endpoints(routes, authentication, authorization), serving)
+        if not options.certificates.tolerates_failure:
+            await certificates.look_up(authenticator)
+        server.tls.trust(certificates.authorities)
+        certificates.on_change = server.tls.trust
+        following = asyncio.ensure_future(certificates.follow(authenticator, clock))
+        running = asyncio.ensure_future(server.serve())
+        try:
+            await server.listens()
+            log.info("serving securely on port %d", server.port)
+            yield
+        finally:
+            following.cancel()
+            server.stop()
+            await running
+
+
+@asynccontextmanager
+async def _reviewer(
+    kubeconfig: Path | None, access: Access, metrics: Metrics, clock: Clock, user_agent: str
+) -> AsyncIterator[Client]:
+    """A client that asks who somebody is, or what they may do."""
+    found = access if kubeconfig is None else find_access(kubeconfig)
+    async with connected(
+        found,
+        qps=_REVIEW_QPS,
+        burst=_REVIEW_BURST,
+        user_agent=user_agent,
+        clock=clock,
+        observer=MeasuredRequests(metrics, urlsplit(found.endpoint.url).netloc),
+    ) as client:
+        yield client
+
+
+def scheduler_routes(
+    scheduler: Scheduler,
+    client: Client,
+    metrics: Metrics,
+    config: Callable[[], SchedulerConfiguration],
+    is_leading: Callable[[], bool],
+    read_gauges: Callable[[], None],
+) -> dict[str, Handler]:
+    """Metrics, the configuration in force, and what the scheduler believes."""
+    shown = metric_routes(metrics, scheduler.pods, is_leading)
+    all_metrics = shown["/metrics"]
+
+    async def fresh_metrics(request: Request) -> Response:
+        read_gauges()
+        return await all_metrics(request)
+
+    async def cache(request: Request) -> Response:
+        try:
+            found = [str(each) for each in await differences(scheduler, client)]
+        except (RequestError, ConnectionFailed) as error:
+            found = [f"not compared: {error}"]
+        return answers.document({**cache_view(scheduler.cache), "differences": found})
+
+    async def queue(request: Request) -> Response:
+        return answers.document(queue_view(scheduler.queue))
+
+    return {
+        **shown,
+        "/metrics": fresh_metrics,
+        **config_routes(config),
+        "/debug/cache": cache,
+        "/debug/queue": queue,
+    }
+
+
+def page_routes(
+    gates: FeatureGates, flags: Mapping[str, str], paths: Sequence[str], started: datetime
+) -> dict[str, Handler]:
+    """`/flagz` and `/statusz`, each if its feature is on."""
+    pages = flagz_routes(flags) if gates.enabled["ComponentFlagz"] else {}
+    if gates.enabled["ComponentStatusz"]:
+        pages |= statusz_routes([*paths, *pages], started, utc_now)
+    return pages

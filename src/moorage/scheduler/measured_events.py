@@ -1,0 +1,97 @@
+"""How long it takes to take in what happens in the cluster, by kind of event.
+
+Labels are those of the events that pods wait for (`NodeAdd`, `AssignedPodDelete`). An update of a node or a
+pod counts once for each thing about it that has changed. Kinds that no pod waits for have no event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.informer import EventType, Informer, Listener
+from moorage.client.kinds import Kind
+from moorage.queue import events
+from moorage.queue.changes import node_events, pod_events
+from moorage.scheduler.handlers import RESOURCES
+from moorage.scheduler.needs import LOOKED_AT
+from moorage.services.metric_values import Distribution
+from moorage.services.metrics import Metrics
+
+Labels = Callable[[EventType, Any, Any | None], Iterable[str]]
+"""What metrics call a change: of which type, of which object, and what that was before."""
+
+INFORMERS: Final = "kube-scheduler"
+"""What metrics call the informers of this process."""
+_ACTIONS: Final = {"ADDED": "Add", "MODIFIED": "Update", "DELETED": "Delete"}
+_KNOWN: Final = {kinds.NODE, kinds.POD, *(kind for each in LOOKED_AT.values() for kind in each)}
+_UNSCHEDULED_UPDATE: Final = events.UNSCHEDULED_POD_UPDATE.label
+_ASSIGNED_UPDATE: Final = "AssignedPodUpdate"
+
+
+def time_events(informers: Sequence[Informer[Any]], metrics: Metrics) -> None:
+    """From now on, measure how long changes take to arrive in cache and queue."""
+    for informer in informers:
+        kind = informer.kind
+        latency = metrics.informer_duration.labels(INFORMERS, kind.group, kind.version, kind.plural)
+        labels = _labels_of(kind)
+        informer.listeners[:] = [_timed(each, labels, latency, metrics) for each in informer.listeners]
+
+
+def _timed(listener: Listener[Any], labels: Labels, latency: Distribution, metrics: Metrics) -> Listener[Any]:
+    durations = metrics.event_handling_duration
+
+    def listen(type: EventType, obj: Any, before: Any | None) -> None:
+        began = perf_counter()
+        listener(type, obj, before)
+        seconds = perf_counter() - began
+        latency.observe(seconds)
+        for label in labels(type, obj, before):
+            durations.labels(label).observe(seconds)
+
+    return listen
+
+
+def _labels_of(kind: Kind) -> Labels:
+    if kind == kinds.POD:
+        return _of_pod
+    if kind == kinds.NODE:
+        return _of_node
+    if kind in _KNOWN:
+        resource = RESOURCES.get(kind.name)
+        if resource is None:
+            return lambda type, obj, before: ()
+        name = str(resource)
+    else:
+        name = f"{kind.plural}.{kind.version}.{kind.group}"
+    by_type = {type: (f"{name}{action}",) for type, action in _ACTIONS.items()}
+    return lambda type, obj, before: by_type[type]
+
+
+def _of_node(type: EventType, obj: Node, before: Node | None) -> Iterable[str]:
+    if type != "MODIFIED" or before is None:
+        return (f"Node{_ACTIONS[type]}",)
+    return [event.label for event in node_events(before, obj)]
+
+
+_POD_LABELS: Final = {
+    (type, is_assigned): (f"{'AssignedPod' if is_assigned else 'UnschedulablePod'}{action}",)
+    for type, action in _ACTIONS.items()
+    for is_assigned in (True, False)
+}
+_BOUND: Final = (events.UNSCHEDULED_POD_DELETE.label, events.ASSIGNED_POD_ADD.label)
+"""A pod that is bound leaves those that wait, and comes to those on nodes."""
+
+
+def _of_pod(type: EventType, obj: Pod, before: Pod | None) -> Iterable[str]:
+    is_assigned = bool(obj.spec.node_name)
+    if type != "MODIFIED" or before is None:
+        return _POD_LABELS[type, is_assigned]
+    if is_assigned and not before.spec.node_name:
+        return _BOUND
+    general = _ASSIGNED_UPDATE if is_assigned else _UNSCHEDULED_UPDATE
+    return {general: None, **{event.label: None for event in pod_events(before, obj)}}

@@ -1,0 +1,249 @@
+"""TLS as the scheduler's own server speaks it: its certificates, what it accepts, and whom it trusts.
+
+Every handshake begins with one outer context, and goes on with the context of the certificate for the name
+that the client asks for. Contexts are made anew when a certificate's file has changed, or when other client
+authorities are to be trusted; connections that exist stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from moorage.apiserver.certificates import CertificateError, ServerCertificate, load_or_make
+from moorage.apiserver.serving import ServingError
+from moorage.services.tls_names import CURVES, DEFAULT_VERSION, VERSIONS, openssl_ciphers
+
+log = logging.getLogger(__name__)
+
+_PAIR_NAME: Final = "kube-scheduler"
+_EVERYWHERE: Final = ("0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCertificate:
+    """A certificate for some names; without patterns, for those that it has itself."""
+
+    certificate_file: Path
+    key_file: Path
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """Which certificates to show, and what to accept."""
+
+    certificate_file: Path | None = None
+    """The server's certificate and those that sign it; None: one is made."""
+    key_file: Path | None = None
+    directory: Path | None = None
+    """Where a certificate that is made is kept, and found the next time; None: nowhere."""
+    by_name: Sequence[NamedCertificate] = ()
+    min_version: str = ""
+    cipher_suites: Sequence[str] = ()
+    """As Go names them; none: those that OpenSSL thinks good."""
+    curves: Sequence[int] = ()
+    """As Go numbers them."""
+
+
+def named_certificate(text: str) -> NamedCertificate:
+    """What a flag says: `cert,key` or `cert,key:pattern,pattern`; ServingError if it does not."""
+    files, _, patterns = text.partition(":")
+    certificate, comma, key = (part.strip() for part in files.partition(","))
+    if not comma or not certificate or not key or "," in key:
+        raise ServingError("expected comma separated certificate and key file paths")
+    names = tuple(name.strip() for name in patterns.split(",")) if patterns else ()
+    return NamedCertificate(Path(certificate), Path(key), names)
+
+
+class ServerTls:
+    """What a server needs to speak TLS (`context`); ServingError if that cannot be."""
+
+    def __init__(self, options: TlsOptions, bind_address: str) -> None:
+        self._limits = _Limits(options)
+        self._authorities = ""
+        self._default = _Shown(_source(options, bind_address))
+        self._named = [self._shown(each) for each in options.by_name]
+        self.context = self._limits.imposed(self._default.source.load())
+        self.context.sni_callback = self._choose
+
+    def _shown(self, named: NamedCertificate) -> _Shown:
+        files = _Files(named.certificate_file, named.key_file)
+        files.load()  # So that one that cannot be used is complained of now.
+        return _Shown(files, named.patterns, named.patterns or tuple(files.names()))
+
+    def trust(self, authorities: Iterable[str]) -> None:
+        """Ask clients for certificates, and trust those that these authorities (in PEM) have signed."""
+        self._authorities = "\n".join(filter(None, authorities))
+        # Whether a client is asked is settled before its name is known.
+        self.context.verify_mode = ssl.CERT_OPTIONAL if self._authorities else ssl.CERT_NONE
+
+    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: Any) -> None:
+        """Go on with the certificate for the name that a client asks for."""
+        connection.context = self._current(self._for_name(name or ""))
+
+    def _for_name(self, name: str) -> _Shown:
+        """The certificate for a name: patterns count more than a certificate's own names, whole ones most."""
+        wildcard = f"*.{name.partition('.')[2]}"
+        for wanted in (name, wildcard):
+            for are_patterns in (True, False):
+                for shown in self._named:
+                    if bool(shown.patterns) is are_patterns and wanted in shown.names:
+                        return shown
+        return self._default
+
+    def _current(self, shown: _Shown) -> ssl.SSLContext:
+        """The context that shows a certificate, as its files are now; as they were if they cannot be used."""
+        try:
+            made_of = (shown.source.stamp(), self._authorities)
+            if shown.context is None or shown.made_of != made_of:
+                context = self._limits.imposed(shown.source.load())
+                if self._authorities:
+                    context.load_verify_locations(cadata=self._authorities)
+                    context.verify_mode = ssl.CERT_OPTIONAL
+                shown.context, shown.made_of = context, made_of
+        except (ServingError, OSError) as error:
+            if shown.context is None:
+                raise
+            log.error("the certificate stays as it was: %s", error)
+        assert shown.context is not None
+        return shown.context
+
+
+class _Source(Protocol):
+    """Where a certificate comes from."""
+
+    def stamp(self) -> Any:
+        """What differs when the certificate has changed."""
+
+    def load(self) -> ssl.SSLContext:
+        """A context that shows the certificate; ServingError if there is none."""
+
+
+class _Files:
+    """A certificate and its key in files."""
+
+    def __init__(self, certificate_file: Path, key_file: Path) -> None:
+        self._certificate_file = certificate_file
+        self._key_file = key_file
+
+    def stamp(self) -> Any:
+        found = [file.stat() for file in (self._certificate_file, self._key_file)]
+        return [(one.st_mtime_ns, one.st_size, one.st_ino) for one in found]
+
+    def load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self._certificate_file, self._key_file)
+        except OSError as error:  # An SSLError is one, too.
+            files = f"{self._certificate_file} and {self._key_file}"
+            raise ServingError(f"{files} cannot be used: {error.strerror or error}") from None
+        return context
+
+    def names(self) -> Iterator[str]:
+        """The names in the certificate."""
+        certificate = x509.load_pem_x509_certificate(self._certificate_file.read_bytes())
+        for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+            yield str(attribute.value)
+        try:
+            found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            return
+        yield from found.get_values_for_type(x509.DNSName)
+        yield from map(str, found.get_values_for_type(x509.IPAddress))
+
+
+class _Made:
+    """A certificate that was made for the occasion, and is in memory only."""
+
+    def __init__(self, made: ServerCertificate) -> None:
+        self._made = made
+
+    def stamp(self) -> Any:
+        return None
+
+    def load(self) -> ssl.SSLContext:
+        return self._made.ssl_context()
+
+
+class _Shown:
+    """A certificate that is shown, and the context that does so."""
+
+    def __init__(self, source: _Source, patterns: Sequence[str] = (), names: Sequence[str] = ()) -> None:
+        self.source = source
+        self.patterns = patterns
+        self.names = names
+        self.context: ssl.SSLContext | None = None
+        self.made_of: Any = None
+
+
+def _source(options: TlsOptions, bind_address: str) -> _Source:
+    """The certificate for whoever asks for no name that has its own."""
+    if (options.certificate_file is None) != (options.key_file is None):
+        raise ServingError("a certificate needs its key, and a key its certificate")
+    if options.certificate_file is not None and options.key_file is not None:
+        return _Files(options.certificate_file, options.key_file)
+    try:
+        made = load_or_make(None, () if bind_address in _EVERYWHERE else (bind_address,))
+        if options.directory is None:
+            return _Made(made)
+        return _kept(made, options.directory)
+    except CertificateError as error:
+        raise ServingError(str(error)) from None
+
+
+def _kept(made: ServerCertificate, directory: Path) -> _Source:
+    """The certificate in a directory; the one that was made is put there if there is none."""
+    certificate_file, key_file = directory / f"{_PAIR_NAME}.crt", directory / f"{_PAIR_NAME}.key"
+    present = [file for file in (certificate_file, key_file) if file.exists()]
+    if len(present) == 1:
+        raise ServingError(f"{present[0]} is there, but not what belongs to it")
+    if not present:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            key_file.touch(mode=0o600)
+            key_file.write_text(made.key_pem)
+            certificate_file.write_text(made.certificate_pem + made.ca_pem)
+        except OSError as error:
+            raise ServingError(f"{directory}: cannot be written: {error.strerror}") from None
+        log.info("made the certificate %s", certificate_file)
+    return _Files(certificate_file, key_file)
+
+
+class _Limits:
+    """What is accepted of a client; ServingError for names that do not exist."""
+
+    def __init__(self, options: TlsOptions) -> None:
+        version = options.min_version or DEFAULT_VERSION
+        if version not in VERSIONS:
+            raise ServingError(f'unknown tls version "{version}"')
+        self._min_version = VERSIONS[version]
+        try:
+            self._ciphers = openssl_ciphers(options.cipher_suites)
+        except ValueError as error:
+            raise ServingError(str(error)) from None
+        for curve in options.curves:
+            if curve not in CURVES:
+                raise ServingError(f"unsupported curve preference: {curve}")
+        if len(options.curves) > 1:
+            log.warning("one curve can be chosen, or all: --tls-curve-preferences has no effect")
+        self._curve = CURVES[options.curves[0]] if len(options.curves) == 1 else ""
+
+    def imposed(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        """The same context, which accepts no more than it should."""
+        context.minimum_version = self._min_version
+        try:
+            if self._ciphers:
+                context.set_ciphers(self._ciphers)
+            if self._curve:
+                context.set_ecdh_curve(self._curve)
+        except (ssl.SSLError, ValueError) as error:
+            raise ServingError(f"OpenSSL has none of these ciphers or curves: {error}") from None
+        return context

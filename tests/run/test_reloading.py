@@ -1,0 +1,157 @@
+"""Other profiles while the scheduler runs: what they look at is known before they are used, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from moorage.api.storage import PersistentVolumeClaim
+from moorage.client.client import Client
+from moorage.client.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
+from moorage.config.load import default_config, parse_config
+from moorage.plugins import default_registry
+from moorage.scheduler.scheduler import Scheduler
+from moorage.transport import Request, Response
+from tests.scheduler.plugins import Hold, profile, registry_with
+from tests.scheduler.running import World, in_world
+from tests.scheduler.test_volumes import _add_claim, _using
+
+SMALL: Any = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "plugins": {
+                "multiPoint": {
+                    "enabled": [{"name": name} for name in ("PrioritySort", "NodeName", "DefaultBinder")],
+                    "disabled": [{"name": "*"}],
+                }
+            }
+        }
+    ],
+}
+
+
+class Slow:
+    """A transport over which claims are not told of until they may be."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.may_tell = asyncio.Event()
+
+    async def handle(self, request: Request) -> Response:
+        if request.path.endswith("/persistentvolumeclaims"):
+            await self.may_tell.wait()
+        return await self._world.line.handle(request)
+
+
+def kinds_of(scheduler: Scheduler) -> set[Any]:
+    return {informer.kind for informer in scheduler.informers}
+
+
+def test_plugins_are_used_once_what_they_look_at_is_known_and_no_longer_than_needed() -> None:
+    async def scenario(world: World) -> None:
+        slow = Slow(world)
+        scheduler = Scheduler(
+            Client(slow, world.server.token),
+            parse_config(SMALL, "test"),
+            default_registry(),
+            world.clock,
+            world.now,
+            world.random,
+            "host",
+        )
+        world.runs(scheduler.run())
+        await world.add_node("n1", cpu="1")
+        await world.passes(1)
+        assert kinds_of(scheduler) == {NODE, POD}
+        reloading = asyncio.ensure_future(scheduler.reconfigure(default_config()))
+        await world.passes(1)
+        assert not reloading.done()
+        await world.add_pod("large", cpu="9")  # Which the profile of old does not look at.
+        await world.passes(1)
+        assert await world.node_of("large") == "n1"
+        slow.may_tell.set()
+        await world.passes(1)
+        await reloading
+        await world.add_pod("larger", cpu="10")
+        await world.passes(1)
+        assert await world.node_of("larger") == ""
+        assert kinds_of(scheduler) > {NODE, POD, PERSISTENT_VOLUME_CLAIM, SERVICE}
+        await _add_claim(world, "data")
+        await world.passes(1)
+        claims = scheduler.cache.objects.of(PersistentVolumeClaim)
+        assert claims.get("default", "data") is not None
+        await scheduler.reconfigure(parse_config(SMALL, "test"))
+        await world.passes(1)
+        assert kinds_of(scheduler) == {NODE, POD}
+        await _add_claim(world, "more")
+        await world.passes(1)
+        assert (claims.get("default", "data"), claims.get("default", "more")) == (None, None)
+        assert await world.node_of("larger") == "n1"
+        scheduler.cache.validate()
+
+    in_world(scenario)
+
+
+def test_what_is_under_way_keeps_what_it_looks_at() -> None:
+    async def scenario(world: World) -> None:
+        hold = Hold()
+        config = parse_config(profile("Hold"), "test")
+        scheduler = Scheduler(
+            Client(world.line, world.server.token),
+            config,
+            registry_with(hold),
+            world.clock,
+            world.now,
+            world.random,
+            "host",
+        )
+        world.runs(scheduler.run())
+        await world.add_node("n1")
+        await world.add_pod("held")
+        await world.passes(1)
+        await scheduler.reconfigure(parse_config(SMALL, "test"))
+        await world.passes(1)
+        assert PERSISTENT_VOLUME_CLAIM in kinds_of(scheduler)
+        hold.waiting().allow("Hold")
+        await world.passes(1)
+        assert await world.node_of("held") == "n1"
+        assert kinds_of(scheduler) == {NODE, POD}
+
+    in_world(scenario)
+
+
+def test_a_newer_wish_does_not_lose_what_it_needs() -> None:
+    async def scenario(world: World) -> None:
+        slow = Slow(world)
+        scheduler = Scheduler(
+            Client(slow, world.server.token),
+            parse_config(SMALL, "test"),
+            default_registry(),
+            world.clock,
+            world.now,
+            world.random,
+            "host",
+        )
+        world.runs(scheduler.run())
+        await world.add_node("n1")
+        await world.passes(1)
+        first = asyncio.ensure_future(scheduler.reconfigure(default_config()))
+        await world.passes(1)
+        first.cancel()
+        second = asyncio.ensure_future(scheduler.reconfigure(default_config()))
+        await world.passes(1)
+        slow.may_tell.set()
+        await world.passes(1)
+        await second
+        await _add_claim(world, "data")
+        await world.add_pod("p", **_using("data"))
+        await world.passes(1)
+        assert "PersistentVolumeClaim" in {type(one).__name__ for one in _objects(scheduler)}
+
+    in_world(scenario)
+
+
+def _objects(scheduler: Scheduler) -> list[Any]:
+    return [one for informer in scheduler.informers for one in informer.objects.values()]
