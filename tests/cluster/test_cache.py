@@ -92,10 +92,10 @@ def test_a_nomination_ends_when_the_pod_is_on_a_node_or_gone() -> None:
     pod, other = make_pod("p", uid="p"), make_pod("q", uid="q")
     cache.nominations.put(pod, "a")
     cache.nominations.put(other, "a")
-    assert [info.pod.name for info in cache.snapshot().nominated["a"]] == ["p", "q"]
+    assert [info.pod.name for info in cache.snapshot().nominated.on("a")] == ["p", "q"]
     cache.assume_pod(pod, "a")
     cache.remove_pod(other)
-    assert cache.snapshot().nominated == {}
+    assert not cache.snapshot().nominated
     cache.nominations.put(other, "a")
     cache.nominations.put(other, "")
     assert cache.nominations.node_of("q") is None

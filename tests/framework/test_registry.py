@@ -59,7 +59,7 @@ async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nod
         (Fails, "plugin Mine cannot be made: ValueError: no luck"),
         (
             type("Mine", (), {"name": "Mine", "filter": lambda self, a, b, c: ALL, "filter_node": None}),
-            "has both filter and filter_node; keep one of them",
+            "write def filter_node(self, cycle, pod, node)",
         ),
         (type("Mine", (), {"name": "Mine", "filter": _async_filter}), "filter cannot be async"),
         (

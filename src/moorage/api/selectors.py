@@ -299,10 +299,35 @@ class RequiredNodes:
 
 def required_nodes(pod: Pod) -> RequiredNodes:
     """The nodes a pod insists on."""
-    affinity = pod.spec.affinity
-    required = None
-    if affinity is not None and affinity.node_affinity is not None:
-        required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    required = _required_affinity(pod)
     return RequiredNodes(
         _equalities(pod.spec.node_selector), None if required is None else node_terms(required)
     )
+
+
+def named_nodes(pod: Pod) -> frozenset[str] | None:
+    """The nodes that a pod insists on by name, as pods of DaemonSets do; None: it goes by more than names.
+
+    Empty: its terms name nodes, but none that meets them all.
+    """
+    required = _required_affinity(pod)
+    if required is None or not required.node_selector_terms:
+        return None
+    names: frozenset[str] = frozenset()
+    for term in required.node_selector_terms:
+        by_name = [
+            frozenset(field.values)
+            for field in term.match_fields
+            if field.key == NODE_NAME_FIELD and field.operator == Operator.IN
+        ]
+        if not by_name:
+            return None
+        names |= frozenset.intersection(*by_name)
+    return names
+
+
+def _required_affinity(pod: Pod) -> NodeSelector | None:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution

@@ -40,7 +40,6 @@ class Cache:
         self._assumed: set[str] = set()
         self._changed: dict[str, None] = {}
         self._snapshot = Snapshot()
-        self._nominations_seen = 0
         for item in objects:
             self.put(item)
 
@@ -76,6 +75,7 @@ class Cache:
         if entry is None:
             return
         entry.node = None
+        entry.come = None
         self._changed[name] = None
         self._tidy(entry)
 
@@ -90,21 +90,30 @@ class Cache:
         """A pod that the API server shows on a node: new, changed, or the confirmation of an assumption."""
         if not pod.spec.node_name:
             raise CacheError(f"pod {pod.key} is on no node")
+        known = self._info(pod.uid)
+        if known is not None and not pod.finished and known.holds_for(pod):
+            # As assumed, or with news that are none of scheduling's business: no row changes.
+            self._assumed.discard(pod.uid)
+            known.pod = pod
+            return
         self._take_out(pod.uid)
         if not pod.finished:
-            self._put_in(pod)
+            self._put_in(PodInfo(pod))
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod is gone, wherever it was."""
         self.nominations.remove(pod.uid)
         self._take_out(pod.uid)
 
-    def assume_pod(self, pod: Pod, node_name: str) -> Pod:
-        """Count a pod on the node it will be bound to, before anybody else says so."""
+    def assume_pod(self, pod: Pod, node_name: str, like: PodInfo | None = None) -> Pod:
+        """Count a pod on the node it will be bound to, before anybody else says so.
+
+        like: a pod of the same template, if one is at hand, of which much is known already.
+        """
         if pod.uid in self._node_of:
             raise CacheError(f"pod {pod.key} is on node {self._node_of[pod.uid]} already")
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
-        self._put_in(bound)
+        self._put_in(PodInfo(bound) if like is None else like.renewed(bound))
         self._assumed.add(pod.uid)
         return bound
 
@@ -119,8 +128,8 @@ class Cache:
 
     def pod(self, uid: str) -> Pod | None:
         """A pod on a node, by uid."""
-        name = self._node_of.get(uid)
-        return None if name is None else self._entries[name].pods[uid].pod
+        info = self._info(uid)
+        return None if info is None else info.pod
 
     def pods(self) -> Iterator[Pod]:
         """All pods on nodes, assumed ones included."""
@@ -145,10 +154,15 @@ class Cache:
         """All nodes."""
         return (entry.node for entry in self._entries.values() if entry.node is not None)
 
-    def _put_in(self, pod: Pod) -> None:
+    def _put_in(self, info: PodInfo) -> None:
+        pod = info.pod
         self.nominations.remove(pod.uid)
-        self._entry(pod.spec.node_name).add(PodInfo(pod))
+        self._entry(pod.spec.node_name).add(info)
         self._node_of[pod.uid] = pod.spec.node_name
+
+    def _info(self, uid: str) -> PodInfo | None:
+        name = self._node_of.get(uid)
+        return None if name is None else self._entries[name].pods[uid]
 
     def _take_out(self, uid: str) -> None:
         self._assumed.discard(uid)
@@ -188,9 +202,7 @@ class Cache:
             self._snapshot.write(entry)
         self._changed.clear()
         self._snapshot.objects.follow(self.objects)
-        if self._nominations_seen != self.nominations.version:
-            self._nominations_seen = self.nominations.version
-            self._snapshot.nominated = self.nominations.frozen()
+        self._snapshot.follow_nominations(self.nominations)
         return self._snapshot
 
     def validate(self) -> None:

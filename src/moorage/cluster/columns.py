@@ -34,7 +34,7 @@ def clipped(amount: int) -> int:
 class Column:
     """One number per row, or one per row in each of several lanes (lanes x rows)."""
 
-    __slots__ = ("_data", "_lanes", "_rows", "values")
+    __slots__ = ("_data", "_lanes", "_rows", "_shown", "values")
 
     values: NDArray[Any]
     """The rows there are, for reading: shape (rows,) or (lanes, rows)."""
@@ -43,23 +43,35 @@ class Column:
         self._lanes = lanes
         self._rows = 0
         self._data = np.zeros(self._shape(_FIRST_CAPACITY), dtype)
-        self._show()
+        self._shown = False
 
     def _shape(self, rows: int) -> tuple[int, ...]:
         return (rows,) if self._lanes is None else (self._lanes, rows)
 
-    def _show(self) -> None:
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        # Rows come by the thousand, and few of them are looked at in between: the view is made when it is.
+        if name != "values":
+            raise AttributeError(name)
         self.values = self._data[..., : self._rows]
         self.values.flags.writeable = False
+        self._shown = True
+        return self.values
 
-    def append(self) -> None:
-        """One more row, of zeros."""
-        if self._rows == self._data.shape[-1]:
-            grown = np.zeros(self._shape(2 * self._rows), self._data.dtype)
-            grown[..., : self._rows] = self._data
+    def _hide(self) -> None:
+        if self._shown:
+            del self.values
+            self._shown = False
+
+    def append(self, value: Any = 0) -> None:
+        """One more row."""
+        row = self._rows
+        if row == self._data.shape[-1]:
+            grown = np.zeros(self._shape(2 * row), self._data.dtype)
+            grown[..., :row] = self._data
             self._data = grown
-        self._rows += 1
-        self._show()
+        self._data[..., row] = value
+        self._rows = row + 1
+        self._hide()
 
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""
@@ -67,7 +79,7 @@ class Column:
         self._data[..., row] = self._data[..., last]
         self._data[..., last] = 0
         self._rows = last
-        self._show()
+        self._hide()
 
     def add_lane(self) -> None:
         """One more lane, of zeros."""
@@ -76,7 +88,7 @@ class Column:
         grown = np.zeros(self._shape(self._data.shape[-1]), self._data.dtype)
         grown[:-1] = self._data
         self._data = grown
-        self._show()
+        self._hide()
 
     def __setitem__(self, row: int, value: Any) -> None:
         self._data[..., row] = value
@@ -156,10 +168,11 @@ class CodeColumn(Generic[V]):
         """The code of each row's value; ABSENT where there is none. Shape (rows,)."""
         return self._codes.values
 
-    def append(self) -> None:
-        """One more row, with no value."""
-        self._codes.append()
-        self._codes[len(self._codes) - 1] = ABSENT
+    def append(self, value: V | None = None) -> int:
+        """One more row, with a value or none; says the value's code."""
+        code = ABSENT if value is None else self.vocabulary.acquire(value)
+        self._codes.append(code)
+        return code
 
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""

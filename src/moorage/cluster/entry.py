@@ -18,6 +18,7 @@ class NodeEntry:
 
     __slots__ = (
         "claims",
+        "come",
         "disks",
         "name",
         "node",
@@ -32,6 +33,8 @@ class NodeEntry:
         self.name = name
         self.node: Node | None = None
         self.pods: dict[str, PodInfo] = {}
+        self.come: list[PodInfo] | None = None
+        """The pods that have come since the last snapshot, if nothing else has happened to the pods."""
         self.requested: dict[str, int] = {}
         self.scoring_cpu_milli = 0
         self.scoring_memory = 0
@@ -43,9 +46,12 @@ class NodeEntry:
         """Count a pod in."""
         self.pods[info.pod.uid] = info
         self._count(info, 1)
+        if self.come is not None:
+            self.come.append(info)
 
     def remove(self, uid: str) -> None:
         """Count a pod out."""
+        self.come = None
         info = self.pods[uid]
         order = list(self.pods)
         order[order.index(uid)] = order[-1]
@@ -63,9 +69,10 @@ class NodeEntry:
                 self.requested.pop(name, None)
         self.scoring_cpu_milli += sign * load.scoring_cpu_milli
         self.scoring_memory += sign * load.scoring_memory
-        _tally(self.ports, info.host_ports, sign)
-        _tally(self.claims, info.claims, sign)
-        _tally(self.disks, info.disks, sign)
+        if info.holds:
+            _tally(self.ports, info.host_ports, sign)
+            _tally(self.claims, info.claims, sign)
+            _tally(self.disks, info.disks, sign)
 
 
 def _tally(counter: Counter[V], items: frozenset[V], sign: int) -> None:

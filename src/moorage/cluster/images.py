@@ -36,6 +36,8 @@ class ImageTable:
     """Images by name; an image that no node has any more is forgotten."""
 
     def __init__(self) -> None:
+        self.version = 0
+        """Moves whenever a node has other images than before."""
         self._images: dict[str, Image] = {}
 
     def get(self, name: str) -> Image | None:
@@ -50,6 +52,7 @@ class ImageTable:
         """A node reports other images than before."""
         if old == new:
             return
+        self.version += 1
         for image in old:
             for name in image.names:
                 self._clear(name, row)

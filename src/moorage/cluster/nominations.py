@@ -1,8 +1,12 @@
-"""Nominations: pods that wait for room on a node that is being freed for them."""
+"""Nominations: pods that wait for room on a node that is being freed for them.
+
+The live book remembers which nodes it was changed for, so that a snapshot's replica follows at the cost of
+the changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 from moorage.api.pod import Pod
 from moorage.cluster.pods import PodInfo
@@ -12,31 +16,58 @@ class Nominations:
     """Pods by the node they are nominated to; a pod has at most one nomination."""
 
     def __init__(self) -> None:
-        self.version = 0
         self._node_of: dict[str, str] = {}
-        self._on: dict[str, dict[str, PodInfo]] = {}
+        self._on: dict[str, tuple[PodInfo, ...]] = {}
+        self._changed: dict[str, None] = {}
 
     def put(self, pod: Pod, node_name: str) -> None:
         """Nominate a pod to a node; an empty name clears its nomination."""
         self.remove(pod.uid)
         if node_name:
             self._node_of[pod.uid] = node_name
-            self._on.setdefault(node_name, {})[pod.uid] = PodInfo(pod)
-            self.version += 1
+            self._set(node_name, (*self.on(node_name), PodInfo(pod)))
 
     def remove(self, uid: str) -> None:
         """Forget a pod's nomination, if it has one."""
         name = self._node_of.pop(uid, None)
         if name is not None:
-            del self._on[name][uid]
-            if not self._on[name]:
-                del self._on[name]
-            self.version += 1
+            self._set(name, tuple(info for info in self._on[name] if info.pod.uid != uid))
+
+    def _set(self, node_name: str, pods: tuple[PodInfo, ...]) -> None:
+        self._changed[node_name] = None
+        if pods:
+            self._on[node_name] = pods
+        else:
+            self._on.pop(node_name, None)
 
     def node_of(self, uid: str) -> str | None:
         """The node a pod is nominated to."""
         return self._node_of.get(uid)
 
-    def frozen(self) -> Mapping[str, tuple[PodInfo, ...]]:
-        """A copy that does not move: the nominated pods by node name."""
-        return {name: tuple(pods.values()) for name, pods in self._on.items()}
+    def on(self, node_name: str) -> tuple[PodInfo, ...]:
+        """The pods nominated to a node."""
+        return self._on.get(node_name, ())
+
+    def items(self) -> Iterator[tuple[str, tuple[PodInfo, ...]]]:
+        """The nodes that pods are nominated to, with those pods."""
+        return iter(self._on.items())
+
+    def __len__(self) -> int:
+        """To how many nodes pods are nominated."""
+        return len(self._on)
+
+    def follow(self, source: Nominations) -> list[str]:
+        """Become equal to `source`, of which this is the one replica; the nodes for which that changed."""
+        changed = list(source._changed)
+        if not changed:
+            return changed
+        source._changed.clear()
+        for name in changed:
+            for info in self.on(name):
+                self._node_of.pop(info.pod.uid, None)
+        for name in changed:
+            pods = source.on(name)
+            self._set(name, pods)
+            self._node_of.update((info.pod.uid, name) for info in pods)
+        self._changed.clear()
+        return changed

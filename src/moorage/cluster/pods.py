@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ from moorage.api.storage import (
     GCEPersistentDisk,
     PortworxVolume,
 )
-from moorage.cluster.columns import CodeColumn, Column, clipped
+from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
+from moorage.cluster.journal import Journal
 
 HostPort = tuple[str, str, int]
 """Host IP, protocol, port: what a pod takes on its node."""
@@ -40,6 +41,9 @@ NOT_STARTED = (1 << 63) - 1
 
 Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
+
+_KEPT_MOVES: Final = 4096
+"""So many pods may come and go, at least, before somebody who keeps count has to count anew."""
 
 _DISK_SOURCES = (
     "gce_persistent_disk",
@@ -65,6 +69,26 @@ class PodInfo:
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
+
+    def renewed(self, pod: Pod) -> PodInfo:
+        """The same for another pod, of which all this holds as well: nothing is worked out twice."""
+        if "holds" not in self.__dict__:
+            _ = self.load, self.holds, self.pod_class, self.terms
+        twin = PodInfo(pod)
+        twin.__dict__.update(self.__dict__)
+        twin.pod = pod
+        return twin
+
+    def holds_for(self, pod: Pod) -> bool:
+        """Whether all that scheduling can ask of the pod is the same for this later version of it."""
+        old = self.pod
+        if old.metadata.deletion_timestamp != pod.metadata.deletion_timestamp:
+            return False
+        if old.labels != pod.labels or old.metadata.annotations != pod.metadata.annotations:
+            return False
+        if old.status.start_time != pod.status.start_time or old.spec != pod.spec:
+            return False
+        return _given(old) == _given(pod) or self.load == pod_load(pod)
 
     @cached_property
     def load(self) -> PodLoad:
@@ -95,6 +119,11 @@ class PodInfo:
         )
 
     @cached_property
+    def holds(self) -> bool:
+        """Whether the pod holds anything beyond resources: host ports, volume claims, disks."""
+        return bool(self.host_ports or self.claims or self.disks)
+
+    @cached_property
     def pod_class(self) -> PodClass:
         """The pod's class."""
         return PodClass(self.pod.namespace, frozenset(self.pod.labels.items()), self.pod.terminating)
@@ -108,8 +137,33 @@ class PodInfo:
             return NO_TERMS
 
 
+def _given(pod: Pod) -> tuple[object, ...]:
+    """What the kubelet says that a pod has been given: a resize may change what the pod takes."""
+    status = pod.status
+    return (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        next((each.reason for each in status.conditions if each.type == "PodResizePending"), None),
+    )
+
+
 def _microseconds(moment: datetime | None) -> int:
     return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
+
+
+class Move(NamedTuple, Generic[V]):
+    """A pod came to a node (+1) or went from it (-1), with the class or the terms that it has.
+
+    A code can mean something else by the time this is read; the value is what it meant then. As long as a
+    code means the same, the value is the same object.
+    """
+
+    code: int
+    value: V
+    node_row: int
+    sign: int
 
 
 class PodTable:
@@ -118,6 +172,7 @@ class PodTable:
     node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
     priority, started: how important a pod is. load, scoring_load: what it frees when it goes.
     holds: whether it holds anything beyond resources: host ports, volume claims, disks.
+    class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
     """
 
     def __init__(self, resource_lanes: int) -> None:
@@ -132,6 +187,8 @@ class PodTable:
         self.load = Column(np.int64, lanes=resource_lanes)
         self.scoring_load = Column(np.int64, lanes=2)
         self.holds = Column(bool)
+        self.class_moves: Journal[Move[PodClass]] = Journal(_KEPT_MOVES)
+        self.terms_moves: Journal[Move[PodTerms]] = Journal(_KEPT_MOVES)
 
     @property
     def node_rows(self) -> NDArray[np.int32]:
@@ -152,22 +209,24 @@ class PodTable:
 
     def add(self, uid: str, node_row: int, info: PodInfo, amounts: list[int]) -> None:
         """A pod that was not here before; `amounts` are its requests by resource lane."""
-        row = self._row_of[uid] = len(self.infos)
+        load = info.load
+        self._row_of[uid] = len(self.infos)
         self.infos.append(info)
-        for column in self._columns():
-            column.append()
-        self.classes[row] = info.pod_class
-        self.terms[row] = info.terms or None
-        self._node_rows[row] = node_row
-        self.priority[row] = info.pod.priority
-        self.started[row] = _microseconds(info.pod.status.start_time)
-        self.load[row] = amounts
-        self.scoring_load[row] = (clipped(info.load.scoring_cpu_milli), clipped(info.load.scoring_memory))
-        self.holds[row] = bool(info.host_ports or info.claims or info.disks)
+        class_code = self.classes.append(info.pod_class)
+        terms_code = self.terms.append(info.terms or None)
+        self._node_rows.append(node_row)
+        self.priority.append(info.pod.priority)
+        self.started.append(_microseconds(info.pod.status.start_time))
+        self.load.append(amounts)
+        self.scoring_load.append((clipped(load.scoring_cpu_milli), clipped(load.scoring_memory)))
+        self.holds.append(info.holds)
+        _note_move(self.class_moves, self.classes, class_code, node_row, 1)
+        _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
 
     def remove(self, uid: str) -> None:
         """Forget a pod; the last one moves into its row."""
         row = self._row_of.pop(uid)
+        self._note(row, -1)
         last = self.infos.pop()
         if row < len(self.infos):
             self.infos[row] = last
@@ -177,7 +236,15 @@ class PodTable:
 
     def move(self, uid: str, node_row: int) -> None:
         """A pod's node has another row now."""
-        self._node_rows[self._row_of[uid]] = node_row
+        row = self._row_of[uid]
+        self._note(row, -1)
+        self._node_rows[row] = node_row
+        self._note(row, 1)
+
+    def _note(self, row: int, sign: int) -> None:
+        node_row = int(self._node_rows.values[row])
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, sign)
+        _note_move(self.terms_moves, self.terms, int(self.terms.codes[row]), node_row, sign)
 
     def rows_of(self, uids: Iterable[str]) -> list[int]:
         """The rows of pods."""
@@ -189,3 +256,11 @@ class PodTable:
         if not chosen.any():
             return self.node_rows[:0]
         return self.node_rows[chosen[self.classes.codes]]
+
+
+def _note_move(journal: Journal[Move[V]], column: CodeColumn[V], code: int, node_row: int, sign: int) -> None:
+    if code != ABSENT:
+        # The value that all who have this code share: readers tell by identity whether they know it.
+        value = column.vocabulary.values[code]
+        assert value is not None
+        journal.note(Move(code, value, node_row, sign))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
+from moorage.cluster.changes import RowLog
 from moorage.cluster.columns import CodeColumn, Column, clipped
 from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
+from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, HostPort, PodInfo, PodTable
 
@@ -52,7 +55,7 @@ class Snapshot:
         self.objects = Objects()
         self.pods = PodTable(len(_FIRST_RESOURCES))
         self.images = ImageTable()
-        self.nominated: Mapping[str, tuple[PodInfo, ...]] = {}
+        self.nominated = Nominations()
         """Pods that wait for room on a node, by the node's name."""
         self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
         self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
@@ -68,8 +71,12 @@ class Snapshot:
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
         self.generation = Column(np.int64)
         self._labels: dict[str, CodeColumn[str]] = {}
-        self._pods_of: list[Mapping[str, PodInfo]] = []
+        self._pods_of: list[dict[str, PodInfo]] = []
         self._writes = 0
+        self.changes = RowLog()
+        """The rows written lately, and those whose nominations have changed."""
+        self.node_changes = RowLog()
+        """Those among them whose node itself was written."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -101,21 +108,24 @@ class Snapshot:
     def places_on_nodes(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
         """Where each pod, given by its row in the pod table, stands in its node's list of pods."""
         place_of = np.zeros(len(self.pods.infos), np.int64)
-        rows: list[int] = []
-        places: list[int] = []
-        for row in np.unique(self.pods.node_rows[pods]).tolist():
-            here = self._pods_of[row]
-            rows += self.pods.rows_of(here)
-            places += range(len(here))
-        place_of[rows] = places
+        on_nodes = [self._pods_of[row] for row in np.unique(self.pods.node_rows[pods]).tolist()]
+        counts = np.fromiter(map(len, on_nodes), np.int64, len(on_nodes))
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        place_of[self.pods.rows_of(chain.from_iterable(on_nodes))] = np.arange(len(first)) - first
         return place_of[pods]
 
     # Writing: only the cache does.
 
+    def follow_nominations(self, live: Nominations) -> None:
+        """Take over which pods wait for room on which nodes; to the readers of a row that is a change."""
+        for name in self.nominated.follow(live):
+            if (row := self.row_of.get(name)) is not None:
+                self.changes.note(row)
+
     def release(self, entry: NodeEntry) -> None:
         """Let go of the pods that are not on a node any more; `write` must follow."""
         row = self.row_of.get(entry.name)
-        if row is None:
+        if row is None or entry.come is not None:
             return
         before = self._pods_of[row]
         stay = {uid: info for uid, info in before.items() if entry.pods.get(uid) is info}
@@ -135,6 +145,7 @@ class Snapshot:
         self._write_pods(row, entry)
         self._writes += 1
         self.generation[row] = self._writes
+        self.changes.note(row)
 
     def remove(self, name: str) -> None:
         """Take a node's row out; the last row moves into its place."""
@@ -155,6 +166,8 @@ class Snapshot:
         del self.names[last], self.nodes[last], self._pods_of[last]
         for column in self._columns():
             column.drop(row)
+        self.changes.start_anew()
+        self.node_changes.start_anew()
         if row != last:
             self._writes += 1
             self.generation[row] = self._writes
@@ -183,10 +196,13 @@ class Snapshot:
         self._pods_of.append({})
         for column in self._columns():
             column.append()
+        self.changes.start_anew()
+        self.node_changes.start_anew()
         return row
 
     def _write_node(self, row: int, old: Node | None, node: Node) -> None:
         self.nodes[row] = node
+        self.node_changes.note(row)
         allocatable = node.status.allocatable
         self._write_amounts(self.allocatable, row, resource_amounts(allocatable))
         self.allowed_pods[row] = clipped(allocatable[PODS].value) if PODS in allocatable else 0
@@ -199,16 +215,23 @@ class Snapshot:
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
         before = self._pods_of[row]
-        for uid, info in entry.pods.items():
-            if uid not in before:
-                self.pods.add(uid, row, info, self._by_lane(info.load.amounts))
-        self._pods_of[row] = dict(entry.pods)
+        come = entry.come
+        if come is None:
+            come = [info for uid, info in entry.pods.items() if uid not in before]
+            self._pods_of[row] = dict(entry.pods)
+        else:
+            before.update((info.pod.uid, info) for info in come)
+        for info in come:
+            self.pods.add(info.pod.uid, row, info, self._by_lane(info.load.amounts))
+        holders_move = entry.come is None or any(info.holds for info in come)
+        entry.come = []
         self._write_amounts(self.requested, row, entry.requested)
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
-        self.ports[row] = frozenset(entry.ports)
-        self.claims[row] = frozenset(entry.claims)
-        self.disks[row] = frozenset(entry.disks)
+        if holders_move:
+            self.ports[row] = frozenset(entry.ports)
+            self.claims[row] = frozenset(entry.claims)
+            self.disks[row] = frozenset(entry.disks)
 
     def _write_amounts(self, column: Column, row: int, amounts: Mapping[str, int]) -> None:
         column[row] = self._by_lane(amounts)

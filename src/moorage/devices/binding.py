@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
 from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
-from moorage.devices.claims import overdue, protected, ready, reserved, reserved_for, takes_time, unreserved
+from moorage.devices.claims import (
+    BindingFailedError,
+    overdue,
+    protected,
+    ready,
+    reserved,
+    reserved_for,
+    takes_time,
+    unreserved,
+)
 from moorage.devices.clocks import date
 from moorage.devices.extended import NOT_STORED, NodeClaim, new_claim, to_store
 from moorage.devices.flights import Flights
@@ -46,20 +55,38 @@ class ClaimBinder:
         for place, claim in enumerate(state.claims):
             if not reserved_for(pod, claim):
                 await self._bind(state, place, pod, node_name)
-        if not any(map(takes_time, state.claims)):
-            return
-        if not await self._handle.wait_until(lambda: self._ready(state), self._timeout_seconds):
-            raise BindingTimeoutError("device binding timeout: context deadline exceeded")
+        if any(map(takes_time, state.claims)):
+            await self._wait(state)
+
+    async def _wait(self, state: PodDevices) -> None:
+        """Wait until all devices are ready, and tell how that went."""
+        began, outcome = self._handle.clock.now(), "error"
+        try:
+            if not await self._handle.wait_until(lambda: self._ready(state), self._timeout_seconds):
+                raise BindingTimeoutError("device binding timeout: context deadline exceeded")
+            outcome = "success"
+        except BindingTimeoutError:
+            outcome = "timeout"
+            raise
+        except BindingFailedError:
+            outcome = "failure"
+            raise
+        finally:
+            given = [claim.status.allocation for claim in state.claims]
+            results = [result for each in given if each is not None for result in each.devices.results]
+            self._handle.reports.devices_awaited(
+                outcome,
+                self._handle.clock.now() - began,
+                [result.driver for result in results],
+                [result.driver for result in results if result.binding_conditions],
+            )
 
     async def _bind(self, state: PodDevices, place: int, pod: Pod, node_name: str) -> None:
         extended = self._extended_claim(state, place, node_name)
         if state.claims[place].name == NOT_STORED:
             if extended is None:
                 return  # the node has the resources itself
-            created = await self._handle.effects.perform(CreateClaim(to_store(extended.claim), pod))
-            if not isinstance(created, ResourceClaim):
-                raise BindingError(f"create claim for extended resources of pod {pod.key}: no answer")
-            state.claims[place] = created
+            state.claims[place] = await self._create(extended, pod)
         claim = self._latest(state.claims[place])
         status = self._status(state, place, claim, pod)
         written = protected(claim)
@@ -74,6 +101,17 @@ class ClaimBinder:
                 request_mappings=extended.mappings, resource_claim_name=answer.name
             )
             await self._handle.effects.perform(WriteExtendedResourceStatus(pod, backed))
+
+    async def _create(self, extended: NodeClaim, pod: Pod) -> ResourceClaim:
+        """Create the claim that stands for a pod's extended resources."""
+        created = None
+        try:
+            created = await self._handle.effects.perform(CreateClaim(to_store(extended.claim), pod))
+        finally:
+            self._handle.reports.claim_created(created is not None)
+        if not isinstance(created, ResourceClaim):
+            raise BindingError(f"create claim for extended resources of pod {pod.key}: no answer")
+        return created
 
     def _extended_claim(self, state: PodDevices, place: int, node_name: str) -> NodeClaim | None:
         if not state.is_extended(place):

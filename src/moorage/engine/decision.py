@@ -9,7 +9,7 @@ from moorage.api.pod import Pod
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
-from moorage.framework.runtime import ScoreTable
+from moorage.framework.scores import ScoreTable
 from moorage.framework.status import PluginError
 
 NO_NODES = "no nodes available to schedule pods"

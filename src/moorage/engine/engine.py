@@ -20,21 +20,30 @@ from moorage.engine.decision import Decision
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
+from moorage.framework.points import PostFilterResult, Scores
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError
+from moorage.framework.templates import Templates
+
+_NO_ROWS = np.zeros(0, np.intp)
 
 MIN_FEASIBLE_NODES = 100
 """A share of the nodes never means fewer than this many."""
 
 
 class Engine:
-    """Decides for one pod after another; remembers only where the last search for a share of nodes ended."""
+    """Decides for one pod after another.
 
-    def __init__(self, percentage_of_nodes_to_score: int = 0, seed: int | None = None) -> None:
+    remembers: keep what plugins said of nodes for the next pods of the template; the answers are the same.
+    """
+
+    def __init__(
+        self, percentage_of_nodes_to_score: int = 0, seed: int | None = None, *, remembers: bool = True
+    ) -> None:
         self._percentage = percentage_of_nodes_to_score
         self._random = random.Random(seed)
         self._next_start = 0
+        self._templates = Templates() if remembers else None
 
     def decide(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
@@ -43,9 +52,11 @@ class Engine:
         cycle = cycle or CycleState()
         everywhere = Nodes(snapshot)
         diagnosis = Diagnosis(len(snapshot))
-        nowhere = Nodes(snapshot, np.zeros(0, np.intp))
+        nowhere = Nodes(snapshot, _NO_ROWS)
         if not len(snapshot):
             return Decision(pod, None, nowhere, None, diagnosis, 0)
+        if self._templates is not None:
+            cycle.template = self._templates.of(pod, len(snapshot))
         try:
             feasible = nowhere
             evaluated = 0
@@ -64,11 +75,19 @@ class Engine:
             if len(feasible) == 1:
                 return Decision(pod, feasible.names[0], feasible, None, diagnosis, evaluated)
             scores = framework.score(cycle, pod, feasible)
-            best = np.flatnonzero(scores.totals == scores.totals.max())
-            row = feasible.row_numbers()[best[self._random.randrange(len(best))]]
-            return Decision(pod, snapshot.names[row], feasible, scores, diagnosis, evaluated)
+            chosen = self._best_of(scores.totals)
+            return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
         except PluginError as error:
             return Decision(pod, None, nowhere, None, diagnosis, 0, error=error)
+
+    def _best_of(self, totals: Scores) -> int:
+        """Where the best total is: of several, the first from a random place on."""
+        start = self._random.randrange(len(totals))
+        after = start + int(totals[start:].argmax())
+        if not start:
+            return after
+        before = int(totals[:start].argmax())
+        return before if totals[before] > totals[after] else after
 
     def _share(self, framework: Framework, candidates: Nodes, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The first feasible nodes from a start that moves on with every pod, if only a share is wanted."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from moorage.api.pod import Pod
+from moorage.framework.templates import Template
 
 T = TypeVar("T")
 
@@ -34,7 +36,15 @@ class Cloneable(Protocol):
 class CycleState:
     """State by key. Keys are compared by identity: nobody reads another plugin's state by accident."""
 
-    __slots__ = ("_values", "is_sampled", "pods_to_activate", "skip_filter", "skip_pre_bind", "skip_score")
+    __slots__ = (
+        "_values",
+        "is_sampled",
+        "pods_to_activate",
+        "skip_filter",
+        "skip_pre_bind",
+        "skip_score",
+        "template",
+    )
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
@@ -43,6 +53,8 @@ class CycleState:
         self.skip_pre_bind: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}
         """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
+        self.template: Template | None = None
+        """What is remembered for pods like this one; None where every answer is to be worked out anew."""
         self.is_sampled = False
         """Whether every plugin is measured in this cycle."""
 
@@ -59,6 +71,16 @@ class CycleState:
         if key not in self._values:
             self._values[key] = make()
         return cast("T", self._values[key])
+
+    def keys(self) -> AbstractSet[StateKey[Any]]:
+        """What is remembered, by its keys."""
+        return frozenset(self._values)
+
+    def inherit(self, prepared: CycleState) -> None:
+        """Begin with what was prepared for all pods of a template."""
+        self._values.update(prepared._values)
+        self.skip_filter |= prepared.skip_filter
+        self.skip_score |= prepared.skip_score
 
     def delete(self, key: StateKey[Any]) -> None:
         """Forget a value."""

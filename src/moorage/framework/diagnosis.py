@@ -32,8 +32,7 @@ class Diagnosis:
 
     total: int
     refusals: list[Refusal] = field(default_factory=list)
-    codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    """Index into `refusals` for each row of the snapshot; -1 where no filter refused."""
+    _codes: NDArray[np.int32] | None = None
     left_out: Status | None = None
     """What is said of nodes that pre-filters left out."""
     pre_filter: Status | None = None
@@ -43,8 +42,12 @@ class Diagnosis:
     """The plugins that refused; what may help the pod is what may change their mind."""
     pending_plugins: set[str] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        self.codes = np.full(self.total, _NOT_REFUSED, np.int32)
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Index into `refusals` for each row of the snapshot; -1 where no filter refused."""
+        if self._codes is None:
+            self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
+        return self._codes
 
     def refuse(self, plugin: str, nodes: Nodes, verdict: Verdict) -> None:
         """Take down a filter's verdict over nodes."""
@@ -55,11 +58,22 @@ class Diagnosis:
         self.refusals.extend(Refusal(plugin, reason) for reason in verdict.reasons)
         self.plugins.add(plugin)
 
+    def refuse_recalled(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
+        """Take down what is remembered of nodes: 0, or 1 + index into `refusals`."""
+        offset = len(self.refusals) - 1
+        if nodes.rows is None:
+            self._codes = np.where(codes == 0, _NOT_REFUSED, codes.astype(np.int32) + offset)
+        else:
+            refused = np.flatnonzero(codes)
+            self.codes[nodes.rows[refused]] = codes[refused].astype(np.int32) + offset
+        self.refusals.extend(refusals)
+        self.plugins.update(refusals[code - 1].plugin for code in np.unique(codes).tolist() if code)
+
     def keep_only(self, rows: NDArray[np.intp]) -> None:
         """Forget what was said of all other rows: they were not looked at."""
         kept = np.full_like(self.codes, _NOT_REFUSED)
         kept[rows] = self.codes[rows]
-        self.codes = kept
+        self._codes = kept
 
     def refuse_all(self, status: Status) -> None:
         """Take down a pre-filter's refusal."""

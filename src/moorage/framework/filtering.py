@@ -84,20 +84,11 @@ def _run_once(
         if nodes.changes is not None and isinstance(plugin, PodChangePlugin):
             verdict = _one_by_one(step, plugin, cycle, pod, nodes)
         else:
-            verdict = _verdict(step, cycle, pod, nodes)
+            verdict = step.verdict(cycle, pod, nodes)
         if verdict.codes is not None and verdict.codes.any():
             diagnosis.refuse(step.plugin, nodes, verdict)
             nodes = nodes.where(verdict.codes == 0)
     return nodes
-
-
-def _verdict(step: Step, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
-    verdict = step(cycle, pod, nodes)
-    if not isinstance(verdict, Verdict):
-        raise step.failed(f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)")
-    if verdict.codes is not None and len(verdict.codes) != len(nodes):
-        raise step.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
-    return verdict
 
 
 def _one_by_one(step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
@@ -105,7 +96,7 @@ def _one_by_one(step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod
     codes = np.zeros(len(nodes), np.int32)
     reasons: dict[Reason, int] = {}
     for indices, state in _parts(step, plugin, cycle, pod, nodes):
-        verdict = _verdict(step, state, pod, nodes.at(indices)) if len(indices) else ALL
+        verdict = step.verdict(state, pod, nodes.at(indices)) if len(indices) else ALL
         if verdict.codes is not None:
             table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in verdict.reasons)]
             codes[indices] = np.array(table)[verdict.codes]

@@ -15,10 +15,15 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects, NoEffects
 from moorage.framework.nodes import Nodes
 from moorage.framework.prebinding import PreBinding
+from moorage.framework.reports import Reports
+from moorage.framework.row_filters import RowFilters
 from moorage.framework.waiting import WaitingPods
 
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
 """Runs all filters of a profile over nodes: returns those that pass, and takes refusals down."""
+
+RowFiltersOf = Callable[[CycleState], RowFilters | None]
+"""The filters of a cycle for one node at a time; None where some of them look at more than that."""
 
 
 @dataclass(slots=True)
@@ -29,6 +34,7 @@ class Handle:
         them back in unreserve; what a cycle reads comes from `nodes.objects`, which does not move.
     run_filters: the profile's filters, with nominated pods counted in; for plugins that ask what would be
         if (`Nodes.changes`).
+    row_filters: the same for one node at a time, where what they say of a node can be remembered.
     """
 
     objects: Objects = field(default_factory=Objects)
@@ -37,13 +43,15 @@ class Handle:
     random: Random = field(default_factory=Random)
     waiting: WaitingPods | None = None
     pre_binding: PreBinding = field(default_factory=PreBinding)
+    reports: Reports = field(default_factory=Reports)
     run_filters: FilterRunner | None = None
+    row_filters: RowFiltersOf = lambda cycle: None
 
-    def for_profile(self, run_filters: FilterRunner) -> Handle:
+    def for_profile(self, run_filters: FilterRunner, row_filters: RowFiltersOf) -> Handle:
         """The same for one profile of several: all that is shared stays shared."""
         if self.waiting is None:
             self.waiting = WaitingPods(self.clock)
-        return replace(self, run_filters=run_filters)
+        return replace(self, run_filters=run_filters, row_filters=row_filters)
 
     async def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
         """Wait for objects to change until `condition` holds; False if the time is over first.

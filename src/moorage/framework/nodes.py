@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, MEMORY
 from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
-from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary
+from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary, clipped
 from moorage.cluster.labels import integers, matching
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, HostPort, PodInfo
@@ -69,13 +69,41 @@ class Label(Codes[str]):
 
 
 class NodeView:
-    """One node of a view, for plugins that look at one node at a time."""
+    """One node of a view, for plugins that look at one node at a time.
 
-    __slots__ = ("row", "snapshot")
+    With `coming` it says what would be if those pods were on the node, with `gone` (by uid) what would be if
+    those were not.
+    """
 
-    def __init__(self, snapshot: Snapshot, row: int) -> None:
+    __slots__ = ("_allocatable", "_requested", "coming", "gone", "row", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, row: int, coming: tuple[PodInfo, ...] = ()) -> None:
         self.snapshot = snapshot
         self.row = row
+        self.coming = coming
+        self.gone: Mapping[str, PodInfo] = {}
+        self._allocatable: list[int] | None = None
+        self._requested: list[int] | None = None
+
+    def without(self, pods: Iterable[PodInfo]) -> NodeView:
+        """The node as it would be without some of the pods that are on it now."""
+        leaving = {info.pod.uid: info for info in pods}
+        return self._supposing({**self.gone, **leaving}, leaving.values(), -1)
+
+    def putting_back(self, info: PodInfo) -> NodeView:
+        """The node as it would be if one of the pods that are taken to be gone were not."""
+        return self._supposing({uid: each for uid, each in self.gone.items() if each is not info}, (info,), 1)
+
+    def _supposing(self, gone: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
+        twin = NodeView(self.snapshot, self.row, self.coming)
+        twin.gone = gone
+        twin._allocatable = self._allocatable
+        twin._requested = requested = self._requested_by_lane().copy()
+        lanes = self.snapshot.resource_lanes
+        for info in moved:
+            for resource, amount in info.load.amounts.items():
+                requested[lanes[resource]] += sign * clipped(amount)
+        return twin
 
     @property
     def name(self) -> str:
@@ -93,17 +121,68 @@ class NodeView:
         return self.node.labels
 
     @property
+    def objects(self) -> Objects:
+        """The other objects of the cluster: services, namespaces, claims."""
+        return self.snapshot.objects
+
+    def as_nodes(self) -> Nodes:
+        """The same as columns, of one node."""
+        row = np.array((self.row,), np.intp)
+        if not self.coming and not self.gone:
+            return Nodes(self.snapshot, row)
+        gone = np.array(self.snapshot.pods.rows_of(self.gone), np.intp)
+        coming = [(0, info) for info in self.coming]
+        return Nodes(self.snapshot, row, Changes(self.snapshot, 1, np.zeros_like(gone), gone, coming))
+
+    @property
     def pods(self) -> list[PodInfo]:
         """The pods on the node."""
-        return list(self.snapshot.pods_of(self.row).values())
+        here = self.snapshot.pods_of(self.row)
+        staying = (info for uid, info in here.items() if uid not in self.gone) if self.gone else here.values()
+        return [*staying, *self.coming]
+
+    @property
+    def allowed_pods(self) -> int:
+        """How many pods the node takes."""
+        return int(self.snapshot.allowed_pods.values[self.row])
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are on the node."""
+        return int(self.snapshot.pod_count.values[self.row]) + len(self.coming) - len(self.gone)
 
     def allocatable(self, resource: str) -> int:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
-        return int(self.snapshot.lane(self.snapshot.allocatable, resource)[self.row])
+        if self._allocatable is None:
+            self._allocatable = self.snapshot.allocatable.values[:, self.row].tolist()
+        lane = self.snapshot.resource_lanes.get(resource)
+        return 0 if lane is None else self._allocatable[lane]
 
     def requested(self, resource: str) -> int:
         """How much of a resource the pods on the node request."""
-        return int(self.snapshot.lane(self.snapshot.requested, resource)[self.row])
+        lane = self.snapshot.resource_lanes.get(resource)
+        requested = 0 if lane is None else (self._requested or self._requested_by_lane())[lane]
+        for info in self.coming:
+            requested += info.load.amounts.get(resource, 0)
+        return requested
+
+    def _requested_by_lane(self) -> list[int]:
+        """What the pods on the node request, without those that are coming."""
+        if self._requested is None:
+            self._requested = self.snapshot.requested.values[:, self.row].tolist()
+        return self._requested
+
+    def scoring_requested(self, resource: str) -> int:
+        """As `requested`, but pods that request no cpu or memory count with a default."""
+        if resource not in (CPU, MEMORY):
+            return self.requested(resource)
+        lane = 0 if resource == CPU else 1
+        requested = int(self.snapshot.scoring_requested.values[lane, self.row])
+        for info in self.coming:
+            requested += info.load.scoring_memory if lane else info.load.scoring_cpu_milli
+        for info in self.gone.values():
+            requested -= clipped(info.load.scoring_memory if lane else info.load.scoring_cpu_milli)
+        return requested
 
 
 class Nodes:
@@ -137,6 +216,10 @@ class Nodes:
         """The nodes' names."""
         names = self.snapshot.names
         return list(names) if self.rows is None else [names[row] for row in self.rows.tolist()]
+
+    def name(self, index: int) -> str:
+        """The name of one of them."""
+        return self.snapshot.names[index if self.rows is None else int(self.rows[index])]
 
     @property
     def all(self) -> Nodes:

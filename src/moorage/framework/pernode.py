@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from moorage.framework.points import (
     ScorePlugin,
     Scores,
 )
-from moorage.framework.status import Code, Status
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.verdict import ALL, Reason, Verdict, reason_of
 
 
 def filter_method(plugin: Plugin) -> Callable[..., Verdict]:
@@ -33,24 +31,12 @@ def filter_method(plugin: Plugin) -> Callable[..., Verdict]:
         codes = np.zeros(len(nodes), np.int32)
         reasons: dict[Reason, int] = {}
         for index, node in enumerate(nodes):
-            reason = _reason(judge(cycle, pod, node))
+            reason = reason_of(judge(cycle, pod, node))
             if reason is not None:
                 codes[index] = reasons.setdefault(reason, len(reasons) + 1)
         return Verdict(codes, tuple(reasons)) if reasons else ALL
 
     return loop
-
-
-def _reason(answer: Status | str | Any) -> Reason | None:
-    if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
-        return None
-    if isinstance(answer, str):
-        return Reason((answer,))
-    if isinstance(answer, Status) and answer.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):
-        return Reason(answer.reasons or (answer.code.value,), answer.code)
-    raise TypeError(
-        f"filter_node returned {answer!r}; return None, a reason, unschedulable() or unresolvable()"
-    )
 
 
 def score_method(plugin: Plugin) -> Callable[..., Scores]:

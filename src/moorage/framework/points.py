@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from moorage.framework.status import SUCCESS, Status
 from moorage.framework.verdict import Verdict
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import Interest
+
+if TYPE_CHECKING:
+    from moorage.framework.prebinding import PreFlight
 
 MIN_SCORE, MAX_SCORE = 0, 100
 
@@ -229,11 +232,12 @@ class PreBindPlugin(Protocol):
 class PreBindPreFlightPlugin(Protocol):
     """A pre-bind plugin that can tell, without waiting, whether it has anything to do."""
 
-    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | PreFlight | None:
         """Called at the beginning of the binding cycle. SKIP leaves this plugin's `pre_bind` out.
 
         None says that it will do something; then the pod's node is written into its status before that. Who
-        has no such method is taken to have something to do for every pod.
+        has no such method is taken to have something to do for every pod. A `PreFlight` says besides whether
+        the plugins before and after this one may pre-bind at the same time.
         """
 
 

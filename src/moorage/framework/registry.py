@@ -22,6 +22,7 @@ _SIGNATURES = {
     "pre_enqueue": "pod",
     "queue_sort": "queued",
     "events": "",
+    "basis": "pod, objects",
     "pre_filter": "cycle, pod, nodes",
     "add_pod": "cycle, pod, added, node",
     "remove_pod": "cycle, pod, removed, node",
@@ -43,7 +44,6 @@ _SIGNATURES = {
 """What each method is called with."""
 
 _MAY_WAIT = frozenset(("pre_bind", "bind", "post_bind"))
-_EITHER_OR = (("filter", "filter_node"), ("score", "score_node"))
 
 
 class RegistryError(Exception):
@@ -123,9 +123,6 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         raise RegistryError(f'plugin {name}: its class says name = {actual!r}; make it name = "{name}"')
     if not any(implements(plugin, point) for point in POINTS):
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
-    for one, other in _EITHER_OR:
-        if hasattr(plugin, one) and hasattr(plugin, other):
-            raise RegistryError(f"plugin {name} has both {one} and {other}; keep one of them")
     for method, parameters in _SIGNATURES.items():
         if hasattr(plugin, method):
             _check_method(name, method, getattr(plugin, method), parameters)

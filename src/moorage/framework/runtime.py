@@ -7,15 +7,15 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
 from moorage.config.expansion import expand
 from moorage.config.types import Plugins, Profile
 from moorage.framework.cycle import CycleState
@@ -27,15 +27,17 @@ from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.pernode import filter_method, score_method
 from moorage.framework.points import (
-    MAX_SCORE,
-    MIN_SCORE,
     Plugin,
+    PodChangePlugin,
     PostFilterResult,
     Scores,
     implements,
 )
-from moorage.framework.prebinding import Stopped
+from moorage.framework.prebinding import ask_pre_flights
+from moorage.framework.recall import Recall
 from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.row_filters import RowFilters
+from moorage.framework.scores import ScoreTable
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step
 from moorage.queue.entry import QueuedPod
@@ -44,20 +46,12 @@ from moorage.queue.rules import QueueRules
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreTable:
-    """What each plugin made of each node: normalised and weighted. Arrays have shape (nodes,)."""
-
-    by_plugin: dict[str, Scores]
-    totals: Scores
-
-
 class Framework:
     """The plugins of one profile, ready to run."""
 
     def __init__(self, profile: Profile, registry: Registry, handle: Handle | None = None) -> None:
         self.profile = profile
-        self.handle = (handle or Handle()).for_profile(self.filter)
+        self.handle = (handle or Handle()).for_profile(self.filter, self.row_filters)
         self.plugins: dict[str, Plugin] = {}
         for name in profile.plugins.names():
             if name not in registry:
@@ -67,17 +61,29 @@ class Framework:
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._steps = self._arrange(profile.plugins)
+        self._reserves = self._having("reserve", "reserve")
+        self._unreserves = self._having("reserve", "unreserve")[::-1]
+        self._pre_flights = self._having("pre_bind", "pre_bind_pre_flight")
+        self._follows_pods = any(
+            isinstance(self.plugins[step.plugin], PodChangePlugin) for step in self.at("filter")
+        )
 
     def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
         chosen = expand(
             wanted, lambda name, point: implements(self.plugins[name], point), self.profile.scheduler_name
         )
         return {
-            point: tuple(
-                Step(ref.name, point, _method(self.plugins[ref.name], point), ref.weight or 1) for ref in refs
-            )
+            point: tuple(_step(self.plugins[ref.name], ref.name, point, ref.weight or 1) for ref in refs)
             for point, refs in chosen.items()
         }
+
+    def _having(self, point: str, method: str) -> tuple[Step, ...]:
+        """Of the plugins at an extension point, those with a certain method."""
+        return tuple(
+            Step(step.plugin, method, call)
+            for step in self._steps.get(point, ())
+            if (call := getattr(self.plugins[step.plugin], method, None)) is not None
+        )
 
     @property
     def name(self) -> str:
@@ -125,10 +131,13 @@ class Framework:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         """The nodes left to filter, or None if a pre-filter refused them all."""
+        recall = self._recalled(cycle, pod, nodes.snapshot)
         wanted: AbstractSet[str] | None = None
         narrowed_by: list[str] = []
         refusal: Status | None = None
         for step in self.at("pre_filter"):
+            if recall is not None and step.plugin in recall.bases:
+                continue
             answer = step(cycle, pod, nodes)
             if answer is None:
                 continue
@@ -137,6 +146,7 @@ class Framework:
                     cycle.skip_filter.add(step.plugin)
                 elif answer.code is Code.UNRESOLVABLE:
                     diagnosis.refuse_all(step.signed(answer))
+                    self._stop_at(step, cycle, recall)
                     return None
                 elif answer.code is Code.UNSCHEDULABLE:
                     refusal = step.signed(answer)
@@ -148,6 +158,7 @@ class Framework:
                 if not wanted:
                     diagnosis.plugins.update(narrowed_by)
                     diagnosis.refuse_all(unresolvable(_nothing_left(narrowed_by)))
+                    self._stop_at(step, cycle, recall)
                     return None
             else:
                 raise step.failed(f"returned {answer!r}; return None, a status or a set of node names")
@@ -160,9 +171,48 @@ class Framework:
         diagnosis.left_out = unresolvable(f"node(s) didn't satisfy plugin(s) {_go_list(narrowed_by)}")
         return nodes.named(wanted)
 
+    def _stop_at(self, last: Step, cycle: CycleState, recall: Recall | None) -> None:
+        """A pre-filter ends the attempt: those after it have not seen the pod, whatever is remembered."""
+        if recall is not None:
+            steps = self.at("pre_filter")
+            recall.take_back(cycle, {step.plugin for step in steps[steps.index(last) + 1 :]})
+
+    def _memory(self, cycle: CycleState) -> Recall | None:
+        """What `_recalled` found in this cycle."""
+        return None if cycle.template is None else cycle.template.memory.get(self)
+
+    def _recalled(self, cycle: CycleState, pod: Pod, snapshot: Snapshot) -> Recall | None:
+        """What is remembered for pods like this one, made if need be; None where nothing may be."""
+        if cycle.template is None:
+            return None
+        recall = self._memory(cycle)
+        if recall is None or not recall.holds(snapshot):
+            recall = cycle.template.memory[self] = Recall(self.plugins, pod, snapshot)
+            recall.prepare(self.at("pre_filter"), self.at("pre_score"), pod)
+        cycle.inherit(recall.prepared)
+        return recall
+
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
-        return run_filters(self.at("filter"), self.plugins, cycle, pod, nodes, diagnosis)
+        steps: Sequence[Step] = self.at("filter")
+        recall = self._memory(cycle)
+        if recall is not None and nodes.changes is None:
+            first, rest = recall.split(steps, cycle.skip_filter)
+            if not rest or not nodes.snapshot.nominated:
+                nodes = recall.filter(first, cycle, pod, nodes, diagnosis)
+                steps = rest
+        return run_filters(steps, self.plugins, cycle, pod, nodes, diagnosis) if steps else nodes
+
+    def row_filters(self, cycle: CycleState) -> RowFilters | None:
+        """The filters that have a say in a cycle, for one node at a time; None if that cannot be asked.
+
+        Plugins that keep count of pods coming and going follow what would be if on their own.
+        """
+        recall = self._memory(cycle)
+        if recall is None or self._follows_pods:
+            return None
+        steps, rest = recall.split(self.at("filter"), cycle.skip_filter)
+        return None if rest else RowFilters(recall, steps)
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -193,13 +243,16 @@ class Framework:
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""
         if not self.at("score"):
-            return ScoreTable({}, np.ones(len(nodes), np.int64))
+            return ScoreTable(np.ones(len(nodes), np.int64))
         self.pre_score(cycle, pod, nodes)
         return self.sum_scores(cycle, pod, nodes)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         """Let every plugin that scores prepare itself, or step aside."""
+        recall = self._memory(cycle)
         for step in self.at("pre_score"):
+            if recall is not None and step.plugin in recall.bases:
+                continue
             status = step.status(cycle, pod, nodes)
             if status is not None and status.code is Code.SKIP:
                 cycle.skip_score.add(step.plugin)
@@ -208,28 +261,23 @@ class Framework:
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the plugins that did not step aside make of each node."""
+        recall = self._memory(cycle)
+        if recall is not None:
+            return recall.score(self.at("score"), cycle, pod, nodes)
+        steps = [step for step in self.at("score") if step.plugin not in cycle.skip_score]
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
-        for step in self.at("score"):
-            if step.plugin in cycle.skip_score:
-                continue
-            scores = _integers(step, step(cycle, pod, nodes), len(nodes))
-            normalize = getattr(self.plugins[step.plugin], "normalize_score", None)
-            if normalize is not None:
-                normalizing = Step(step.plugin, "normalize_score", normalize)
-                scores = _integers(normalizing, normalizing(cycle, pod, nodes, scores), len(nodes))
-            _check_bounds(step, scores)
-            weighted = by_plugin[step.plugin] = scores * step.weight if step.weight != 1 else scores
+        for step in steps:
+            scores = step.scores(cycle, pod, nodes)
+            weighted = step.weighted(self.plugins[step.plugin], cycle, pod, nodes, scores)
+            by_plugin[step.plugin] = weighted
             totals += weighted
-        return ScoreTable(by_plugin, totals)
+        return ScoreTable(totals, lambda: by_plugin)
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
-        for step in self.at("reserve"):
-            reserve = getattr(self.plugins[step.plugin], "reserve", None)
-            if reserve is None:
-                continue
-            status = Step(step.plugin, "reserve", reserve).status(cycle, pod, node_name)
+        for step in self._reserves:
+            status = step.status(cycle, pod, node_name)
             if status is not None and status.code is not Code.SUCCESS:
                 return status
         return SUCCESS
@@ -237,12 +285,9 @@ class Framework:
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
         failures = []
-        for step in reversed(self.at("reserve")):
-            unreserve = getattr(self.plugins[step.plugin], "unreserve", None)
-            if unreserve is None:
-                continue
+        for step in self._unreserves:
             try:
-                Step(step.plugin, "unreserve", unreserve)(cycle, pod, node_name)
+                step(cycle, pod, node_name)
             except PluginError as error:
                 failures.append(error)
         return failures
@@ -275,33 +320,16 @@ class Framework:
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
         """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
-        for step in self.at("pre_bind"):
-            ask = getattr(self.plugins[step.plugin], "pre_bind_pre_flight", None)
-            if ask is None:
-                continue
-            asking = Step(step.plugin, "pre_bind_pre_flight", ask)
-            status = asking.status(cycle, pod, node_name)
-            if status is not None and status.code is Code.SKIP:
-                cycle.skip_pre_bind.add(step.plugin)
-            elif status is not None and status.code is not Code.SUCCESS:
-                raise asking.failed(status.message or status.code.value)
-        return len(cycle.skip_pre_bind) < len(self.at("pre_bind"))
+        ask_pre_flights(self._pre_flights, cycle, pod, node_name)
+        return len(cycle.skip_pre_bind) < len(self._steps.get("pre_bind", ()))
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
-        steps = [step for step in self.at("pre_bind") if step.plugin not in cycle.skip_pre_bind]
-        if not steps:
+        steps = self.at("pre_bind")
+        if len(cycle.skip_pre_bind) == len(steps):
             return SUCCESS
         with self.handle.pre_binding.of(pod.uid) as stoppable:
-            for step in steps:
-                try:
-                    answer = await stoppable.run(step.waited(cycle, pod, node_name))
-                except Stopped as stopped:
-                    raise step.failed(str(stopped)) from None
-                status = step.as_status(answer)
-                if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
-                    return status
-        return SUCCESS
+            return await stoppable.run(steps, cycle, pod, node_name)
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
@@ -315,6 +343,11 @@ class Framework:
         """Tell every post-bind plugin."""
         for step in self.at("post_bind"):
             await step.waited(cycle, pod, node_name)
+
+
+def _step(plugin: Plugin, name: str, point: str, weight: int) -> Step:
+    one_node = {"filter": "filter_node", "score": "score_node"}.get(point, "")
+    return Step(name, point, _method(plugin, point), weight, getattr(plugin, one_node, None))
 
 
 def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
@@ -334,22 +367,3 @@ def _nothing_left(plugins: list[str]) -> str:
     if len(set(plugins)) == 1:
         return f"node(s) didn't satisfy plugin {plugins[0]}"
     return f"node(s) didn't satisfy plugin(s) {_go_list(plugins)} simultaneously"
-
-
-def _integers(step: Step, scores: Any, count: int) -> Scores:
-    array: NDArray[Any] = np.asarray(scores)
-    if array.shape != (count,):
-        raise step.failed(f"returned scores of shape {array.shape} for {count} nodes")
-    if array.dtype.kind not in "iub":
-        raise step.failed(f"returned scores of type {array.dtype}; scores are integers")
-    return array.astype(np.int64, copy=False)
-
-
-def _check_bounds(step: Step, scores: Scores) -> None:
-    # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
-    if (scores.view(np.uint64) > MAX_SCORE).any():
-        low, high = int(scores.min()), int(scores.max())
-        wrong = low if low < MIN_SCORE else high
-        raise step.failed(
-            f"invalid score {wrong}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
-        )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.framework.status import Code
+from moorage.framework.status import Code, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,18 @@ def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = 
         raise TypeError(f"a refusal needs a reason in words, not {reason!r}")
     code = Code.UNSCHEDULABLE if resolvable else Code.UNRESOLVABLE
     return Verdict(refused.view(np.int8), (Reason((reason,), code),))
+
+
+def reason_of(answer: Status | str | Any) -> Reason | None:
+    """What a filter that looks at one node means; None: the node passes."""
+    if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
+        return None
+    if isinstance(answer, Reason):
+        return answer
+    if isinstance(answer, str):
+        return Reason((answer,))
+    if isinstance(answer, Status) and answer.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):
+        return Reason(answer.reasons or (answer.code.value,), answer.code)
+    raise TypeError(
+        f"filter_node returned {answer!r}; return None, a reason, unschedulable() or unresolvable()"
+    )

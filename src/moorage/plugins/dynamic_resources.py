@@ -35,6 +35,7 @@ from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
 from moorage.devices.requests import AllocationError
 from moorage.devices.state import Plan, PodDevices
+from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import DeleteClaim, WriteClaimStatus
@@ -43,6 +44,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import proportional
 from moorage.framework.points import PostFilterResult, Scores
+from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
 
@@ -119,6 +121,12 @@ class DynamicResources:
         return None
 
     # What the pod needs
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods that want no devices are none of its business."""
+        if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
+            return None
+        return Basis(tables=(DeviceClass,))
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Gather the pod's claims, and what is taken already."""
@@ -286,10 +294,10 @@ class DynamicResources:
         if state is not None:
             self._binder.undo(state, pod)
 
-    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> PreFlight:
         """Nothing to do for a pod without claims."""
         state = cycle.read(_STATE)
-        return SKIP if state is None or not state.claims else None
+        return SKIP_IN_PARALLEL if state is None or not state.claims else IN_PARALLEL
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Write allocations and reservations, and wait for devices that take time."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from moorage.api.pod import Pod
+from moorage.cluster.objects import Objects
+from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
@@ -27,6 +29,10 @@ class ImageLocality:
     """
 
     name = "ImageLocality"
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """The node's images, and how many nodes have them."""
+        return Basis(images=True)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""

@@ -7,20 +7,20 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from moorage.api.base import NodeSelectorTerm
 from moorage.api.node import Node
 from moorage.api.pod import NodeAffinity as Affinity
 from moorage.api.pod import Pod, PreferredSchedulingTerm
 from moorage.api.selectors import (
-    NODE_NAME_FIELD,
     NodeTerm,
-    Operator,
     RequiredNodes,
+    named_nodes,
     node_term,
     node_terms,
     required_nodes,
 )
+from moorage.cluster.objects import Objects
 from moorage.config.args import NodeAffinityArgs
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -66,13 +66,17 @@ class NodeAffinity:
         allowed = self._enforced is None or self._enforced.matches(node)
         return allowed and self._wanted_by(pod).matches(node)
 
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """The node's labels and name; pods that differ only in the nodes they name share a template."""
+        return None if named_nodes(pod) is not None else NODE
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
         """Narrow the search where every term names its nodes, as the pods of DaemonSets do."""
         wanted = required_nodes(pod)
         if wanted.anything and self._enforced is None:
             return SKIP
         cycle.write(_WANTED, wanted)
-        names = _named_nodes(_required_terms(pod))
+        names = named_nodes(pod)
         if names is None:
             return None
         return names or unresolvable(CONFLICT)
@@ -108,11 +112,6 @@ def _node_affinity(pod: Pod) -> Affinity:
     return Affinity() if affinity is None or affinity.node_affinity is None else affinity.node_affinity
 
 
-def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
-    required = _node_affinity(pod).required_during_scheduling_ignored_during_execution
-    return () if required is None else required.node_selector_terms
-
-
 def _preferences(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
     return _node_affinity(pod).preferred_during_scheduling_ignored_during_execution
 
@@ -123,20 +122,3 @@ def _weighted(preferences: Sequence[PreferredSchedulingTerm]) -> WeightedTerms:
         for each in preferences
         if each.weight and (each.preference.match_expressions or each.preference.match_fields)
     )
-
-
-def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """The node names the terms allow together, or None if some term does not go by name."""
-    if not terms:
-        return None
-    names: frozenset[str] = frozenset()
-    for term in terms:
-        by_name = [
-            frozenset(field.values)
-            for field in term.match_fields
-            if field.key == NODE_NAME_FIELD and field.operator == Operator.IN
-        ]
-        if not by_name:
-            return None
-        names |= frozenset.intersection(*by_name)
-    return names

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -43,6 +45,10 @@ class NodeDeclaredFeatures:
             ),
             on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """What the node declares."""
+        return NODE
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Most pods need nothing special."""

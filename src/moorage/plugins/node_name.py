@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
+from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -20,6 +22,10 @@ class NodeName:
     def events(self) -> tuple[Interest, ...]:
         """The node may come."""
         return (on(Resource.NODE, Action.ADD),)
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """The node's name."""
+        return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Without spec.nodeName all nodes will do."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.cluster.objects import Objects
 from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
+from moorage.framework.basis import NODE_AND_PODS, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -38,6 +40,10 @@ class NodePorts:
             on(Resource.POD, Action.DELETE, _frees_port, per_template=True),
             on(Resource.NODE, Action.ADD),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """The ports that pods have taken on the node."""
+        return NODE_AND_PODS
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Most pods want no host port."""

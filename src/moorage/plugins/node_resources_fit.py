@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,35 +10,29 @@ from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
+from moorage.cluster.objects import Objects
 from moorage.config.args import (
-    LEAST_ALLOCATED,
-    MOST_ALLOCATED,
     NodeResourcesFitArgs,
-    UtilizationShapePoint,
 )
-from moorage.devices.extended import CLASS_PREFIX, backing_class
+from moorage.devices.extended import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.devices.totals import DeviceTotals
+from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import round_half_away
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.points import Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.common import strategies
 from moorage.plugins.common.hints import Remembered, is_placed
-from moorage.plugins.common.resources import Usage, is_row_alone, requested_units, usages
-from moorage.plugins.common.row_memory import RowMemory
-from moorage.plugins.common.shape import on_shape
+from moorage.plugins.common.resources import Wanted, usages, usages_of, wanted_of
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
 
-_FULL = 100
-
 _REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
-
-Strategy = Callable[[list[Usage], int], Scores]
+_WANTED: StateKey[Wanted] = StateKey("NodeResourcesFit/score")
 
 
 class NodeResourcesFit:
@@ -56,9 +48,8 @@ class NodeResourcesFit:
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._scored = [(each.name, each.weight) for each in strategy.resources]
         ratio = strategy.requested_to_capacity_ratio
-        self._strategy = _strategy(strategy.type, ratio.shape if ratio is not None else ())
+        self._strategy = strategies.strategy(strategy.type, ratio.shape if ratio is not None else ())
         self._needed_by = Remembered(self._needs)
-        self._memory = RowMemory()
 
     # What may help
 
@@ -107,6 +98,13 @@ class NodeResourcesFit:
 
     # Filtering and scoring
 
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """What there is and what is taken on the node, unless devices may stand in for something."""
+        needs = self._needs(pod)
+        if any(backing_class(name, objects.of(DeviceClass)) is not None for name in needs):
+            return None
+        return Basis(pods=True, tables=(DeviceClass,) if any(map(can_be_backed, needs)) else ())
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Work out what the pod needs."""
         cycle.write(_REQUESTS, self._needs(pod))
@@ -141,16 +139,41 @@ class NodeResourcesFit:
                 too_small = never if too_small is None else too_small | never
         return shortages.verdict(too_small)
 
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        texts = [TOO_MANY_PODS] if node.pod_count >= node.allowed_pods else []
+        code = Code.UNSCHEDULABLE
+        for name, amount in cycle.read_or(_REQUESTS, lambda: self._needs(pod)).items():
+            allocatable = node.allocatable(name)
+            if allocatable - node.requested(name) >= amount:
+                continue
+            if not allocatable and backing_class(name, node.objects.of(DeviceClass)) is not None:
+                continue
+            texts.append(INSUFFICIENT.format(name))
+            if allocatable < amount:
+                code = Code.UNRESOLVABLE
+        return Reason(tuple(texts), code) if texts else None
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Work out what the pod asks for, as far as it is scored."""
+        cycle.write(_WANTED, self._wanted(pod))
+        return None
+
+    def _wanted(self, pod: Pod) -> Wanted:
+        requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
+        return wanted_of(self._scored, requests)
+
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """The strategy's opinion of how full the node would be."""
-        requests = pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
-        wanted = requested_units(self._scored, requests)
-        if not is_row_alone(wanted):
-            return self._score(wanted, nodes)
-        return self._memory.scores(tuple(wanted), nodes, lambda some: self._score(wanted, some))
+        wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
+        return self._strategy.on_all(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
 
-    def _score(self, wanted: list[tuple[str, int, int]], nodes: Nodes) -> Scores:
-        return self._strategy(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
+    def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
+        """As `score`, for one node."""
+        wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
+        if not wanted.is_row_alone:
+            return int(self.score(cycle, pod, node.as_nodes())[0])
+        return self._strategy.on_one(usages_of(node, wanted, scoring_defaults=True))
 
 
 def _work_out_room(node: Node) -> dict[str, int]:
@@ -201,47 +224,3 @@ class _Shortages:
         codes = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)
         meanings = self._split(too_small)
         return Verdict(self._codes, tuple(Reason(texts, codes[never]) for texts, never in meanings[1:]))
-
-
-def _strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:
-    if kind == LEAST_ALLOCATED:
-        return lambda resources, count: _weighted_mean(resources, count, _least_allocated)
-    if kind == MOST_ALLOCATED:
-        return lambda resources, count: _weighted_mean(resources, count, _most_allocated)
-    table = np.array([on_shape(shape, percent) for percent in range(_FULL + 1)], np.int64)
-    return lambda resources, count: _requested_to_capacity(resources, count, table)
-
-
-def _least_allocated(usage: Usage) -> NDArray[np.int64]:
-    free: NDArray[np.int64] = np.maximum(usage.allocatable - usage.requested, 0)
-    return free * MAX_SCORE // usage.divisor
-
-
-def _most_allocated(usage: Usage) -> NDArray[np.int64]:
-    return np.minimum(usage.requested, usage.allocatable) * MAX_SCORE // usage.divisor
-
-
-def _weighted_mean(resources: list[Usage], count: int, score: Callable[[Usage], NDArray[np.int64]]) -> Scores:
-    """The mean over the resources a node has."""
-    total = np.zeros(count, np.int64)
-    weights: NDArray[np.int64] | int = 0
-    for usage in resources:
-        scored = score(usage) * usage.weight
-        total += scored if usage.present is None else scored * usage.present
-        weights = weights + (usage.weight if usage.present is None else usage.weight * usage.present)
-    return total // np.maximum(weights, 1)
-
-
-def _requested_to_capacity(resources: list[Usage], count: int, table: NDArray[np.int64]) -> Scores:
-    """The rounded mean of the shape's scores; resources that score nothing have no say."""
-    total = np.zeros(count, np.int64)
-    weights = np.zeros(count, np.int64)
-    for usage in resources:
-        percent = np.minimum(usage.requested, usage.allocatable) * _FULL // usage.divisor
-        scored = table[percent]
-        says = scored > 0
-        if usage.present is not None:
-            says &= usage.present
-        total += scored * usage.weight * says
-        weights += usage.weight * says
-    return round_half_away(total / np.maximum(weights, 1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
+from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -24,6 +26,10 @@ class NodeUnschedulable:
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_node, per_template=True),
             on(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """The node says it all."""
+        return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Whoever tolerates the unschedulable taint may go to a cordoned node."""

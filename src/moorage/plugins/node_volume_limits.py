@@ -24,6 +24,7 @@ from moorage.api.storage import (
     VolumeAttachment,
 )
 from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -36,6 +37,7 @@ from moorage.volumes.claims import (
     claim_class,
     claim_uses,
     foreign_claim,
+    is_without_storage,
     not_found,
     refuse_everywhere,
 )
@@ -106,6 +108,10 @@ class NodeVolumeLimits:
             on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
             on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods without storage are none of its business."""
+        return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Only claims and migrated disks are attached by CSI drivers."""

@@ -7,6 +7,8 @@ import numpy as np
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
+from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -29,6 +31,10 @@ class TaintToleration:
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in, per_template=True),
             on(Resource.POD, Action.UPDATE_POD_TOLERATION, about_itself, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis:
+        """The node's taints."""
+        return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Refuse nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""

@@ -21,12 +21,15 @@ from moorage.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from moorage.cluster.objects import Objects
 from moorage.config.args import VolumeBindingArgs
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
+from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common.hints import uses_claim
@@ -37,6 +40,7 @@ from moorage.volumes.claims import (
     claim_uses,
     foreign_claim,
     is_bound,
+    is_without_storage,
     not_found,
     refuse_everywhere,
     waits_for_consumer,
@@ -104,6 +108,10 @@ class VolumeBinding:
             on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_template=True),
         )
 
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods without storage are none of its business."""
+        return NODE if is_without_storage(pod) else None
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
         if not any(claim_uses(pod)):
@@ -126,6 +134,7 @@ class VolumeBinding:
             check = self._planner.check(claims.bound, nodes)
             plan = self._planner.plan(claims.waiting, nodes)
         except VolumeError as error:
+            self._handle.reports.volumes_failed("predicate")
             raise PluginError(self.name, "filter", str(error)) from error
         codes = np.zeros(len(nodes), np.int8)
         for bit, problem in enumerate(
@@ -159,6 +168,7 @@ class VolumeBinding:
         try:
             reservation.assume(choice, self._handle.objects)
         except VolumeError as error:
+            self._handle.reports.volumes_failed("assume")
             reservation.take_back(self._handle.objects)
             return _error(str(error))
         return None
@@ -169,23 +179,26 @@ class VolumeBinding:
         if reservation is not None:
             reservation.take_back(self._handle.objects)
 
-    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> PreFlight:
         """Nothing to do where every claim is bound already."""
-        return SKIP if cycle.read(_RESERVED) is None else None
+        return SKIP_IN_PARALLEL if cycle.read(_RESERVED) is None else IN_PARALLEL
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Write what was assumed, then wait until every claim is bound."""
         reservation = cycle.read(_RESERVED)
         if reservation is None:
             return None
-        await reservation.write(self._handle.effects)
-        objects = self._handle.objects
+        objects, bound = self._handle.objects, False
         try:
+            await reservation.write(self._handle.effects)
             bound = await self._handle.wait_until(
                 lambda: reservation.complete(objects), self._timeout_seconds
             )
         except VolumeError as error:
             return _error(f"binding volumes: {error}")
+        finally:
+            if not bound:
+                self._handle.reports.volumes_failed("bind")
         return None if bound else _error(f"binding volumes: {TIMED_OUT}")
 
 

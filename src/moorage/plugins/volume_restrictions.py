@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
+from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, PodInfo
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common.hints import uses_claim
-from moorage.volumes.claims import claim_uses, not_found, refuse_everywhere
+from moorage.volumes.claims import claim_uses, is_without_storage, not_found, refuse_everywhere
 
 NO_DISK = "node(s) had no available disk"
 CLAIM_IN_USE = (
@@ -70,6 +72,10 @@ class VolumeRestrictions:
             on(Resource.NODE, Action.ADD),
             on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods without storage are none of its business."""
+        return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find what cannot be shared; claims must exist for that to be known."""

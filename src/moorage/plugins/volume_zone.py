@@ -9,6 +9,7 @@ from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.cluster.objects import Objects
+from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
@@ -20,6 +21,7 @@ from moorage.volumes.claims import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_uses,
+    is_without_storage,
     not_found,
     refuse_everywhere,
     waits_for_consumer,
@@ -52,6 +54,10 @@ class VolumeZone:
             on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True),
             on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
         )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods without storage are none of its business."""
+        return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find out where the pod's volumes are; claims that wait for the pod's node are nowhere yet."""

@@ -88,7 +88,7 @@ class SchedulingQueue:
         self._rules = rules
         self._clock = clock
         self._max_unschedulable_seconds = max_unschedulable_seconds
-        self._nominations = nominations or NoNominations()
+        self._nominations = NoNominations() if nominations is None else nominations
         self._observer = observer or QueueObserver()
         self._judge = Judge(rules, self._observer)
         self._active = PodHeap(sort_key)

@@ -6,8 +6,8 @@ import msgspec
 
 from moorage.api.pod import Pod, Volume
 
-# Amounts can be larger than any number that is encoded as one.
-_encode = msgspec.msgpack.Encoder(enc_hook=str).encode
+# Amounts are all that an encoder does not know; they can be larger than any number that is encoded as one.
+_encode = msgspec.msgpack.Encoder(enc_hook=hex).encode
 
 
 def template_of(pod: Pod) -> bytes:

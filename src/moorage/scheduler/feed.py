@@ -20,6 +20,9 @@ from moorage.framework.runtime import Framework
 from moorage.scheduler.handlers import Handlers
 from moorage.scheduler.needs import custom_kinds, needed_kinds, read_custom
 
+NewInformer = Callable[..., Informer[Any]]
+"""Makes informers: over requests, unless somebody has the objects at hand."""
+
 _UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 """Pods that are over take nothing from anybody."""
 
@@ -48,12 +51,14 @@ class Feed:
         random: Random,
         handlers: Handlers,
         frameworks: Iterable[Framework],
+        new_informer: NewInformer = Informer,
     ) -> None:
         self._client = client
+        self._new_informer = new_informer
         self._clock = clock
         self._random = random
         self._handlers = handlers
-        self.pods: Informer[Object] = Informer(
+        self.pods: Informer[Object] = new_informer(
             client, kinds.POD, clock, decode=decoder(Pod), query=_UNFINISHED, random=random
         )
         self.pods.listeners.append(handlers.pod)
@@ -71,15 +76,25 @@ class Feed:
         ]
         for name, kind in custom_kinds(frameworks).items():
             if kind not in followed:
-                informer = Informer(self._client, kind, self._clock, decode=read_custom, random=self._random)
+                informer = self._new_informer(
+                    self._client, kind, self._clock, decode=read_custom, random=self._random
+                )
                 informer.listeners.append(self._handlers.custom(name))
                 new.append(informer)
         self.informers += new
         return new
 
+    def drop(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
+        """Follow no more than these frameworks look at; the informers that are to be stopped."""
+        frameworks = list(frameworks)
+        looked_at = {kinds.NODE, kinds.POD, *needed_kinds(frameworks), *custom_kinds(frameworks).values()}
+        dropped = [informer for informer in self.informers if informer.kind not in looked_at]
+        self.informers = [informer for informer in self.informers if informer.kind in looked_at]
+        return dropped
+
     def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
         decode = decoder(KINDS[kind.name])
-        informer: Informer[Object] = Informer(
+        informer: Informer[Object] = self._new_informer(
             self._client, kind, self._clock, decode=decode, random=self._random
         )
         informer.listeners.append(listener)

@@ -23,7 +23,7 @@ from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.needs import CustomObject
 
 _ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
-_RESOURCES: Final = {
+RESOURCES: Final = {
     "PersistentVolume": Resource.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
     "StorageClass": Resource.STORAGE_CLASS,
@@ -77,7 +77,7 @@ class Handlers:
             self._cache.objects.remove(obj)
         else:
             self._cache.objects.put(obj)
-        resource = _RESOURCES.get(obj.__class__.__name__)
+        resource = RESOURCES.get(obj.__class__.__name__)
         if resource is not None:
             event = ClusterEvent(resource, _ACTIONS[type])
             self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)

@@ -46,8 +46,9 @@ from moorage.scheduler.attempts import (
 from moorage.scheduler.bindings import Binder
 from moorage.scheduler.effects import ApiEffects
 from moorage.scheduler.events import Recorder
-from moorage.scheduler.feed import Feed
+from moorage.scheduler.feed import Feed, NewInformer
 from moorage.scheduler.handlers import Handlers
+from moorage.scheduler.needs import CustomObject
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.statuses import PodStatuses
 from moorage.services.events import Broadcaster
@@ -75,6 +76,7 @@ class Scheduler:
         events_client: Client | None = None,
         observer: Observer | None = None,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
+        new_informer: NewInformer = Informer,
     ) -> None:
         self.cache = Cache()
         self.is_synced = False
@@ -91,6 +93,8 @@ class Scheduler:
         self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
         self._handle = Handle(self.cache.objects, self._effects, clock, random, self._waiting, pre_binding)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
+        self._awaited = self._profiles
+        """The profiles that are to be in force once all is known that they look at."""
         self._engine = Engine(config.percentage_of_nodes_to_score, random.getrandbits(32))
         frameworks = dict(self._profiles.items())
         first = next(iter(frameworks.values()))
@@ -108,9 +112,10 @@ class Scheduler:
         self.queue.changed = self._woken.set
         self._flusher = Flusher(self.queue, clock)
         self._handlers = Handlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
-        self._feed = Feed(client, clock, random, self._handlers, frameworks.values())
+        self._feed = Feed(client, clock, random, self._handlers, frameworks.values(), new_informer)
         self._observer.follow(self._feed.informers)
         self._tasks: asyncio.TaskGroup | None = None
+        self._following: dict[Informer[Any], asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._is_draining = False
 
@@ -120,7 +125,7 @@ class Scheduler:
             self._tasks = tasks
             tasks.create_task(self._broadcaster.run())
             for informer in self._feed.informers:
-                tasks.create_task(informer.run())
+                self._follow(informer, tasks)
             for informer in self._feed.informers:
                 await informer.synced()
             self.is_synced = True
@@ -169,14 +174,27 @@ class Scheduler:
         while len(self._under_way) > len(self._waiting):
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
-    def reconfigure(self, config: SchedulerConfiguration) -> None:
-        """Go on with other profiles; nobody in the queue is lost. What is wrong is raised at once."""
+    async def reconfigure(self, config: SchedulerConfiguration) -> None:
+        """Go on with other profiles once all is known that they look at; nobody in the queue is lost.
+
+        Until then, the profiles stay as they are. What is wrong is raised before anything else is done.
+        """
         profiles = Profiles(config, self._registry, self._handle, self._observer.framework)
+        self._awaited = profiles
+        new = self._feed.add(framework for _, framework in profiles.items())
+        self._observer.follow(new)
+        if self._tasks is not None:
+            for informer in new:
+                self._follow(informer, self._tasks)
+            for informer in self._feed.informers:
+                await informer.synced()
+        self._go_on_with(config, profiles)
+        if self._tasks is not None:
+            self._tasks.create_task(self._unfollow_unneeded(list(self._under_way)))
+
+    def _go_on_with(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
         frameworks = dict(profiles.items())
         self._profiles = self._handlers.profiles = profiles
-        for informer in self._feed.add(frameworks.values()):
-            if self._tasks is not None:
-                self._tasks.create_task(informer.run())
         self._engine = Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
         self.queue.reconfigure(
             {name: framework.queue_rules() for name, framework in frameworks.items()},
@@ -188,6 +206,23 @@ class Scheduler:
             # Those that were another scheduler's until now; those that are queued already stay as they are.
             if not pod.spec.node_name and pod.spec.scheduler_name in frameworks:
                 self._handlers.pod("ADDED", pod, None)
+
+    def _follow(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
+        self._following[informer] = tasks.create_task(informer.run())
+
+    async def _unfollow_unneeded(self, bindings: list[asyncio.Task[None]]) -> None:
+        """Hear no more of kinds that no plugin looks at, once what began with other plugins has ended.
+
+        What was heard of them is forgotten: it would be out of date when it is wanted again.
+        """
+        if bindings:
+            await asyncio.wait(bindings)
+        in_use = (framework for each in (self._profiles, self._awaited) for _, framework in each.items())
+        for informer in self._feed.drop(in_use):
+            self._following.pop(informer).cancel()
+            for obj in informer.objects.values():
+                if not isinstance(obj, CustomObject):
+                    self.cache.objects.remove(obj)
 
     def pods(self) -> Iterator[Pod]:
         """All pods that the API server has shown, on nodes or not, whoever schedules them."""
@@ -202,6 +237,11 @@ class Scheduler:
     def under_way(self) -> int:
         """How much goes on beside the cycles: bindings, mostly."""
         return len(self._under_way)
+
+    @property
+    def pre_binding(self) -> int:
+        """How many pre-bind plugins are at work."""
+        return self._handle.pre_binding.running
 
     # -- the scheduling cycle
 
@@ -226,7 +266,7 @@ class Scheduler:
         if decision.node is None:
             self._refused(queued, decision)
             return
-        attempt = Attempt(queued, self.cache.assume_pod(pod, decision.node), decision.node, framework, cycle)
+        attempt = Attempt(queued, self._assume(pod, decision.node, cycle), decision.node, framework, cycle)
         status = self._reserve(attempt)
         if status.code not in (Code.SUCCESS, Code.WAIT):
             # Nobody has seen the room taken, so nobody is to be told that it is free again.
@@ -234,6 +274,10 @@ class Scheduler:
             return
         self._activate(cycle)
         self._aside(self._bind(attempt))
+
+    def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
+        like = None if cycle.template is None else cycle.template.info(pod)
+        return self.cache.assume_pod(pod, node_name, like)
 
     def _is_to_be_skipped(self, pod: Pod) -> bool:
         """Whether there is nothing to do for a pod: it goes, or it has its node."""

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from moorage.api.base import Object, ResourceList
-from moorage.api.pod import Pod
+from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.cluster.objects import Objects, ObjectTable
 from moorage.framework.nodes import Nodes
@@ -62,6 +62,11 @@ class ClaimUse:
 
     name: str
     ephemeral: bool
+
+
+def is_without_storage(pod: Pod) -> bool:
+    """Whether none of a pod's volumes is anything that scheduling looks at."""
+    return all(volume == Volume(name=volume.name) for volume in pod.spec.volumes)
 
 
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:

@@ -12,7 +12,35 @@ from moorage.api.names import is_scalar_resource
 from moorage.api.requests import countable, whole_units
 from moorage.cluster.columns import clipped
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.nodes import Nodes
+from moorage.framework.nodes import Nodes, NodeView
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a pod wants of the resources that count for scoring.
+
+    An extended resource that the pod does not ask for does not count.
+    """
+
+    counted: tuple[tuple[str, int, int], ...]
+    """(resource, weight, the pod's request in whole units)."""
+    is_anything: bool
+    """Whether the pod asks for any of the resources that are scored."""
+    is_row_alone: bool
+    """Whether nodes' own rows say it all: no device can stand in for what is wanted."""
+
+
+def wanted_of(names_and_weights: Sequence[tuple[str, int]], requests: Mapping[str, int]) -> Wanted:
+    """What a pod wants of each resource, from its requests in billionths."""
+    units = [
+        (name, weight, clipped(whole_units(name, requests.get(name, 0))))
+        for name, weight in names_and_weights
+    ]
+    return Wanted(
+        tuple(each for each in units if countable(each[0]) and (each[2] or not is_scalar_resource(each[0]))),
+        any(request for _, _, request in units),
+        not any(request and is_scalar_resource(name) for name, _, request in units),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,20 +60,15 @@ class Usage:
         return self.allocatable if self.present is None else np.maximum(self.allocatable, 1)
 
 
-def usages(
-    nodes: Nodes, wanted: Sequence[tuple[str, int, int]], devices: DeviceTotals, *, scoring_defaults: bool
-) -> list[Usage]:
+def usages(nodes: Nodes, wanted: Wanted, devices: DeviceTotals, *, scoring_defaults: bool) -> list[Usage]:
     """The resources that count for scoring.
 
-    wanted: (resource, weight, the pod's request in whole units).
     devices: what there is of resources that devices back, on nodes that have none themselves.
     scoring_defaults: count pods that request no cpu or memory with a default.
-    An extended resource that the pod does not ask for does not count, nor does one that no node has.
+    A resource that no node has does not count.
     """
     result = []
-    for name, weight, request in wanted:
-        if not countable(name) or (request == 0 and is_scalar_resource(name)):
-            continue
+    for name, weight, request in wanted.counted:
         allocatable = nodes.allocatable(name)
         allocated = nodes.scoring_requested(name) if scoring_defaults else nodes.requested(name)
         backed = devices.of(name, nodes) if is_scalar_resource(name) else None
@@ -61,16 +84,17 @@ def usages(
     return result
 
 
-def is_row_alone(wanted: Sequence[tuple[str, int, int]]) -> bool:
-    """Whether `usages` looks at nothing but nodes' own rows: no device can stand in for what is wanted."""
-    return not any(request and is_scalar_resource(name) for name, _, request in wanted)
+NodeUsage = tuple[int, int, int, int]
+"""One resource on one node that has it: weight, allocatable, allocated, and what would be with the pod."""
 
 
-def requested_units(
-    names_and_weights: Sequence[tuple[str, int]], requests: Mapping[str, int]
-) -> list[tuple[str, int, int]]:
-    """(resource, weight, request in whole units) for each resource, from a pod's requests in billionths."""
-    return [
-        (name, weight, clipped(whole_units(name, requests.get(name, 0))))
-        for name, weight in names_and_weights
-    ]
+def usages_of(node: NodeView, wanted: Wanted, *, scoring_defaults: bool) -> list[NodeUsage]:
+    """As `usages`, for one node, and only where no device can stand in for anything (`Wanted.is_row_alone`)."""
+    result = []
+    allocated_on = node.scoring_requested if scoring_defaults else node.requested
+    for name, weight, request in wanted.counted:
+        allocatable = node.allocatable(name)
+        if allocatable:
+            allocated = allocated_on(name)
+            result.append((weight, allocatable, allocated, allocated + request))
+    return result

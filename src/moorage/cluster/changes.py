@@ -1,0 +1,45 @@
+"""Which rows of a snapshot were written, in order: whoever remembers something of rows asks what is new.
+
+The log is short. A reader that is too far behind, or from before rows moved, is told so, and starts anew.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOST_ENTRIES: Final = 4096
+"""So many writes are kept, at least; catching up with more is hardly cheaper than starting anew."""
+
+
+class RowLog:
+    """Rows as they are written. A position is how many writes there were; it only ever grows."""
+
+    __slots__ = ("_first", "_rows")
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._rows: list[int] = []
+
+    @property
+    def position(self) -> int:
+        """Where a reader that knows all of this stands."""
+        return self._first + len(self._rows)
+
+    def since(self, position: int) -> list[int] | None:
+        """The rows written since a position, each once; None if that cannot be told: all may have changed."""
+        if position < self._first:
+            return None
+        new = self._rows[position - self._first :]
+        return new if len(new) < 2 else list(dict.fromkeys(new))
+
+    def note(self, row: int) -> None:
+        """A row was written."""
+        self._rows.append(row)
+        if len(self._rows) > 2 * _MOST_ENTRIES:
+            del self._rows[:_MOST_ENTRIES]
+            self._first += _MOST_ENTRIES
+
+    def start_anew(self) -> None:
+        """Rows have come, gone or moved: nothing that was known by row holds any more."""
+        self._first = self.position + 1
+        self._rows.clear()

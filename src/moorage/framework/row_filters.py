@@ -1,0 +1,44 @@
+"""The filters of a cycle, one node at a time: for who asks about a few nodes what would be if.
+
+There are such only where every filter that has a say rests on a node and the pods on it alone (see `basis`).
+What was found out of a node in this way holds until its row changes, for all pods of the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from moorage.api.pod import Pod
+from moorage.framework.cycle import CycleState
+from moorage.framework.diagnosis import Refusal
+from moorage.framework.nodes import NodeView
+from moorage.framework.recall import Recall
+from moorage.framework.step import Step
+
+
+class RowFilters:
+    """The filters that have a say about the pods of one template.
+
+    source: whose memory they are from; what was found out with another one's may not hold any more.
+    """
+
+    __slots__ = ("_by_pods", "_steps", "source")
+
+    def __init__(self, source: Recall, steps: Sequence[Step]) -> None:
+        self.source = source
+        self._steps = steps
+        self._by_pods = [step for step in steps if source.bases[step.plugin].pods]
+
+    def refusal(
+        self, cycle: CycleState, pod: Pod, node: NodeView, *, is_known_node: bool = False
+    ) -> Refusal | None:
+        """The first refusal of a node, if there is any.
+
+        is_known_node: all filters let the pod in before, with other pods on the same node; then only those
+        who look at pods can say anything else.
+        """
+        for step in self._by_pods if is_known_node else self._steps:
+            reason = step.reason(cycle, pod, node)
+            if reason is not None:
+                return Refusal(step.plugin, reason)
+        return None

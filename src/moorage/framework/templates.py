@@ -1,0 +1,70 @@
+"""Pods made from one template get equal answers where nothing has changed: what is remembered for them.
+
+Two pods are of one template if namespace, labels, spec and managing owner are equal; only then. A plugin
+keeps what it has worked out for a template in `Template.memory`; all of it goes when the template does.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from moorage.api.pod import Pod
+from moorage.api.selectors import named_nodes
+from moorage.cluster.pods import PodInfo
+from moorage.queue.templates import template_of
+
+_MOST_TEMPLATES: Final = 2048
+_MOST_ROWS: Final = 4_000_000
+"""So many rows are remembered over all templates, at most: at some 20 bytes a row, a bounded memory."""
+
+
+class Template:
+    """What pods of one template have in common; compared by identity.
+
+    is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
+    """
+
+    __slots__ = ("_first", "is_named", "memory")
+
+    def __init__(self, first: Pod, *, is_named: bool) -> None:
+        self.is_named = is_named
+        self.memory: dict[Any, Any] = {}
+        self._first = PodInfo(first)
+
+    def info(self, pod: Pod) -> PodInfo | None:
+        """What is known of pods of this template, if it holds for this one as it would for a new one."""
+        return None if pod.terminating or pod.status.container_statuses else self._first
+
+
+class Templates:
+    """The templates that were seen last."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Template] = OrderedDict()
+
+    def of(self, pod: Pod, rows: int) -> Template:
+        """The template of a pod, in a cluster of so many nodes."""
+        names = named_nodes(pod)
+        is_named = names is not None and len(names) == 1
+        key = template_of(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
+        template = self._known.get(key)
+        if template is None:
+            template = self._known[key] = Template(pod, is_named=is_named)
+            most = min(_MOST_TEMPLATES, max(_MOST_ROWS // max(rows, 1), 16))
+            while len(self._known) > most:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(key)
+        return template
+
+
+def _unnamed(pod: Pod) -> Pod:
+    """A pod without the node that it insists on."""
+    affinity = pod.spec.affinity
+    assert affinity is not None
+    assert affinity.node_affinity is not None
+    anywhere = replace(affinity.node_affinity, required_during_scheduling_ignored_during_execution=None)
+    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=anywhere)))

@@ -1,0 +1,68 @@
+"""Journals: what is new since a position, as long as that is known."""
+
+from __future__ import annotations
+
+from moorage.cluster.cache import Cache
+from moorage.cluster.journal import Journal
+from tests.builders import HOSTNAME, REQUIRED, make_node, make_pod, pod_term
+
+APART = {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, {"matchLabels": {"app": "a"}})]}}
+
+
+def test_a_reader_is_told_what_is_new_or_that_it_is_too_late() -> None:
+    journal: Journal[str] = Journal(kept=2)
+    assert journal.since(journal.position) == []
+    for letter in "abcd":
+        journal.note(letter)
+    assert journal.since(0) == ["a", "b", "c", "d"]
+    journal.note("e")
+    assert journal.position == 5
+    assert [journal.since(position) for position in range(6)] == [
+        None,
+        None,
+        ["c", "d", "e"],
+        ["d", "e"],
+        ["e"],
+        [],
+    ]
+
+
+def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
+    cache = Cache([make_node("a"), make_node("b")])
+    table = cache.snapshot().pods
+    cache.put(make_pod("plain", on="a", labels={"app": "a"}))
+    cache.put(make_pod("apart", on="b", labels={"app": "b"}, affinity=APART))
+    cache.snapshot()
+    cache.remove_node("a")
+    cache.snapshot()
+    cache.remove(make_pod("apart", on="b"))
+    cache.snapshot()
+    moves = [(dict(m.value.labels)["app"], m.node_row, m.sign) for m in table.class_moves.since(0) or ()]
+    assert moves == [
+        ("a", 0, 1),
+        ("b", 1, 1),
+        ("a", 0, -1),
+        # The last row moves to where the node was that went.
+        ("b", 1, -1),
+        ("b", 0, 1),
+        ("b", 0, -1),
+    ]
+    assert [(m.node_row, m.sign) for m in table.terms_moves.since(0) or ()] == [
+        (1, 1),
+        (1, -1),
+        (0, 1),
+        (0, -1),
+    ]
+
+
+def test_pods_of_one_class_share_the_value_by_which_it_is_known() -> None:
+    cache = Cache([make_node("a")])
+    for name in ("one", "two"):
+        cache.put(make_pod(name, on="a", labels={"app": "a"}, affinity=APART))
+    pods = cache.snapshot().pods
+    cache.remove(make_pod("one", on="a"))
+    cache.snapshot()
+    for journal in (pods.class_moves, pods.terms_moves):
+        moves = journal.since(0) or []
+        assert [move.sign for move in moves] == [1, 1, -1]
+        assert len({id(move.value) for move in moves}) == 1
