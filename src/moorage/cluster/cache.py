@@ -205,6 +205,10 @@ class Cache:
         self._snapshot.follow_nominations(self.nominations)
         return self._snapshot
 
+    def latest_snapshot(self) -> Snapshot:
+        """The cluster as `snapshot` last showed it."""
+        return self._snapshot
+
     def validate(self) -> None:
         """Check every invariant, at the cost of building all anew: AssertionError if one is broken."""
         fresh = Cache()

@@ -6,30 +6,27 @@ nodes are grouped by class and by terms, so each distinct class or set of terms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-
 import numpy as np
-from numpy.typing import NDArray
 
-from moorage.api.affinity import AffinityTerm, PodTerms, WeightedTerm, pod_terms
+from moorage.api.affinity import AffinityTerm, PodTerms, pod_terms
 from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import SelectorError
-from moorage.cluster.columns import ABSENT
 from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodClass
+from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.events import Action, Interest, Resource, Sieve, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import Reason, Verdict
-from moorage.plugins.common.domains import Counts, DomainCounts, count_by_domain
-from moorage.plugins.common.hints import Remembered, is_placed
+from moorage.plugins.common.affinity_filter import FollowedNeighbours, Neighbours, count_neighbours
+from moorage.plugins.common.affinity_terms import NO_LABELS, Claims, Wants, wants_of
+from moorage.plugins.common.affinity_worth import FollowedWorth, PlainWorth, Worth
+from moorage.plugins.common.following import Follower, Following
+from moorage.plugins.common.hints import Remembered, is_placed, labels_borne, labels_meant
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NOT_AWAY = "node(s) didn't match pod anti-affinity rules"
@@ -37,61 +34,15 @@ UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 _REASONS = (Reason((NOT_NEAR,), Code.UNRESOLVABLE), Reason((NOT_AWAY,)), Reason((UNWELCOME,)))
 
-_NO_LABELS: Mapping[str, str] = {}
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A term of the incoming pod, with the namespaces its selector means now."""
-
-    term: AffinityTerm
-    namespaces: frozenset[str]
-
-    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod is meant.
-
-        A namespace selector that an unlabelled namespace meets means every namespace: kube-scheduler
-        resolves selectors to names, and compares what is left with no labels at all.
-        """
-        covered = namespace in self.namespaces or self.term.namespace_selector.matches(_NO_LABELS)
-        return covered and self.term.selector.matches(labels)
-
-
-def _wanted(term: AffinityTerm, objects: Objects) -> Wanted:
-    namespaces = term.namespaces
-    if not term.namespace_selector.empty:
-        chosen = (n.name for n in objects.of(Namespace) if term.namespace_selector.matches(n.labels))
-        namespaces = namespaces.union(chosen)
-    return Wanted(term, namespaces)
-
-
-@dataclass(frozen=True, slots=True)
-class FilterState:
-    """Which domains have what."""
-
-    near: list[Wanted]
-    away: list[Wanted]
-    namespace_labels: Mapping[str, str]
-    matching_near: DomainCounts
-    """Pods that match all the affinity terms, by domain of each term's key."""
-    matching_away: DomainCounts
-    """Pods that match an anti-affinity term, by domain of its key."""
-    unwelcoming: DomainCounts
-    """Pods with an anti-affinity term that means the incoming pod, by domain of its key."""
-
-    def is_near(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod matches all affinity terms."""
-        return bool(self.near) and all(each.matches(namespace, labels) for each in self.near)
-
-
-_FILTER: StateKey[FilterState] = StateKey("InterPodAffinity/filter")
-_SCORE: StateKey[DomainCounts] = StateKey("InterPodAffinity/score")
+_FILTER: StateKey[Neighbours] = StateKey("InterPodAffinity/filter")
+_SCORE: StateKey[Worth | None] = StateKey("InterPodAffinity/score")
 
 
 class InterPodAffinity:
-    """Counts pods by topology domain, once per incoming pod and topology key."""
+    """Counts pods by topology domain.
+
+    Pods of one template share what was counted: it follows the pods that come and go.
+    """
 
     name = "InterPodAffinity"
 
@@ -100,6 +51,7 @@ class InterPodAffinity:
         self._ignore_existing = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.objects.of(Namespace)
         self._terms_of = Remembered(pod_terms)
+        self._follower = Follower()
 
     # What may help
 
@@ -111,6 +63,7 @@ class InterPodAffinity:
                 Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
                 self._pod_helps,
                 per_template=True,
+                sieve=Sieve(self._labels_wanted, self._labels_borne),
             ),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps, per_template=True),
         )
@@ -134,6 +87,20 @@ class InterPodAffinity:
             and any(self._means(term, pod) for term in self._terms_of(old).required_anti)
         )
 
+    def _labels_wanted(self, pod: Pod) -> set[tuple[str, str]] | None:
+        """Labels of the pods that a pod's terms mean; to be near, a pod must be meant by all of them."""
+        wants = self._terms_of(pod)
+        near = [labels_meant((term.selector,)) for term in wants.required]
+        known = next((labels for labels in near if labels is not None), None if near else set())
+        away = labels_meant(term.selector for term in wants.required_anti)
+        return None if known is None or away is None else known | away
+
+    def _labels_borne(self, old: Pod | None, new: Pod | None) -> set[tuple[str, str]] | None:
+        """The labels of a pod; one that goes may also have kept others away, whatever those want."""
+        if old is not None and new is None and self._terms_of(old).required_anti:
+            return None
+        return labels_borne(old, new)
+
     def _is_near(self, wants: PodTerms, pod: Pod | None) -> bool:
         """Whether a pod is one that all affinity terms mean."""
         return bool(wants.required) and all(self._means(term, pod) for term in wants.required)
@@ -142,7 +109,7 @@ class InterPodAffinity:
         if pod is None or not term.selector.matches(pod.labels):
             return False
         namespace = self._namespaces.get("", pod.namespace)
-        return term.covers_namespace(pod.namespace, _NO_LABELS) or (
+        return term.covers_namespace(pod.namespace, NO_LABELS) or (
             namespace is not None and term.namespace_selector.matches(namespace.labels)
         )
 
@@ -162,65 +129,64 @@ class InterPodAffinity:
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count pods that matter to this one, and pods to which this one matters."""
         try:
-            state = _count(pod, nodes)
+            memory = self._memory(cycle, pod)
+            if memory is not None and memory.has_no_neighbours(nodes.snapshot):
+                return SKIP
+            neighbours = self._neighbours(cycle, pod, nodes)
         except SelectorError as error:
             return unresolvable(f"parsing pod: {error}")
-        if not state.near and not state.away and not state.unwelcoming.total():
+        if not neighbours.matters:
             return SKIP
-        cycle.write(_FILTER, state)
+        cycle.write(_FILTER, neighbours)
         return None
+
+    def _neighbours(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Neighbours:
+        memory = self._memory(cycle, pod)
+        if memory is None:
+            return count_neighbours(wants_of(pod, pod_terms(pod), nodes.objects), nodes)
+        return memory.neighbours(self._follower.of(nodes.snapshot), pod)
+
+    def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
+        """What is remembered for pods like this one; None where nothing may be."""
+        if cycle.template is None:
+            return None
+        memory: _Memory | None = cycle.template.memory.get(self)
+        if memory is None:
+            memory = cycle.template.memory[self] = _Memory(pod_terms(pod))
+        return memory
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
-        state = cycle.read_or(_FILTER, lambda: _count(pod, nodes.all))
-        codes = np.zeros(len(nodes), np.int8)
-        codes[_unwelcome(state, pod, nodes)] = 3
-        codes[_too_close(state, nodes)] = 2
-        codes[~_near_enough(state, pod, nodes)] = 1
-        return Verdict(codes, _REASONS)
+        neighbours = cycle.read_or(_FILTER, lambda: self._neighbours(cycle, pod, nodes.all))
+        return Verdict(neighbours.judge(nodes), _REASONS)
 
     # Scoring
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Add up, by domain, what pods there are worth to this one and it to them."""
-        worth = self._worth(pod, nodes)
-        if not worth.by_key:
+        worth = self._worth(cycle, pod, nodes)
+        if worth is None or not worth.matters:
             return SKIP
         cycle.write(_SCORE, worth)
         return None
 
-    def _worth(self, pod: Pod, nodes: Nodes) -> DomainCounts:
-        worth = DomainCounts()
-        preferred = pod_terms(pod).preferred
-        if self._ignore_existing and not preferred:
-            return worth
-        for weighted in preferred:
-            wanted = _wanted(weighted.term, nodes.objects)
-            key = weighted.term.topology_key
-            counts = _count_classes(nodes, key, wanted.matches)
-            if counts.any():
-                worth.add(key, counts * weighted.weight)
-        labels = _namespace_labels(pod, nodes.objects)
-        _add_groups(worth, nodes, lambda terms: self._claims(terms, pod, labels))
-        return worth
-
-    def _claims(self, terms: PodTerms, pod: Pod, labels: Mapping[str, str]) -> Iterable[tuple[str, int]]:
-        """What a pod with these terms says of the incoming pod: (topology key, weight)."""
-        required = (
-            [WeightedTerm(self._hard_weight, term) for term in terms.required] if self._hard_weight else []
-        )
-        return (
-            (each.term.topology_key, each.weight)
-            for each in (*required, *terms.preferred)
-            if each.term.matches(pod, labels)
-        )
+    def _worth(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Worth | None:
+        """What nodes are worth; None if nobody is asked."""
+        memory = self._memory(cycle, pod)
+        if memory is not None and memory.has_no_worth(nodes.snapshot):
+            return None
+        terms = pod_terms(pod) if memory is None else memory.terms
+        if self._ignore_existing and not terms.preferred:
+            return None
+        if memory is not None:
+            return memory.worth(self._follower.of(nodes.snapshot), pod, self._hard_weight)
+        wants = wants_of(pod, terms, nodes.objects)
+        return PlainWorth(wants, Claims(wants.incoming, self._hard_weight), nodes)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """The sum over topology keys of what a node's domain is worth; may be negative."""
-        scores = np.zeros(len(nodes), np.int64)
-        for key, worth in cycle.read_or(_SCORE, lambda: self._worth(pod, nodes)).by_key.items():
-            scores += worth[nodes.label(key).codes]
-        return scores
+        worth = cycle.read_or(_SCORE, lambda: self._worth(cycle, pod, nodes))
+        return np.zeros(len(nodes), np.int64) if worth is None else worth.of(nodes)
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """The worst node gets 0, the best 100."""
@@ -228,132 +194,84 @@ class InterPodAffinity:
         distance = int(scores.max()) - smallest
         if distance == 0:
             return np.zeros(len(nodes), np.int64)
-        return (float(MAX_SCORE) * ((scores - smallest) / float(distance))).astype(np.int64)
+        if distance > len(scores):
+            return _between_bounds(scores - smallest, distance)
+        return _between_bounds(np.arange(distance + 1), distance).take(scores - smallest)
 
 
-def _count(pod: Pod, nodes: Nodes) -> FilterState:
-    terms = pod_terms(pod)
-    objects = nodes.objects
-    state = FilterState(
-        [_wanted(term, objects) for term in terms.required],
-        [_wanted(term, objects) for term in terms.required_anti],
-        _namespace_labels(pod, objects),
-        DomainCounts(),
-        DomainCounts(),
-        DomainCounts(),
+def _between_bounds(above: Scores, distance: int) -> Scores:
+    """How far above the worst scores are, as scores themselves."""
+    return (float(MAX_SCORE) * (above / float(distance))).astype(np.int64)
+
+
+class _Memory:
+    """What is remembered for the pods of one template."""
+
+    __slots__ = (
+        "_namespaces_seen",
+        "_neighbours",
+        "_no_neighbours_at",
+        "_no_worth_at",
+        "_wants",
+        "_worth",
+        "terms",
     )
-    for each in state.near:
-        key = each.term.topology_key
-        state.matching_near.add(key, _count_classes(nodes, key, state.is_near))
-    for each in state.away:
-        key = each.term.topology_key
-        state.matching_away.add(key, _count_classes(nodes, key, each.matches))
-    labels = state.namespace_labels
-    _add_groups(state.unwelcoming, nodes, lambda group: _refusals(group, pod, labels))
-    return state
+
+    def __init__(self, terms: PodTerms) -> None:
+        self.terms = terms
+        self._wants: Wants | None = None
+        self._namespaces_seen = -1
+        self._neighbours: FollowedNeighbours | None = None
+        self._worth: FollowedWorth | None = None
+        self._no_neighbours_at: object = None
+        self._no_worth_at: object = None
+
+    def _wanted(self, pod: Pod, objects: Objects) -> Wants:
+        """What pods of the template want: the same object, as long as it is the same."""
+        version = objects.of(Namespace).version
+        wants = self._wants
+        if wants is None or version != self._namespaces_seen:
+            self._namespaces_seen = version
+            new = wants_of(pod, self.terms, objects)
+            if new != wants:
+                wants = self._wants = new
+        return wants
+
+    def has_no_neighbours(self, snapshot: Snapshot) -> bool:
+        """Whether it is certain, without looking any further, that nothing keeps the pods from any node."""
+        return self._no_neighbours_at == _who_speaks_of_whom(snapshot)
+
+    def neighbours(self, following: Following, pod: Pod) -> FollowedNeighbours:
+        """The pods that matter for filtering, as they are now."""
+        wants = self._wanted(pod, following.snapshot.objects)
+        neighbours = self._neighbours
+        if neighbours is None or not neighbours.holds(following, wants):
+            neighbours = self._neighbours = FollowedNeighbours(following, wants)
+        else:
+            neighbours.catch_up()
+        self._no_neighbours_at = neighbours.is_alone and _who_speaks_of_whom(following.snapshot)
+        return neighbours
+
+    def has_no_worth(self, snapshot: Snapshot) -> bool:
+        """Whether it is certain, without looking any further, that nobody wishes anything."""
+        return self._no_worth_at == _who_speaks_of_whom(snapshot)
+
+    def worth(self, following: Following, pod: Pod, required_weight: int) -> FollowedWorth:
+        """The pods that matter for scoring, as they are now."""
+        wants = self._wanted(pod, following.snapshot.objects)
+        worth = self._worth
+        if worth is None or not worth.holds(following, wants):
+            claims = Claims(wants.incoming, required_weight)
+            worth = self._worth = FollowedWorth(following, wants, claims)
+        else:
+            worth.catch_up()
+        self._no_worth_at = worth.is_alone and _who_speaks_of_whom(following.snapshot)
+        return worth
 
 
-def _refusals(terms: PodTerms, pod: Pod, labels: Mapping[str, str]) -> Iterable[tuple[str, int]]:
-    """The anti-affinity terms that mean the incoming pod: (topology key, 1)."""
-    return ((term.topology_key, 1) for term in terms.required_anti if term.matches(pod, labels))
+def _who_speaks_of_whom(snapshot: Snapshot) -> tuple[Snapshot, int, int]:
+    """Moves when pods with terms come or go, or namespaces change: then terms may mean other pods.
 
-
-def _namespace_labels(pod: Pod, objects: Objects) -> Mapping[str, str]:
-    namespace = objects.of(Namespace).get("", pod.namespace)
-    return _NO_LABELS if namespace is None else namespace.labels
-
-
-def _count_classes(nodes: Nodes, key: str, matches: Callable[[str, Mapping[str, str]], bool]) -> Counts:
-    """How many pods that `matches` (namespace, labels) are in each domain of a topology key."""
-
-    def wanted(each: PodClass) -> bool:
-        return matches(each.namespace, dict(each.labels))
-
-    rows = nodes.snapshot.pods.nodes_of(wanted)
-    return count_by_domain(nodes.snapshot.label(key), rows)
-
-
-def _add_groups(
-    counts: DomainCounts, nodes: Nodes, claims: Callable[[PodTerms], Iterable[tuple[str, int]]]
-) -> None:
-    """Add, by domain, what the terms of pods on nodes claim: `claims` gives (topology key, weight)."""
-    pods = nodes.snapshot.pods
-    groups = pods.terms
-    by_key: dict[str, dict[int, int]] = {}
-    for code, terms in groups.vocabulary.items():
-        for key, weight in claims(terms):
-            weights = by_key.setdefault(key, {})
-            weights[code] = weights.get(code, 0) + weight
-    for key, weights in by_key.items():
-        claimed = np.zeros(len(groups.vocabulary) + 1, bool)
-        table = np.zeros(len(groups.vocabulary) + 1, np.int64)
-        claimed[list(weights)] = True
-        table[list(weights)] = list(weights.values())
-        claiming = np.flatnonzero(claimed[groups.codes])
-        rows = pods.node_rows[claiming]
-        column = nodes.snapshot.label(key)
-        # A claim counts as made, even if claims cancel out, where its pod's node is in a domain at all.
-        if (column.codes[rows] != ABSENT).any():
-            counts.add(key, count_by_domain(column, rows, table[groups.codes[claiming]]))
-
-
-def _unwelcome(state: FilterState, pod: Pod, nodes: Nodes) -> Mask:
-    """Where a pod's anti-affinity keeps the incoming pod away."""
-    refusals = partial(_refusals, pod=pod, labels=state.namespace_labels)
-    keys = set(state.unwelcoming.by_key)
-    if nodes.changes is not None:
-        keys.update(key for _, info in nodes.changes.added for key, _ in refusals(info.terms))
-    mask = np.zeros(len(nodes), bool)
-    for key in keys:
-        domains = nodes.label(key).codes
-        count = state.unwelcoming.at(key, domains)
-        if nodes.changes is not None:
-            weight = partial(_weight_for, key=key, claims=refusals)
-            count = count + nodes.changes.by_terms(weight) * (domains != ABSENT)
-        mask |= count > 0
-    return mask
-
-
-def _weight_for(terms: PodTerms, key: str, claims: Callable[[PodTerms], Iterable[tuple[str, int]]]) -> int:
-    return sum(weight for each, weight in claims(terms) if each == key)
-
-
-def _too_close(state: FilterState, nodes: Nodes) -> Mask:
-    """Where the incoming pod's own anti-affinity keeps it away."""
-    mask = np.zeros(len(nodes), bool)
-    for each in state.away:
-        domains = nodes.label(each.term.topology_key).codes
-        count = state.matching_away.at(each.term.topology_key, domains)
-        if nodes.changes is not None:
-            for other in state.away:
-                if other.term.topology_key == each.term.topology_key:
-                    count = count + _change_of(nodes, other.matches) * (domains != ABSENT)
-        mask |= count > 0
-    return mask
-
-
-def _near_enough(state: FilterState, pod: Pod, nodes: Nodes) -> Mask:
-    """Where every affinity term finds a pod, or where the first pod of a kind may start."""
-    in_domains = np.ones(len(nodes), bool)
-    if not state.near:
-        return in_domains
-    found = np.ones(len(nodes), bool)
-    change = None if nodes.changes is None else _change_of(nodes, state.is_near)
-    total = np.full(len(nodes), state.matching_near.total())
-    for each in state.near:
-        domains = nodes.label(each.term.topology_key).codes
-        in_domains &= domains != ABSENT
-        count = state.matching_near.at(each.term.topology_key, domains)
-        if change is not None:
-            # Each term with this key counts the pod once more.
-            count = count + change * sum(n.term.topology_key == each.term.topology_key for n in state.near)
-            total = total + change * (domains != ABSENT)
-        found &= count > 0
-    if state.is_near(pod.namespace, pod.labels):
-        found |= total == 0
-    return in_domains & found
-
-
-def _change_of(nodes: Nodes, matches: Callable[[str, Mapping[str, str]], bool]) -> NDArray[np.int64]:
-    assert nodes.changes is not None
-    return nodes.changes.matching(lambda each: matches(each.namespace, dict(each.labels)))
+    A pod that wants nothing itself, and whom no term means, has nothing else to ask.
+    """
+    return snapshot, snapshot.pods.terms_moves.position, snapshot.objects.of(Namespace).version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,20 @@ from numpy.typing import NDArray
 
 from moorage.api.labels import HOSTNAME, ZONE
 from moorage.api.pod import Pod, TopologySpreadConstraint
-from moorage.api.selectors import EVERYTHING, Selector, equality_selector, label_selector, required_nodes
+from moorage.api.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Selector,
+    equality_selector,
+    label_selector,
+    required_nodes,
+)
 from moorage.api.taints import keeps_away
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.cluster.columns import ABSENT
 from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodClass
 from moorage.framework.nodes import Nodes
+from moorage.plugins.common.pods_meant import PodsMeant
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
@@ -38,6 +46,14 @@ class Constraint:
     honors_affinity: bool
     honors_taints: bool
 
+    def counted(self, pod: Pod) -> PodsMeant:
+        """The pods that count: those of the pod's namespace that are not on their way out.
+
+        A selector that asks for nothing counts nothing.
+        """
+        selector = NOTHING if self.selector.empty else self.selector
+        return PodsMeant(((selector, frozenset((pod.namespace,))),), terminating=False)
+
     def eligible(self, pod: Pod, nodes: Nodes) -> NDArray[np.bool_]:
         """The nodes whose pods count, by the constraint's node inclusion policies. Shape (nodes,)."""
         mask = np.ones(len(nodes), bool)
@@ -48,19 +64,12 @@ class Constraint:
         return mask
 
 
-def matching_pods(nodes: Nodes, selector: Selector, namespace: str) -> NDArray[np.int32]:
-    """The node row of every pod of a namespace that a selector means; pods on their way out do not count.
-
-    A selector that asks for nothing counts nothing.
-    """
-    return nodes.snapshot.pods.nodes_of(lambda each: counts_for(each, selector, namespace))
-
-
-def counts_for(each: PodClass, selector: Selector, namespace: str) -> bool:
-    """Whether pods of a class count for a constraint's selector in a namespace."""
-    if selector.empty or each.terminating or each.namespace != namespace:
-        return False
-    return selector.matches(dict(each.labels))
+def having_keys(nodes: Nodes, wanted: Sequence[Constraint]) -> NDArray[np.bool_]:
+    """The nodes that have the labels of all constraints. Shape (nodes,)."""
+    mask = np.ones(len(nodes), bool)
+    for constraint in wanted:
+        mask &= nodes.label(constraint.topology_key).codes != ABSENT
+    return mask
 
 
 def constraints(
@@ -102,19 +111,58 @@ def default_selector(pod: Pod, objects: Objects) -> Selector:
         if wanted and all(pod.labels.get(key) == value for key, value in wanted.items()):
             labels.update(wanted)
     extra = EVERYTHING
-    owner = pod.controller
-    if owner is not None:
-        match (owner.api_version, owner.kind):
-            case ("v1", "ReplicationController"):
-                controller = objects.of(ReplicationController).get(pod.namespace, owner.name)
-                labels.update(controller.spec.selector if controller is not None else {})
-            case ("apps/v1", "ReplicaSet"):
-                extra = _workload_selector(objects.of(ReplicaSet).get(pod.namespace, owner.name))
-            case ("apps/v1", "StatefulSet"):
-                extra = _workload_selector(objects.of(StatefulSet).get(pod.namespace, owner.name))
+    workload = _controller(pod, objects)
+    if isinstance(workload, ReplicationController):
+        labels.update(workload.spec.selector)
+    elif workload is not None:
+        extra = label_selector(workload.spec.selector)
     own = equality_selector(labels)
     return Selector((*(own.requirements or ()), *(extra.requirements or ())))
 
 
-def _workload_selector(workload: ReplicaSet | StatefulSet | None) -> Selector:
-    return EVERYTHING if workload is None else label_selector(workload.spec.selector)
+def _controller(pod: Pod, objects: Objects) -> ReplicationController | ReplicaSet | StatefulSet | None:
+    """What manages a pod, if it is of a kind that selects pods."""
+    owner = pod.controller
+    if owner is None:
+        return None
+    kind = _CONTROLLERS.get((owner.api_version, owner.kind))
+    return None if kind is None else objects.of(kind).get(pod.namespace, owner.name)
+
+
+_CONTROLLERS: Mapping[tuple[str, str], type[ReplicationController | ReplicaSet | StatefulSet]] = {
+    ("v1", "ReplicationController"): ReplicationController,
+    ("apps/v1", "ReplicaSet"): ReplicaSet,
+    ("apps/v1", "StatefulSet"): StatefulSet,
+}
+
+
+class TemplateConstraints:
+    """The constraints of all pods of one template: one's own for ever, default ones while they stay so.
+
+    As long as they stay so, they are the same object.
+    """
+
+    def __init__(self, pod: Pod, action: str, defaults: Sequence[TopologySpreadConstraint]) -> None:
+        self._action = action
+        self._defaults = defaults
+        self._is_settled = bool(pod.spec.topology_spread_constraints) or all(
+            each.when_unsatisfiable != action for each in defaults
+        )
+        self._basis: object = None
+        self._constraints: tuple[Constraint, ...] | None = None
+
+    def of(self, pod: Pod, objects: Objects) -> tuple[Constraint, ...]:
+        """The constraints of a pod of this template."""
+        known = self._constraints
+        if known is not None and self._is_settled:
+            return known
+        workload = _controller(pod, objects)
+        # Workloads change all the time, but hardly ever what they select.
+        selected = None if workload is None else (type(workload), workload.spec.selector)
+        basis = (objects.of(Service).version, selected)
+        if known is None or basis != self._basis:
+            self._basis = basis
+            new = constraints(pod, self._action, self._defaults, objects)
+            if new != known:
+                known = self._constraints = new
+        return known

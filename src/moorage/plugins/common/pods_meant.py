@@ -1,0 +1,49 @@
+"""Which pods on nodes a pod speaks of: those of its spread constraints, or of its affinity terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from moorage.api.selectors import Operator, Selector
+from moorage.cluster.pods import PodClass
+
+ANY_KEY: Final = ""
+"""The topology key under which such pods are counted: they are the same for all keys."""
+
+_COUNTED: Final = ((ANY_KEY, 1),)
+
+
+@dataclass(frozen=True, slots=True)
+class PodsMeant:
+    """Pods that each of some selectors means, in the namespaces beside it; None: in all namespaces.
+
+    terminating: whether pods on their way out count. As a question to `Tallies` it counts such pods.
+    """
+
+    selectors: tuple[tuple[Selector, frozenset[str] | None], ...]
+    terminating: bool
+
+    def means(self, each: PodClass) -> bool:
+        """Whether pods of a class are meant."""
+        if each.terminating and not self.terminating:
+            return False
+        if not all(where is None or each.namespace in where for _, where in self.selectors):
+            return False
+        labels = dict(each.labels)
+        return all(selector.matches(labels) for selector, _ in self.selectors)
+
+    @property
+    def labels(self) -> list[tuple[str, str]] | None:
+        """The values of the first label that must have one of some; None if there is no such label."""
+        for selector, _ in self.selectors:
+            if selector.requirements is None:
+                return []
+            for each in selector.requirements:
+                if each.operator is Operator.IN:
+                    return [(each.key, value) for value in each.values]
+        return None
+
+    def __call__(self, each: PodClass) -> tuple[tuple[str, int], ...]:
+        """One pod, if it is meant."""
+        return _COUNTED if self.means(each) else ()

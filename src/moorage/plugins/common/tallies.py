@@ -1,0 +1,247 @@
+"""Pods counted by node, for questions asked again and again: counts follow the pods that come and go.
+
+A question is about a pod's class (which pods does a selector mean?) or about its affinity terms (what do they
+say of an incoming pod?). Each distinct class or set of terms is judged once for each question. From then on a
+pod that comes or goes costs one step for each question that it is an answer to, and nothing for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.affinity import PodTerms
+from moorage.cluster.columns import CodeColumn, V
+from moorage.cluster.journal import Journal
+from moorage.cluster.pods import Move, PodClass, PodTable
+
+Asked = TypeVar("Asked", contravariant=True)
+
+_KEPT_STEPS: Final = 256
+"""So many steps of a count are kept, at least; following more is hardly cheaper than adding up by row."""
+_MOST_TALLIES: Final = 4096
+_MOST_ROWS: Final = 4_000_000
+"""So many rows are counted over all tallies, at most: at 8 or 16 bytes a row, a bounded memory."""
+
+_NO_PODS: Final = np.zeros(0, np.int32)
+_NO_WEIGHTS: Final = np.zeros(0, np.int64)
+
+
+class Question(Hashable, Protocol[Asked]):
+    """What is counted. Equal questions have equal answers, always."""
+
+    @property
+    def labels(self) -> Iterable[tuple[str, str]] | None:
+        """Labels, at most one of which a pod can have, and without which it does not count; None: any pod."""
+
+    def __call__(self, value: Asked, /) -> Iterable[tuple[str, int]]:
+        """What a pod with this class, or these terms, counts for: topology key and weight, any number."""
+
+
+class RowCount:
+    """Pods, and the sum of their weights, by node row."""
+
+    __slots__ = ("_pods", "_weight", "steps")
+
+    def __init__(self, rows: NDArray[np.int32], weights: NDArray[np.int64] | None) -> None:
+        """Count pods, given by their nodes' rows; without weights each of them, and any other, weighs 1."""
+        self._pods = np.bincount(rows)
+        self._weight = None if weights is None else np.bincount(rows, weights).astype(np.int64)
+        self.steps: Journal[tuple[int, int, int]] = Journal(_KEPT_STEPS)
+        """What was counted since, in order: node row, pods, weight."""
+
+    def add(self, row: int, pods: int, weight: int) -> None:
+        """Count pods on a node, or, negative, count them no longer."""
+        self._reach(row + 1)
+        self._pods[row] += pods
+        if self._weight is not None:
+            self._weight[row] += weight
+        self.steps.note((row, pods, weight))
+
+    def _reach(self, rows: int) -> None:
+        if rows > len(self._pods):
+            more = (0, 2 * rows - len(self._pods))
+            self._pods = np.pad(self._pods, more)
+            if self._weight is not None:
+                self._weight = np.pad(self._weight, more)
+
+    def pods(self, rows: int) -> NDArray[np.int64]:
+        """How many pods count on each of so many nodes; only to be read, and at once."""
+        self._reach(rows)
+        return self._pods[:rows]
+
+    def weight(self, rows: int) -> NDArray[np.int64]:
+        """What the pods on each of so many nodes weigh together; only to be read, and at once."""
+        pods = self.pods(rows)
+        return pods if self._weight is None else self._weight[:rows]
+
+
+class Tally:
+    """The answer to one question: a count for each topology key."""
+
+    __slots__ = ("_weighted", "by_key", "is_kept", "used")
+
+    def __init__(self, *, weighted: bool) -> None:
+        self._weighted = weighted
+        self.by_key: dict[str, RowCount] = {}
+        self.is_kept = True
+        """Whether this is kept up to date; if not, the question must be asked anew."""
+        self.used = 0
+
+    def count(self, key: str) -> RowCount:
+        """The count for a key, be it that of no pods at all."""
+        count = self.by_key.get(key)
+        if count is None:
+            count = self.by_key[key] = RowCount(_NO_PODS, _NO_WEIGHTS if self._weighted else None)
+        return count
+
+
+class _Links(Generic[V]):
+    """Where pods with one class, or one set of terms, are counted, and with which weight."""
+
+    __slots__ = ("counts", "value")
+
+    def __init__(self, value: V) -> None:
+        self.value = value
+        self.counts: list[tuple[RowCount, int, Tally]] = []
+
+
+class Tallies(Generic[V]):
+    """The answers to the questions that were asked lately about one column of the pod table."""
+
+    def __init__(
+        self,
+        column: CodeColumn[V],
+        moves: Journal[Move[V]],
+        node_rows: Callable[[], NDArray[np.int32]],
+        labels_of: Callable[[V], Iterable[tuple[str, str]]],
+        *,
+        weighted: bool,
+    ) -> None:
+        self._column = column
+        self._moves = moves
+        self._node_rows = node_rows
+        self._labels_of = labels_of
+        self._weighted = weighted
+        self._position = moves.position
+        self._tallies: dict[Question[V], Tally] = {}
+        self._by_label: dict[tuple[str, str] | None, dict[Question[V], Tally]] = {}
+        """The same by the labels without which no pod counts, so that a new class need not be put to all."""
+        self._links: dict[int, _Links[V]] = {}
+        self._uses = 0
+
+    def catch_up(self) -> None:
+        """Count the pods that came and went since the last time."""
+        position = self._moves.position
+        if position == self._position:
+            return
+        since, self._position = self._position, position
+        if not self._tallies:
+            return
+        moves = self._moves.since(since)
+        if moves is None:
+            self._drop(list(self._tallies))
+            return
+        for code, value, node_row, sign in moves:
+            links = self._links.get(code)
+            if links is None or links.value is not value:
+                links = self._judge(code, value)
+            for count, weight, _ in links.counts:
+                count.add(node_row, sign, sign * weight)
+
+    def ask(self, question: Question[V], rows: int) -> Tally:
+        """The answer to a question, in a cluster of so many nodes; it follows at every `catch_up`."""
+        self.catch_up()
+        tally = self._tallies.get(question)
+        if tally is None:
+            self._make_room(rows)
+            tally = self._tallies[question] = Tally(weighted=self._weighted)
+            for label in _labels(question):
+                self._by_label.setdefault(label, {})[question] = tally
+            self._count(question, tally)
+        self.touch(tally)
+        return tally
+
+    def touch(self, tally: Tally) -> None:
+        """Note that a tally is of use: those that have not been for longest are dropped first."""
+        self._uses += 1
+        tally.used = self._uses
+
+    def _judge(self, code: int, value: V) -> _Links[V]:
+        """Find out which questions a class, or a set of terms, is an answer to."""
+        links = self._links[code] = _Links(value)
+        for label in (None, *self._labels_of(value)):
+            for question, tally in self._by_label.get(label, {}).items():
+                for key, weight in _by_key(question(value)).items():
+                    links.counts.append((tally.count(key), weight, tally))
+        return links
+
+    def _count(self, question: Question[V], tally: Tally) -> None:
+        """Find out who is an answer to a new question, and count them."""
+        vocabulary = self._column.vocabulary
+        # What nobody has any more is judged when it comes back: only those who are here are judged now.
+        self._links = {
+            code: links for code, links in self._links.items() if vocabulary.values[code] is links.value
+        }
+        found: dict[str, list[tuple[int, int]]] = {}
+        for code, value in vocabulary.items():
+            for key, weight in _by_key(question(value)).items():
+                found.setdefault(key, []).append((code, weight))
+        for key, chosen in found.items():
+            codes, weights = [code for code, _ in chosen], [weight for _, weight in chosen]
+            count = tally.by_key[key] = self._counted(codes, weights)
+            for code, weight in chosen:
+                if code in self._links:
+                    self._links[code].counts.append((count, weight, tally))
+
+    def _counted(self, codes: list[int], weights: list[int]) -> RowCount:
+        """All pods that have one of some codes, with its weight."""
+        size = len(self._column.vocabulary) + 1
+        chosen, weight_of = np.zeros(size, bool), np.zeros(size, np.int64)
+        chosen[codes], weight_of[codes] = True, weights
+        pods = np.flatnonzero(chosen[self._column.codes])
+        rows = self._node_rows()[pods]
+        return RowCount(rows, weight_of[self._column.codes[pods]] if self._weighted else None)
+
+    def _make_room(self, rows: int) -> None:
+        if len(self._tallies) >= min(_MOST_TALLIES, max(_MOST_ROWS // max(rows, 1), 64)):
+            longest_unused = sorted(self._tallies, key=lambda question: self._tallies[question].used)
+            self._drop(longest_unused[: len(longest_unused) // 2])
+
+    def _drop(self, questions: Iterable[Question[V]]) -> None:
+        for question in questions:
+            self._tallies.pop(question).is_kept = False
+            for label in _labels(question):
+                del self._by_label[label][question]
+                if not self._by_label[label]:
+                    del self._by_label[label]
+        for links in self._links.values():
+            links.counts = [each for each in links.counts if each[2].is_kept]
+
+
+def of_classes(pods: PodTable) -> Tallies[PodClass]:
+    """Questions about the namespaces and labels of pods on nodes."""
+    return Tallies(
+        pods.classes, pods.class_moves, lambda: pods.node_rows, lambda each: each.labels, weighted=False
+    )
+
+
+def of_terms(pods: PodTable) -> Tallies[PodTerms]:
+    """Questions about what pods on nodes want of others."""
+    return Tallies(pods.terms, pods.terms_moves, lambda: pods.node_rows, lambda _: (), weighted=True)
+
+
+def _labels(question: Question[V]) -> Iterable[tuple[str, str] | None]:
+    labels = question.labels
+    return (None,) if labels is None else labels
+
+
+def _by_key(claims: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Weights added up by topology key."""
+    weights: dict[str, int] = {}
+    for key, weight in claims:
+        weights[key] = weights.get(key, 0) + weight
+    return weights
