@@ -11,9 +11,7 @@ import yaml
 
 from tests.apiserver.client import node
 from tests.apiserver.running import Kubectl, RunningServer, start_server
-from tests.run.running import RunningScheduler
-
-ACCOUNT = "system:serviceaccount:kube-system:scheduler"
+from tests.run.running import ACCOUNT, RunningScheduler, scheduler_kubeconfig
 
 
 @pytest.fixture(scope="session")
@@ -34,18 +32,10 @@ def kubectl(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
     """How the scheduler reaches the server: as an account with the roles that kube-scheduler has."""
-    kubectl("create", "serviceaccount", "scheduler", "--namespace=kube-system")
-    for role in ("system:kube-scheduler", "system:volume-scheduler"):
-        name = role.replace(":", "-")
-        kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={ACCOUNT}")
+    path = scheduler_kubeconfig(server, kubectl)
     reader = "extension-apiserver-authentication-reader"
     role = (f"--role={reader}", f"--user={ACCOUNT}", "--namespace=kube-system")
     kubectl("create", "rolebinding", "scheduler-authentication-reader", *role)
-    content = yaml.safe_load(server.kubeconfig.read_text())
-    token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
-    content["users"][0]["user"] = {"token": token}
-    path = server.kubeconfig.with_name("scheduler.kubeconfig")
-    path.write_text(yaml.safe_dump(content))
     return path
 
 

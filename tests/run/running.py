@@ -15,8 +15,14 @@ from typing import Any, NamedTuple, Self
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import yaml
+
+from tests.apiserver.running import Kubectl, RunningServer
+
 SAYS_WITHIN_SECONDS = 30
 ENDS_WITHIN_SECONDS = 30
+ROLES = ("system:kube-scheduler", "system:volume-scheduler")
+ACCOUNT = "system:serviceaccount:kube-system:scheduler"
 SHORT_LEASE = (
     "--leader-elect-lease-duration=2s",
     "--leader-elect-renew-deadline=1500ms",
@@ -146,3 +152,17 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def scheduler_kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
+    """How a scheduler reaches a server: as an account with the two roles that kube-scheduler has."""
+    kubectl("create", "serviceaccount", "scheduler", "--namespace=kube-system")
+    for role in ROLES:
+        name = role.replace(":", "-")
+        kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={ACCOUNT}")
+    content = yaml.safe_load(server.kubeconfig.read_text())
+    token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
+    content["users"][0]["user"] = {"token": token}
+    path = server.kubeconfig.with_name("scheduler.kubeconfig")
+    path.write_text(yaml.safe_dump(content))
+    return path

@@ -12,8 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from moorage.apiserver.serving import ServingError
-from moorage.services.listening import listen
+from moorage.apiserver.serving import ServingError, listen
 from moorage.services.server_tls import NamedCertificate, ServerTls, TlsOptions, named_certificate
 from moorage.services.tls_names import openssl_ciphers
 from tests.services.authorities import Authority, trusting_all

@@ -15,19 +15,31 @@ _GRACE_SECONDS: Final = 2.0
 _KEEP_ALIVE_SECONDS: Final = 120.0
 """A connection over which nothing came for so long is closed, sooner or later within as long again."""
 _BACKLOG: Final = 2048
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")
 
 
 class ServingError(Exception):
     """The server cannot listen; the message is one line."""
 
 
-def listen(address: str, port: int) -> socket.socket:
-    """A listening socket; port 0: any free one."""
+def listen(address: str, port: int, *, shares_port: bool = False) -> socket.socket:
+    """A listening socket; port 0: any free one. Who listens everywhere does so on IPv4 and IPv6.
+
+    shares_port: whether others may listen on the same port.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    is_everywhere = address in _EVERYWHERE
+    if is_everywhere and socket.has_dualstack_ipv6():
+        family, address = socket.AF_INET6, "::"
     # Said to be TCP, or asyncio does not turn off waiting for more to send, which costs 40 ms an answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
+        if is_everywhere and family is socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # Who is started again listens at once, as Go programs do whatever they are told.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((address, port))
         listener.listen(_BACKLOG)
     except OSError as error:
@@ -39,12 +51,12 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 class HttpServer:
-    """Serves a transport on a socket until told to stop."""
+    """Serves a transport on a socket until told to stop; without `tls`, in plain HTTP."""
 
     def __init__(
         self,
         transport: Transport,
-        tls: ssl.SSLContext,
+        tls: ssl.SSLContext | None,
         connection: Callable[[Transport, Connections], HttpConnection] = HttpConnection,
     ) -> None:
         self._transport = transport
@@ -61,7 +73,7 @@ class HttpServer:
             sock=listener,
             ssl=self._tls,
             backlog=_BACKLOG,
-            ssl_shutdown_timeout=_GRACE_SECONDS,
+            ssl_shutdown_timeout=None if self._tls is None else _GRACE_SECONDS,
         )
         try:
             self._listens.set()

@@ -17,13 +17,12 @@ from urllib.parse import unquote
 
 from moorage.api.pod import Pod
 from moorage.apiserver.http_connection import Connections, HttpConnection
-from moorage.apiserver.serving import HttpServer
+from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
-from moorage.services.listening import listen
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.reviews import ReviewFailed

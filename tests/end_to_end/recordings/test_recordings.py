@@ -64,8 +64,8 @@ def test_there_is_a_recording_of_every_family() -> None:
 
 @pytest.mark.parametrize("name", DRIVEN)
 def test_decisions_are_those_of_the_recording(
-    name: str, server: RunningServer, scheduler_kubeconfig: Path, tmp_path: Path
+    name: str, server: RunningServer, kubeconfig: Path, tmp_path: Path
 ) -> None:
     recording = load(name)
-    option = configuration(tmp_path / "scheduler.yaml", scheduler_kubeconfig, recording)
-    asyncio.run(drive(recording, server.kubeconfig, scheduler_kubeconfig, option))
+    option = configuration(tmp_path / "scheduler.yaml", kubeconfig, recording)
+    asyncio.run(drive(recording, server.kubeconfig, kubeconfig, option))

@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from tests.apiserver.running import Kubectl, RunningServer
-from tests.end_to_end.scenarios.stage import Stage, scheduler_kubeconfig
+from tests.end_to_end.scenarios.stage import Stage
+from tests.run.running import scheduler_kubeconfig
 from tests.up.running import PATIENCE, start_cluster
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.apiserver.running import Kubectl, RunningServer
+from tests.apiserver.running import Kubectl
 from tests.end_to_end.scenarios.watching import Watch
 from tests.run.running import RunningScheduler
 from tests.up.objects import Manifest, node
@@ -95,21 +95,6 @@ class Stage:
                 scheduler.kill()
         for watch in self._watches:
             watch.close()
-
-
-def scheduler_kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
-    """How a scheduler reaches a server: as an account with the two roles that kube-scheduler has."""
-    kubectl("create", "serviceaccount", "scheduler", "--namespace=kube-system")
-    for role in ("system:kube-scheduler", "system:volume-scheduler"):
-        account = "system:serviceaccount:kube-system:scheduler"
-        name = role.replace(":", "-")
-        kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={account}")
-    content = yaml.safe_load(server.kubeconfig.read_text())
-    token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
-    content["users"][0]["user"] = {"token": token}
-    path = server.kubeconfig.with_name("scheduler.kubeconfig")
-    path.write_text(yaml.safe_dump(content))
-    return path
 
 
 def profile(name: str, **more: object) -> Manifest:

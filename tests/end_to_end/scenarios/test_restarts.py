@@ -14,9 +14,9 @@ from tests.end_to_end.scenarios.stage import (
     Stage,
     node_of,
     pods_by_node,
-    scheduler_kubeconfig,
     uids,
 )
+from tests.run.running import scheduler_kubeconfig
 from tests.up.objects import node, pod
 
 RBAC = ("--authorization", "RBAC")
