@@ -15,7 +15,7 @@ from moorage.client.rate_limit import RateLimited
 from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
 from moorage.services.measured import MeasuredRequests
-from moorage.services.metric_table import HEALTH_METRICS, METRICS
+from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metrics import PLUGIN_SAMPLE_SHARE, MetricOptions, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.transport import Request, Response
@@ -43,6 +43,11 @@ def test_every_metric_is_declared_as_upstream_declares_it() -> None:
     assert ours == upstream()
 
 
+def test_metrics_of_our_own_say_so() -> None:
+    assert all(name.startswith("moorage_") for name in OWN_METRICS)
+    assert OWN_METRICS.keys().isdisjoint(upstream())
+
+
 def shown(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
     """Samples by name and labels, as Prometheus reads them."""
     found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -63,7 +68,7 @@ def test_every_metric_can_be_recorded_and_read_back() -> None:
             cell.inc(3)
     text = metrics.text()
     samples = shown(text)
-    for name, spec in METRICS.items():
+    for name, spec in {**METRICS, **OWN_METRICS}.items():
         assert f"# TYPE {name} {spec.kind}\n".encode() in text
         labels = tuple(sorted(f"{label}=some {label}" for label in spec.labels))
         if spec.kind == "histogram":
