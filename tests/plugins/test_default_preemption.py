@@ -15,6 +15,7 @@ from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.selectors import label_selector
 from moorage.api.workloads import PodDisruptionBudget
+from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
 from moorage.framework.cycle import CycleState
@@ -27,6 +28,9 @@ from moorage.framework.runtime import Framework
 from moorage.framework.status import Code
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption import DefaultPreemption
+from moorage.queue.events import ASSIGNED_POD_DELETE
+from moorage.queue.observer import QueueObserver
+from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod, make_profile, pod_term, port, spread
 
 PLUGINS = (
@@ -142,6 +146,16 @@ def test_the_least_important_pods_go_and_the_rest_is_spared() -> None:
             [running("x", "a", "2", 4, started="2026-01-01T00:00:00Z"), running("y", "b", "2", 4)],
             "b",
             id="a pod that has not started counts as started now",
+        ),
+        pytest.param(
+            [
+                running("x1", "a", "1", 4, started="2026-02-01T00:00:00Z"),
+                running("x2", "a", "1", 3, started="2026-01-01T00:00:00Z"),
+                running("y1", "b", "1", 4, started="2026-01-15T00:00:00Z"),
+                running("y2", "b", "1", 3, started="2026-03-01T00:00:00Z"),
+            ],
+            "a",
+            id="when less important victims started does not matter",
         ),
         pytest.param(
             [running("x", "a", "2", -5), running("y1", "b", "1", -5), running("y2", "b", "1", -5)],
@@ -295,6 +309,36 @@ def test_while_victims_go_the_pod_is_not_tried_again() -> None:
     assert gate.message == "waiting for the preemption for this pod to be finished"
     decision.post_filter.done()
     assert made.pre_enqueue(pod) is None
+
+
+def test_whoever_goes_meanwhile_does_not_wake_the_pod_but_the_end_of_it_does() -> None:
+    made, pod, comings = framework(), boss(), Comings()
+    cache = Cache([small("a"), running("x", "a", "2", 0), small("b"), running("y", "b", "2", 500)])
+    rules = {made.name: made.queue_rules()}
+    queue = SchedulingQueue(rules, made.sort_key, VirtualClock(), observer=comings)
+    queue.add(pod)
+    queued = queue.pop_now()
+    assert queued is not None
+    arranged = Engine().decide(made, pod, cache.snapshot()).post_filter
+    assert arranged is not None
+    queue.put_back(queued, pod, unschedulable_plugins=["NodeResourcesFit"])
+    places = []
+    for number in range(3):
+        queue.move_all(ASSIGNED_POD_DELETE, running(f"gone-{number}", "b"), None)
+        places.append((queue.place_of(pod.uid), comings.count))
+    assert places == [(Place.GATED, 3)] * 3, "after being new, put back, and woken once"
+    arranged.done()
+    queue.activate([pod])
+    assert queue.place_of(pod.uid) is Place.ACTIVE
+
+
+class Comings(QueueObserver):
+    """Counts how often pods have come into any queue."""
+
+    count = 0
+
+    def incoming(self, queue: str, event: str) -> None:
+        self.count += 1
 
 
 def test_of_pods_that_have_not_started_the_last_on_the_node_is_spared_first() -> None:

@@ -209,7 +209,13 @@ class Nodes:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
     def __iter__(self) -> Iterator[NodeView]:
-        return (NodeView(self.snapshot, row) for row in self.row_numbers().tolist())
+        rows, changes = self.row_numbers().tolist(), self.changes
+        if changes is None:
+            return (NodeView(self.snapshot, row) for row in rows)
+        return (
+            NodeView(self.snapshot, row, tuple(changes.added_on(index))).without(changes.removed_on(index))
+            for index, row in enumerate(rows)
+        )
 
     @property
     def names(self) -> list[str]:

@@ -2,34 +2,45 @@
 
 For every node that preemption could help, all pods of lower priority are taken away; if the pod then fits,
 they are put back one by one, the most important first, as long as the pod still fits. Those that cannot be
-put back are the node's victims. All nodes are worked on at once: a round puts one pod back on every node.
+put back are the node's victims. Many nodes are worked on at once: a round puts one pod back on every node.
+
+Where all filters rest on a node and its pods alone, what this comes to is remembered for the pods of a
+template: only nodes that have changed are tried out again (`common.remembered_evictions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.cluster.objects import Objects
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.diagnosis import Diagnosis, Refusal
 from moorage.framework.effects import Effect, EvictPods, NominateNode
-from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.events import Interest
+from moorage.framework.extenders import ExtenderError
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
 from moorage.framework.status import Code, Status, unresolvable, unschedulable
-from moorage.framework.verdict import refuse_where
-from moorage.plugins.common.victims import Candidate, Victims, best_places, candidate, find_victims
+from moorage.framework.verdict import Reason, Verdict
+from moorage.plugins.common.budgets import Budgets
+from moorage.plugins.common.eviction import NodeTrial
+from moorage.plugins.common.extended_victims import left_by_extenders
+from moorage.plugins.common.losses import FreshTrial, Trial, first_candidates, least_harmful
+from moorage.plugins.common.remembered_evictions import RememberedEvictions, RememberedTrial
+from moorage.plugins.common.victims import Victims, find_victims
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_CANDIDATE = "no candidate node for preemption"
 UNDER_WAY = "waiting for the preemption for this pod to be finished"
 
 
@@ -42,33 +53,78 @@ class DefaultPreemption:
         self._args = args
         self._handle = handle
         self._under_way: set[str] = set()
+        self._gate = unresolvable(UNDER_WAY).by(self.name)
+        self._budgets: Budgets | None = None
+        self._nobody = Refusal(self.name, Reason((NO_VICTIMS,), Code.UNRESOLVABLE))
 
     def events(self) -> tuple[Interest, ...]:
-        """Victims go, which may lift the gate; whether that makes room, those say who refused the pod."""
-        return (on(Resource.POD, Action.DELETE, lambda pod, old, new: False, per_template=True),)
+        """None: who lifts the gate (`PostFilterResult.done`) sees to it that the pod is tried again.
+
+        What may make room before that, those say who refused the pod; asking the gate whenever one of many
+        victims of many pods is gone would be in vain.
+        """
+        return ()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """A pod whose victims are being deleted right now is not tried before that is done."""
-        return unresolvable(UNDER_WAY) if pod.uid in self._under_way else None
+        return self._gate if pod.uid in self._under_way else None
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
-    ) -> PostFilterResult | Status:
-        """Nominate the best candidate and evict its victims, or say why there is no candidate."""
+    ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
+        """Nominate the best candidate and evict its victims, or say why there is no candidate.
+
+        Where extenders have a say in it, the answer has to be waited for.
+        """
         if reason := _not_eligible(pod, nodes, diagnosis):
             return unschedulable(f"preemption: {reason}")
-        found = Diagnosis(len(nodes), left_out=unresolvable(NOT_HELPFUL))
         helped = _helped(nodes, diagnosis)
-        victims, gone = self.dry_run(cycle, pod, helped, found)
-        best = best_places(victims, gone, self._enough(len(helped)), self._handle.random)
-        if not len(best):
+        trial = self._trial(cycle, pod, nodes)
+        enough = self._enough(len(helped))
+        candidates = first_candidates(trial, helped.row_numbers(), enough, self._handle.random)
+        if not len(candidates):
+            found = Diagnosis(len(nodes), left_out=unresolvable(NOT_HELPFUL))
+            trial.explain(helped, found)
             return PostFilterResult(unschedulable(f"preemption: {found.message()}"), nominated_node="")
-        tied = partial(_candidates, victims, gone, best)
-        return self._arrange(pod, candidate(victims, gone, int(best[0])), tied, nodes)
+        if self._handle.extenders.preempting(pod):
+            return self._ask_extenders(pod, trial, candidates, nodes)
+        best = least_harmful(trial.losses, candidates)
+        return self._arrange(pod, best.tolist(), trial.victims_on, nodes)
+
+    async def _ask_extenders(
+        self, pod: Pod, trial: Trial, candidates: NDArray[np.intp], nodes: Nodes
+    ) -> PostFilterResult | Status:
+        """Nominate the best candidate that the extenders leave over."""
+        try:
+            left = await left_by_extenders(self._handle.extenders, pod, trial, candidates, nodes.snapshot)
+        except ExtenderError as error:
+            return Status(Code.ERROR, (f"preemption: {error}",))
+        if not left.victims:
+            return unschedulable(f"preemption: {NO_CANDIDATE}")
+        best = least_harmful(left.losses, left.rows)
+        return self._arrange(pod, best.tolist(), left.victims.__getitem__, nodes)
 
     def _enough(self, nodes: int) -> int:
         share = nodes * self._args.min_candidate_nodes_percentage // 100
         return min(max(share, self._args.min_candidate_nodes_absolute), nodes)
+
+    def _trial(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Trial:
+        """Who finds out who would have to go: with what is remembered for the template, if possible."""
+        budgets = self._budgets_of(nodes.objects)
+        dry_run = partial(self.dry_run, cycle, pod)
+        filters = self._handle.row_filters(cycle)
+        if filters is None or cycle.template is None:
+            return FreshTrial(nodes.snapshot, dry_run)
+        memory = cycle.template.memory.get(self)
+        if memory is None or memory.source is not filters.source:
+            memory = cycle.template.memory[self] = RememberedEvictions(filters, budgets)
+        memory.catch_up(budgets)
+        return RememberedTrial(memory, pod, NodeTrial(cycle, pod, filters, budgets), dry_run, self._nobody)
+
+    def _budgets_of(self, objects: Objects) -> Budgets:
+        if self._budgets is None or not self._budgets.hold(objects):
+            self._budgets = Budgets(objects)
+        return self._budgets
 
     def dry_run(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -77,10 +133,10 @@ class DefaultPreemption:
 
         Nodes where it does not help have nobody go; why it does not is taken down in `diagnosis`.
         """
-        victims = find_victims(pod, nodes)
+        victims = find_victims(pod, nodes, self._budgets_of(nodes.objects))
         having = victims.nodes_having()
         if not having.all():
-            diagnosis.refuse(self.name, nodes, refuse_where(~having, NO_VICTIMS, resolvable=False))
+            diagnosis.refuse(self.name, nodes, Verdict((~having).view(np.int8), (self._nobody.reason,)))
         gone = np.ones(len(victims.pods), bool)
         helped = self._passing(cycle, pod, victims, np.flatnonzero(having), gone, diagnosis)
         gone &= helped[victims.place]
@@ -102,39 +158,36 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
     ) -> NDArray[np.bool_]:
         """Which nodes let the pod in without the pods that are gone; only `places` are asked."""
-        passing = np.zeros(len(victims.nodes), bool)
+        passing = np.zeros(len(victims.nodes.snapshot), bool)
         if len(places):
-            assert self._handle.run_filters is not None
             passed = self._handle.run_filters(cycle, pod, victims.without(places, gone), diagnosis)
-            passing[np.isin(victims.nodes.row_numbers(), passed.row_numbers())] = True
-        return passing
+            passing[passed.row_numbers()] = True
+        return passing[victims.nodes.row_numbers()]
 
     def _arrange(
-        self, pod: Pod, chosen: Candidate, tied: Callable[[], Mapping[str, tuple[Pod, ...]]], nodes: Nodes
+        self, pod: Pod, best: list[int], victims_on: Callable[[int], tuple[Pod, ...]], nodes: Nodes
     ) -> PostFilterResult:
+        names, node = nodes.snapshot.names, nodes.snapshot.names[best[0]]
+
+        def tied() -> dict[str, tuple[Pod, ...]]:
+            return {names[row]: victims_on(row) for row in best}
+
         # Pods of lower priority that wait for the same node would find it taken: they look elsewhere.
-        waiting = nodes.snapshot.nominated.get(chosen.node, ())
+        waiting = nodes.snapshot.nominated.on(node)
         effects: list[Effect] = [
             NominateNode(info.pod, "") for info in waiting if info.pod.priority < pod.priority
         ]
-        leaving = tuple(victim for victim in chosen.victims if not victim.terminating)
+        leaving = tuple(victim for victim in victims_on(best[0]) if not victim.terminating)
         if not leaving:
-            return PostFilterResult(nominated_node=chosen.node, effects=tuple(effects), tied=tied)
-        effects.append(EvictPods(leaving, pod, chosen.node, self.name))
+            return PostFilterResult(nominated_node=node, effects=tuple(effects), tied=tied)
+        effects.append(EvictPods(leaving, pod, node, self.name))
         self._under_way.add(pod.uid)
         return PostFilterResult(
-            nominated_node=chosen.node,
+            nominated_node=node,
             effects=tuple(effects),
             done=lambda: self._under_way.discard(pod.uid),
             tied=tied,
         )
-
-
-def _candidates(
-    victims: Victims, gone: NDArray[np.bool_], places: NDArray[np.intp]
-) -> dict[str, tuple[Pod, ...]]:
-    chosen = (candidate(victims, gone, place) for place in places.tolist())
-    return {each.node: each.victims for each in chosen}
 
 
 def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> str:

@@ -8,10 +8,13 @@ from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.status import Code
+from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
 
 OTHER_NODE = "node(s) didn't match the requested node name"
+
+_OTHER = Reason((OTHER_NODE,), Code.UNRESOLVABLE)
 
 
 class NodeName:
@@ -33,3 +36,7 @@ class NodeName:
             return ALL
         row = nodes.snapshot.row_of.get(pod.spec.node_name, ABSENT)
         return refuse_where(nodes.row_numbers() != row, OTHER_NODE, resolvable=False)
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        return None if pod.spec.node_name in ("", node.name) else _OTHER

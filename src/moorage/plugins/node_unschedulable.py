@@ -9,10 +9,13 @@ from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.status import Code
+from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
 
 UNSCHEDULABLE = "node(s) were unschedulable"
+
+_CORDONED = Reason((UNSCHEDULABLE,), Code.UNRESOLVABLE)
 
 
 class NodeUnschedulable:
@@ -36,6 +39,12 @@ class NodeUnschedulable:
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL
         return refuse_where(nodes.unschedulable, UNSCHEDULABLE, resolvable=False)
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        if not node.node.spec.unschedulable or tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
+            return None
+        return _CORDONED
 
 
 def _opens_node(pod: Pod, old: Node | None, new: Node) -> bool:

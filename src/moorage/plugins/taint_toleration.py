@@ -11,13 +11,16 @@ from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
+from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
-from moorage.framework.verdict import Verdict, refuse_where
+from moorage.framework.status import Code
+from moorage.framework.verdict import Reason, Verdict, refuse_where
 from moorage.plugins.common.hints import about_itself
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
+
+_KEPT_AWAY = Reason((UNTOLERATED,), Code.UNRESOLVABLE)
 
 
 class TaintToleration:
@@ -41,6 +44,10 @@ class TaintToleration:
         tolerations = pod.spec.tolerations
         kept_away = nodes.taints.judge(lambda taints: keeps_away(taints, tolerations))
         return refuse_where(kept_away, UNTOLERATED, resolvable=False)
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        return _KEPT_AWAY if keeps_away(node.node.spec.taints, pod.spec.tolerations) else None
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """How many PreferNoSchedule taints the pod does not tolerate."""

@@ -89,7 +89,7 @@ NodeUsage = tuple[int, int, int, int]
 
 
 def usages_of(node: NodeView, wanted: Wanted, *, scoring_defaults: bool) -> list[NodeUsage]:
-    """As `usages`, for one node, and only where no device can stand in for anything (`Wanted.is_row_alone`)."""
+    """As `usages`, for one node, where no device can stand in for anything (`Wanted.is_row_alone`)."""
     result = []
     allocated_on = node.scoring_requested if scoring_defaults else node.requested
     for name, weight, request in wanted.counted:

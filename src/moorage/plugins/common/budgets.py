@@ -1,0 +1,125 @@
+"""Disruption budgets as preemption reads them: which pods are one too many.
+
+A budget that cannot be kept makes an eviction worse, but does not forbid it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.selectors import Selector, SelectorError, label_selector
+from moorage.api.workloads import PodDisruptionBudget
+from moorage.cluster.objects import Objects
+from moorage.cluster.pods import PodClass, PodInfo
+from moorage.cluster.snapshot import Snapshot
+
+
+class Budgets:
+    """The budgets of one moment, with what is worked out of them once."""
+
+    def __init__(self, objects: Objects) -> None:
+        table = objects.of(PodDisruptionBudget)
+        self._objects = objects
+        self._version = table.version
+        self._by_name = {(budget.namespace, budget.name): budget for budget in table}
+        self._meaning_some = list(_meaning_some(self._by_name.values()))
+        self._covering: dict[PodClass, tuple[PodDisruptionBudget, ...]] = {}
+
+    def hold(self, objects: Objects) -> bool:
+        """Whether these are still the budgets among some objects."""
+        return self._objects is objects and self._version == objects.of(PodDisruptionBudget).version
+
+    def covering(self, pods: PodClass) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets that cover pods of a class."""
+        budgets = self._covering.get(pods)
+        if budgets is None:
+            budgets = self._covering[pods] = tuple(
+                budget for budget, selector in self._meaning_some if _covers(budget, selector, pods)
+            )
+        return budgets
+
+    def broken_on_node(self, pods: Sequence[PodInfo]) -> list[bool]:
+        """Which of the pods on one node break a budget, if they are evicted in this order."""
+        if not self._meaning_some:
+            return [False] * len(pods)
+        left = {id(budget): budget.status.disruptions_allowed for budget, _ in self._meaning_some}
+        broken = []
+        for info in pods:
+            breaks = False
+            for budget in self.covering(info.pod_class):
+                if info.pod.name not in budget.status.disrupted_pods:
+                    left[id(budget)] -= 1
+                    breaks |= left[id(budget)] < 0
+            broken.append(breaks)
+        return broken
+
+    def broken(
+        self, snapshot: Snapshot, places: NDArray[np.intp], pods: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Which pods break a budget, if on each node they are evicted in this order.
+
+        places: each pod's node, in any numbers that grow. pods: by row in the snapshot's pod table.
+        """
+        classes, infos = snapshot.pods.classes, snapshot.pods.infos
+        broken = np.zeros(len(pods), bool)
+        for budget, selector in self._meaning_some:
+
+            def covered(
+                each: PodClass, budget: PodDisruptionBudget = budget, selector: Selector = selector
+            ) -> bool:
+                return _covers(budget, selector, each)
+
+            meant = classes.vocabulary.judge(covered)[classes.codes[pods]]
+            for index in np.flatnonzero(meant).tolist() if budget.status.disrupted_pods else ():
+                meant[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
+            broken |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
+        return broken
+
+    def differing(self, older: Budgets) -> Callable[[PodClass], bool] | None:
+        """Which classes of pods have had other budgets before; None: there is no difference."""
+        names = self._by_name.keys() | older._by_name.keys()
+        differing = [name for name in names if _differ(self._by_name.get(name), older._by_name.get(name))]
+        changed = list(
+            _meaning_some(
+                budget
+                for budgets in (self._by_name, older._by_name)
+                for name in differing
+                if (budget := budgets.get(name)) is not None
+            )
+        )
+        if not changed:
+            return None
+        return lambda pods: any(_covers(budget, selector, pods) for budget, selector in changed)
+
+
+def _differ(budget: PodDisruptionBudget | None, older: PodDisruptionBudget | None) -> bool:
+    if budget is None or older is None:
+        return budget is not older
+    return budget is not older and (budget.spec, budget.status) != (older.spec, older.status)
+
+
+def _meaning_some(
+    budgets: Iterable[PodDisruptionBudget],
+) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
+    """The budgets that mean some pods: an empty selector means none."""
+    for budget in budgets:
+        try:
+            selector = label_selector(budget.spec.selector)
+        except SelectorError:
+            continue
+        if not selector.empty and selector.requirements is not None:
+            yield budget, selector
+
+
+def _covers(budget: PodDisruptionBudget, selector: Selector, pods: PodClass) -> bool:
+    return pods.namespace == budget.namespace and bool(pods.labels) and selector.matches(dict(pods.labels))
+
+
+def _rank(places: NDArray[np.intp], meant: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The how-manieth of its node's meant pods each pod is, from 1."""
+    running = np.cumsum(meant)
+    before_node = np.concatenate(([0], running))[np.searchsorted(places, places)]
+    return running - before_node
