@@ -1,0 +1,48 @@
+"""Who a scheduler is in its cluster, and what it may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.manifests.installation import Installation
+from moorage.manifests.objects import RBAC, account, new_object, role
+from moorage.manifests.permissions import lease_permissions, rules
+from moorage.services.client_certificates import NAME as AUTHORITIES
+from moorage.services.client_certificates import NAMESPACE as AUTHORITIES_NAMESPACE
+
+_VERSION: Final = f"{RBAC}/v1"
+
+
+def access(installation: Installation) -> Iterator[Manifest]:
+    """The account, its roles and their bindings.
+
+    What can be held to a namespace is: the lease with what is told of it, and the authorities of client
+    certificates, for which every cluster has a role.
+    """
+    name, namespace = installation.name, installation.namespace
+    subjects = [account(name, namespace)]
+
+    def bound(where: str, kind: str, what: str, suffix: str) -> Manifest:
+        binding = "RoleBinding" if where else "ClusterRoleBinding"
+        return new_object(
+            _VERSION,
+            binding,
+            f"{name}{suffix}",
+            where,
+            installation,
+            roleRef=role(kind, what),
+            subjects=subjects,
+        )
+
+    yield new_object("v1", "ServiceAccount", name, namespace, installation)
+    allowed = rules(installation.permissions)
+    yield new_object(_VERSION, "ClusterRole", name, "", installation, rules=allowed)
+    yield bound("", "ClusterRole", name, "")
+    if installation.lease is not None:
+        leading, where = f"{name}-leader-election", installation.lease.namespace
+        allowed = rules(lease_permissions(installation.lease.name))
+        yield new_object(_VERSION, "Role", leading, where, installation, rules=allowed)
+        yield bound(where, "Role", leading, "-leader-election")
+    yield bound(AUTHORITIES_NAMESPACE, "Role", f"{AUTHORITIES}-reader", "-authentication-reader")

@@ -1,0 +1,64 @@
+"""Metrics for Prometheus' operator.
+
+What is scraped is not open to everybody, and a PodMonitor can show a token only from a Secret. So there is an
+account that may read metrics and nothing else, and the Secret is its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.manifests.installation import Installation
+from moorage.manifests.objects import RBAC, account, new_object, role, selector
+from moorage.manifests.workload import PORT_NAME
+
+_PATHS: Final = ("/metrics", "/metrics/resources")
+
+
+def monitoring(installation: Installation) -> Iterator[Manifest]:
+    """The account that reads metrics, its token, and where they are to be read."""
+    name, namespace = f"{installation.name}-metrics", installation.namespace
+    version = f"{RBAC}/v1"
+    yield new_object(
+        "v1", "ServiceAccount", name, namespace, installation, automountServiceAccountToken=False
+    )
+    token = new_object(
+        "v1", "Secret", name, namespace, installation, type="kubernetes.io/service-account-token"
+    )
+    token["metadata"]["annotations"] = {"kubernetes.io/service-account.name": name}
+    yield token
+    readable = [{"nonResourceURLs": list(_PATHS), "verbs": ["get"]}]
+    yield new_object(version, "ClusterRole", name, "", installation, rules=readable)
+    yield new_object(
+        version,
+        "ClusterRoleBinding",
+        name,
+        "",
+        installation,
+        roleRef=role("ClusterRole", name),
+        subjects=[account(name, namespace)],
+    )
+    yield new_object(
+        "monitoring.coreos.com/v1",
+        "PodMonitor",
+        installation.name,
+        namespace,
+        installation,
+        spec={
+            "selector": {"matchLabels": selector(installation)},
+            "podMetricsEndpoints": [_endpoint(path, name) for path in _PATHS],
+        },
+    )
+
+
+def _endpoint(path: str, secret: str) -> Manifest:
+    return {
+        "port": PORT_NAME,
+        "path": path,
+        "scheme": "https",
+        # The certificate is made by the process when it starts, and nobody vouches for it.
+        "tlsConfig": {"insecureSkipVerify": True},
+        "authorization": {"credentials": {"name": secret, "key": "token"}},
+    }

@@ -1,0 +1,43 @@
+"""What all objects of an installation have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.manifests.installation import Installation
+
+RBAC: Final = "rbac.authorization.k8s.io"
+_PROGRAM: Final = "moorage"
+
+
+def selector(installation: Installation) -> dict[str, str]:
+    """The labels by which an installation's pods are found."""
+    return {"app.kubernetes.io/name": _PROGRAM, "app.kubernetes.io/instance": installation.name}
+
+
+def labels(installation: Installation) -> dict[str, str]:
+    """The labels of all that belongs to an installation."""
+    return {**selector(installation), "app.kubernetes.io/component": "scheduler"}
+
+
+def new_object(
+    api_version: str, kind: str, name: str, namespace: str, installation: Installation, **fields: object
+) -> Manifest:
+    """An object of an installation; without a namespace, one of the whole cluster."""
+    metadata: Manifest = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    metadata["labels"] = labels(installation)
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def account(name: str, namespace: str) -> Mapping[str, str]:
+    """A service account as a binding names it."""
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def role(kind: str, name: str) -> Mapping[str, str]:
+    """A role as a binding names it."""
+    return {"apiGroup": RBAC, "kind": kind, "name": name}

@@ -1,0 +1,131 @@
+"""The scheduler's processes, and what they are given."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.manifests.installation import CONFIG_FILE, CONTROL_PLANE, Installation
+from moorage.manifests.objects import labels, new_object, selector
+from moorage.services.serving import PORT
+
+PORT_NAME: Final = "https"
+USER_ID: Final = 65532
+"""Who the process is on its node: the user of the image, whom no machine knows."""
+FOLDER: Final = "/etc/moorage"
+"""Where the configuration and the plugins are."""
+_STOPS_WITHIN_SECONDS: Final = 30
+_LEAVES_A_DEAD_NODE_AFTER_SECONDS: Final = 30
+
+
+def workload(installation: Installation) -> Iterator[Manifest]:
+    """The configuration, the processes, and how many of them may be missing at a time."""
+    name, namespace = installation.name, installation.namespace
+    yield new_object("v1", "ConfigMap", name, namespace, installation, data=dict(installation.files))
+    yield new_object("apps/v1", "Deployment", name, namespace, installation, spec=_deployment(installation))
+    budget = {"maxUnavailable": 1, "selector": {"matchLabels": selector(installation)}}
+    yield new_object("policy/v1", "PodDisruptionBudget", name, namespace, installation, spec=budget)
+
+
+def _deployment(installation: Installation) -> Manifest:
+    # Pods with another configuration are other pods: whoever applies one gets it.
+    annotations = {"moorage.io/configuration": _digest(installation)}
+    return {
+        "replicas": installation.replicas,
+        "selector": {"matchLabels": selector(installation)},
+        "template": {
+            "metadata": {"labels": labels(installation), "annotations": annotations},
+            "spec": _pod(installation),
+        },
+    }
+
+
+def _digest(installation: Installation) -> str:
+    digest = hashlib.sha256()
+    for name, text in sorted(installation.files.items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def _pod(installation: Installation) -> Manifest:
+    pod: Manifest = {
+        "serviceAccountName": installation.name,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": _STOPS_WITHIN_SECONDS,
+        "tolerations": _TOLERATIONS,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER_ID,
+            "runAsGroup": USER_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(installation)],
+        "volumes": [
+            {"name": "config", "configMap": {"name": installation.name}},
+            # OpenSSL reads keys from files only; they are never on a disk.
+            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+        ],
+    }
+    if installation.namespace == CONTROL_PLANE:
+        pod["priorityClassName"] = "system-cluster-critical"
+    if installation.node:
+        pod["nodeName"] = installation.node
+    else:
+        pod["topologySpreadConstraints"] = [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": selector(installation)},
+            }
+        ]
+    return pod
+
+
+_TOLERATIONS: Final = (
+    {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "CriticalAddonsOnly", "operator": "Exists"},
+    *(
+        {
+            "key": f"node.kubernetes.io/{problem}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": _LEAVES_A_DEAD_NODE_AFTER_SECONDS,
+        }
+        for problem in ("not-ready", "unreachable")
+    ),
+)
+
+
+def _container(installation: Installation) -> Manifest:
+    plugins = [f"--plugin={FOLDER}/{name}" for name in installation.plugins]
+    return {
+        "name": "scheduler",
+        "image": installation.image,
+        "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *plugins],
+        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
+        # Ready is who knows the whole cluster, leading or not; a leader that hangs ends by itself.
+        "livenessProbe": _probe("/livez", period_seconds=10, failures=8),
+        "readinessProbe": _probe("/readyz", period_seconds=5, failures=3),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "config", "mountPath": FOLDER, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},
+        ],
+    }
+
+
+def _probe(path: str, *, period_seconds: int, failures: int) -> Manifest:
+    return {
+        "httpGet": {"path": path, "port": PORT_NAME, "scheme": "HTTPS"},
+        "periodSeconds": period_seconds,
+        "timeoutSeconds": 5,
+        "failureThreshold": failures,
+    }

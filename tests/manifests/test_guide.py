@@ -1,0 +1,227 @@
+"""The guide's commands, run as they are written against a cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.apiserver.running import KUBECTL_WITHIN_SECONDS, Kubectl, RunningServer
+from tests.manifests.guide import GUIDE, Command, File, is_shown, steps
+from tests.manifests.installing import account_kubeconfig, start
+from tests.manifests.printing import Manifest
+from tests.run.running import RunningScheduler
+from tests.up.objects import pod
+from tests.up.running import PATIENCE, start_cluster
+
+ELSEWHERE = ("docker ", "kubectl port-forward ")
+"""How commands begin that need more than an API server: a builder of images, a network of pods."""
+NAME = "my-scheduler"
+KUBEADM = Path(__file__).parent / "data" / "kube-scheduler.yaml"
+
+
+class Reader:
+    """Somebody who follows the guide, in a folder of their own."""
+
+    def __init__(self, server: RunningServer, folder: Path) -> None:
+        self._server = server
+        self.folder = folder
+        tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        self._environment = {"HOME": str(folder), "KUBECONFIG": str(server.kubeconfig), "PATH": tools}
+        self.not_run: list[str] = []
+
+    def follows(self, step: File | Command) -> None:
+        """Write the file, or run the command, which must succeed and print what the guide shows."""
+        if isinstance(step, File):
+            (self.folder / step.name).write_text(step.text)
+        elif step.text.startswith(ELSEWHERE):
+            self.not_run.append(step.text)
+        else:
+            output = self.runs(step.text)
+            assert is_shown(step.prints, output), f"$ {step.text}\n{output}\nand not:\n{step.prints}"
+
+    def runs(self, command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", self.here(command)],
+            cwd=self.folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=KUBECTL_WITHIN_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def here(self, command: str) -> str:
+        """A command with what is elsewhere on this machine."""
+        return command
+
+
+class Operator(Reader):
+    """A reader with a cluster whose nodes only pretend to run the Deployment: a process stands in for it."""
+
+    def __init__(self, server: RunningServer, kubectl: Kubectl, folder: Path) -> None:
+        super().__init__(server, folder)
+        self._kubectl = kubectl
+        self._running: RunningScheduler | None = None
+        self._runs: list[Manifest] = []
+        self.upgrades = 0
+
+    def here(self, command: str) -> str:
+        return command if self._running is None else command.replace("10259", _port(self._running))
+
+    def follows(self, step: File | Command) -> None:
+        super().follows(step)
+        if isinstance(step, Command) and step.text.startswith(f"kubectl rollout status deployment/{NAME} "):
+            self._roll_out()
+        if isinstance(step, Command) and step.text.startswith("kubectl delete -f"):
+            self.ends()
+
+    def _roll_out(self) -> None:
+        """Run what is installed now, if it is not what runs."""
+        found = list(yaml.safe_load_all((self.folder / f"{NAME}.yaml").read_text()))
+        workload = [each for each in found if each["kind"] in ("ConfigMap", "Deployment")]
+        if workload == self._runs:
+            return
+        self.ends()
+        self._runs, self.upgrades = workload, self.upgrades + 1
+        place = self.folder / f"pod-{self.upgrades}"
+        place.mkdir()
+        kubeconfig = account_kubeconfig(self._server, self._kubectl, NAME, place)
+        self._running = start(found, kubeconfig, place, name=NAME)
+
+    def ends(self) -> None:
+        if self._running is not None:
+            self._running.stop()
+            assert "forbidden" not in self._running.log, self._running.log
+            self._running = None
+
+    def gives_up(self) -> None:
+        if self._running is not None and self._running.process.poll() is None:
+            self._running.kill()
+
+
+def _port(scheduler: RunningScheduler) -> str:
+    """Where a scheduler serves."""
+    words = [str(word) for word in list(scheduler.process.args)]  # type: ignore[arg-type]
+    return next(word for word in words if word.startswith("--secure-port=")).partition("=")[2]
+
+
+def test_from_nothing_to_a_second_scheduler(server: RunningServer, kubectl: Kubectl, tmp_path: Path) -> None:
+    reader = Operator(server, kubectl, tmp_path)
+    try:
+        for step in steps("A second scheduler"):
+            reader.follows(step)
+    finally:
+        reader.gives_up()
+    assert [command.split()[1] for command in reader.not_run] == ["build", "push", "port-forward"]
+    assert reader.upgrades == 3
+    assert kubectl("get", "deployment", NAME, "--namespace=kube-system", ok=False)
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A cluster without a scheduler."""
+    options = ("--nodes", "1", "--no-scheduler", "--authorization", "RBAC")
+    with start_cluster(tmp_path_factory.mktemp("headless"), *options) as running:
+        yield running
+
+
+class Administrator(Reader):
+    """A reader on a control-plane node of kubeadm's, with its folder, in which they may do everything."""
+
+    def __init__(self, server: RunningServer, folder: Path) -> None:
+        super().__init__(server, folder)
+        self.etc = folder / "etc" / "kubernetes"
+        (self.etc / "manifests").mkdir(parents=True)
+        self.manifest = self.etc / "manifests" / "kube-scheduler.yaml"
+        self.manifest.write_text(KUBEADM.read_text())
+
+    def here(self, command: str) -> str:
+        return command.replace("/etc/kubernetes", str(self.etc)).replace("sudo ", "")
+
+
+def test_from_kube_scheduler_to_moorage_and_back(headless: RunningServer, tmp_path: Path) -> None:
+    kubectl = Kubectl(headless, tmp_path)
+    reader = Administrator(headless, tmp_path)
+    saved, edited, lease, *_, back = (
+        step
+        for step in steps("In place of kube-scheduler")
+        if isinstance(step, Command) and "moorage manifests" not in step.text
+    )
+    reader.follows(saved)
+    reader.follows(edited)
+    (container,) = yaml.safe_load(reader.manifest.read_text())["spec"]["containers"]
+    before = yaml.safe_load(KUBEADM.read_text())["spec"]
+    assert container["image"] == "registry.example/moorage:0.1.0"
+    assert container["command"] == ["moorage", "run", *before["containers"][0]["command"][1:]]
+    security = yaml.safe_load(reader.manifest.read_text())["spec"]["securityContext"]
+    assert security == {**before["securityContext"], "runAsUser": 0}
+    kubeconfig = static_kubeconfig(headless, kubectl, reader.etc)
+    options = [
+        option.replace("/etc/kubernetes/scheduler.conf", str(kubeconfig))
+        for option in container["command"][2:]
+    ]
+    with RunningScheduler(kubeconfig, *options):
+        reader.follows(lease)
+        kubectl.create(pod("first"))
+        kubectl("wait", "pod/first", "--for=condition=PodScheduled", PATIENCE)
+    reader.follows(back)
+    assert reader.manifest.read_text() == KUBEADM.read_text()
+
+
+def static_kubeconfig(server: RunningServer, kubectl: Kubectl, folder: Path) -> Path:
+    """kubeadm's scheduler.conf: an account with kube-scheduler's two roles, and no other."""
+    account = "system:serviceaccount:kube-system:kube-scheduler"
+    kubectl("create", "serviceaccount", "kube-scheduler", "--namespace=kube-system")
+    for role in ("system:kube-scheduler", "system:volume-scheduler"):
+        name = role.replace(":", "-")
+        kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={account}")
+    reading = ("--role=extension-apiserver-authentication-reader", f"--user={account}")
+    kubectl("create", "rolebinding", "reads-authorities", *reading, "--namespace=kube-system")
+    return account_kubeconfig(server, kubectl, "kube-scheduler", folder)
+
+
+def test_a_deployment_on_a_node_needs_no_scheduler(headless: RunningServer, tmp_path: Path) -> None:
+    reader = Reader(headless, tmp_path)
+    for step in steps("In place of kube-scheduler"):
+        if isinstance(step, File) or "moorage manifests" in step.text:
+            reader.follows(step)
+    kubectl = Kubectl(headless, tmp_path)
+    kubectl("rollout", "status", "deployment/kube-scheduler", "--namespace=kube-system", PATIENCE)
+
+
+def test_every_link_of_the_guide_leads_somewhere() -> None:
+    text = GUIDE.read_text()
+    headings = {
+        path: {_anchor(line) for line in path.read_text().splitlines() if line.startswith("#")}
+        for path in (GUIDE, GUIDE.parent.parent / "README.md")
+    }
+    for target in set(_links(text)):
+        file, _, anchor = target.partition("#")
+        path = (GUIDE.parent / file).resolve() if file else GUIDE
+        assert path.exists(), target
+        assert not anchor or anchor in headings[path], target
+
+
+def _links(text: str) -> list[str]:
+    return re.findall(r"\]\(([^)]+)\)", text)
+
+
+def _anchor(heading: str) -> str:
+    words = heading.lstrip("# ").lower()
+    return "".join(each for each in words.replace(" ", "-") if each.isalnum() or each == "-")
+
+
+def test_the_image_for_packages_begins_as_the_dockerfile_does() -> None:
+    dockerfile = (GUIDE.parent.parent / "Dockerfile").read_text()
+    base = next(line for line in dockerfile.splitlines() if line.startswith("FROM"))
+    assert base in GUIDE.read_text()
