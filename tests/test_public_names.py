@@ -2,50 +2,85 @@
 
 from __future__ import annotations
 
+import re
+
 import moorage
 
 NAMES = [
     "ALL",
-    "PluginError",
-    "SUCCESS",
-    "RegistryError",
-    "MIN_SCORE",
+    "IN_PARALLEL",
     "MAX_SCORE",
-    "Effect",
-    "PodInfo",
-    "decode_object",
-    "InputError",
+    "MIN_SCORE",
+    "NODE",
+    "NODE_AND_PODS",
     "SKIP",
+    "SKIP_IN_PARALLEL",
+    "SUCCESS",
+    "Action",
+    "Basis",
     "Cache",
+    "Client",
+    "Code",
     "CycleState",
     "Decision",
     "Diagnosis",
+    "Duration",
+    "Effect",
     "Engine",
     "Handle",
+    "InputError",
+    "Interest",
+    "Namespace",
+    "Node",
     "NodeView",
     "Nodes",
+    "NotHereError",
+    "Object",
+    "ObjectTable",
+    "Objects",
+    "PluginError",
     "Pod",
+    "PodInfo",
     "PostFilterResult",
+    "PreFlight",
     "Profiles",
+    "QueuedPod",
     "Reason",
     "Registry",
+    "RegistryError",
+    "Resource",
     "Scores",
+    "SimulatedCluster",
     "StateKey",
     "Status",
+    "Struct",
     "Verdict",
+    "WaitingPod",
+    "WaitingPods",
     "__version__",
+    "decide",
+    "decode_object",
     "default_config",
     "default_registry",
+    "kinds",
     "load_config",
+    "on",
     "parse_config",
     "pending",
     "refuse_where",
+    "scheduler_command",
     "unresolvable",
     "unschedulable",
     "wait",
+    "with_plugin",
 ]
 
 
 def test_public_names() -> None:
     assert sorted(moorage.__all__) == sorted(NAMES)
     assert all(hasattr(moorage, name) for name in NAMES)
+
+
+def test_each_public_name_is_explained_where_it_is_imported_from() -> None:
+    explained = set(re.findall(r"\w+", moorage.__doc__ or ""))
+    assert [name for name in NAMES if name not in explained and name != "__version__"] == []

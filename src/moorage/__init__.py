@@ -1,28 +1,79 @@
-"""moorage: a Kubernetes scheduler in Python.
+"""moorage: a Kubernetes scheduler in Python. What a plugin author touches is importable from here.
 
-What a plugin author needs is importable from here: the answers (`ALL`, `SKIP`, `unschedulable`, ...), what
-plugins see (`Nodes`, `CycleState`, ...), and what makes a decision without a cluster (`Cache`, `Engine`).
-The contract of every extension point is in `moorage.framework.points`.
+A plugin is any class with a `name` and one or more of the methods in `moorage.framework.points`:
+
+    from moorage import Pod, NodeView
+
+    class Quiet:
+        name = "Quiet"
+
+        def filter_node(self, cycle, pod: Pod, node: NodeView):
+            return "node is noisy" if node.labels.get("noisy") == "true" else None
+
+`moorage decide`, `moorage up` (with `--watch`) and `moorage run` try it with `--plugin FILE.py`; packages
+announce theirs as entry points of the group `moorage.plugins`; configurations name any class as
+`module:Class`.
+
+What plugins are given
+    Pod, Node, Namespace, Object: objects as the API server has them; only what scheduling reads.
+    Nodes: many nodes at once, in columns. NodeView: one of them. PodInfo: a pod on a node.
+    CycleState, StateKey: what a plugin remembers from one extension point to the next, for one pod.
+    Diagnosis: why nodes were refused. QueuedPod: a pod in the queue, for queue_sort.
+    Handle: what a plugin's `__init__` may ask for: caches, client, events, waiting pods, nominations, time.
+    Struct, Duration: to declare arguments (`args`), besides dataclasses; Struct is camelCase in files.
+
+What plugins answer
+    ALL, refuse_where, Verdict, Reason: a filter's answer for many nodes.
+    unschedulable, unresolvable, pending: a refusal. SKIP, SUCCESS. wait: permit's third answer. Status, Code.
+    MIN_SCORE, MAX_SCORE, Scores: what scores are. PostFilterResult, Effect: what a post-filter arranges.
+    PreFlight, IN_PARALLEL, SKIP_IN_PARALLEL: what pre-bind plugins say before they are called.
+    on, Resource, Action, Interest: which events may help pods that a plugin refused (`events`).
+    Basis, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`basis`).
+
+What a handle lends
+    Client, kinds: requests to the API server, and the kinds they are about. NotHereError: in a simulation.
+    Objects, ObjectTable: the informers' caches. WaitingPods, WaitingPod: who waits for a permit.
+
+Trying things out, without a cluster
+    decide: where would this pod go? SimulatedCluster: the same for several pods, one after another.
+    Cache, Engine, Profiles, Decision: the parts these are made of. PluginError: how a plugin failed.
+    decode_object, InputError: objects from files. default_config, load_config, parse_config.
+
+Shipping a scheduler of one's own
+    scheduler_command, with_plugin: `moorage run` as a program with plugins built in.
+    Registry, RegistryError, default_registry: plugins by name.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.api.base import Object, Struct
 from moorage.api.decode import InputError, decode_object
+from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
+from moorage.client import kinds
 from moorage.cluster.cache import Cache
+from moorage.cluster.objects import Objects, ObjectTable
 from moorage.cluster.pods import PodInfo
+from moorage.config.duration import Duration
 from moorage.config.load import default_config, load_config, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect
-from moorage.framework.handle import Handle
+from moorage.framework.handle import Handle, NotHereError
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.registry import Registry, RegistryError, with_plugin
 from moorage.framework.status import (
     SKIP,
     SUCCESS,
+    Code,
     PluginError,
     Status,
     pending,
@@ -31,46 +82,96 @@ from moorage.framework.status import (
     wait,
 )
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.waiting import WaitingPod, WaitingPods
 from moorage.plugins import default_registry
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import Action, Interest, Resource, on
+from moorage.sim.cluster import SimulatedCluster
+from moorage.sim.deciding import decide
 from moorage.version import __version__
+
+if TYPE_CHECKING:
+    from moorage.cli.command import scheduler_command
+    from moorage.client.client import Client
 
 __all__ = [
     "ALL",
+    "IN_PARALLEL",
     "MAX_SCORE",
     "MIN_SCORE",
+    "NODE",
+    "NODE_AND_PODS",
     "SKIP",
+    "SKIP_IN_PARALLEL",
     "SUCCESS",
+    "Action",
+    "Basis",
     "Cache",
+    "Client",
+    "Code",
     "CycleState",
     "Decision",
     "Diagnosis",
+    "Duration",
     "Effect",
     "Engine",
     "Handle",
     "InputError",
+    "Interest",
+    "Namespace",
+    "Node",
     "NodeView",
     "Nodes",
+    "NotHereError",
+    "Object",
+    "ObjectTable",
+    "Objects",
     "PluginError",
     "Pod",
     "PodInfo",
     "PostFilterResult",
+    "PreFlight",
     "Profiles",
+    "QueuedPod",
     "Reason",
     "Registry",
     "RegistryError",
+    "Resource",
     "Scores",
+    "SimulatedCluster",
     "StateKey",
     "Status",
+    "Struct",
     "Verdict",
+    "WaitingPod",
+    "WaitingPods",
     "__version__",
+    "decide",
     "decode_object",
     "default_config",
     "default_registry",
+    "kinds",
     "load_config",
+    "on",
     "parse_config",
     "pending",
     "refuse_where",
+    "scheduler_command",
     "unresolvable",
     "unschedulable",
     "wait",
+    "with_plugin",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What takes long to import (the command line, HTTP) is imported by those who use it."""
+    if name == "scheduler_command":
+        from moorage.cli.command import scheduler_command
+
+        return scheduler_command
+    if name == "Client":
+        from moorage.client.client import Client
+
+        return Client
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -225,14 +225,15 @@ def test_amounts_beyond_all_reason_do_no_harm(tmp_path: Path) -> None:
     assert message.startswith("0/2 nodes are available: 1 Too many pods, 2 Insufficient memory.")
 
 
-def test_extenders_are_said_to_be_left_out(tmp_path: Path) -> None:
+def test_decide_asks_extenders(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n"
     )
-    assert "does not call extenders" in run("decide", CLUSTER, "--pod", POD, "--config", config).stderr
-    assert "(this version does not call it)" in run("config", "check", config).stdout
+    result = run("decide", CLUSTER, "--pod", POD, "--config", config)
+    refused = 'Post "http://127.0.0.1:1/filter": dial tcp 127.0.0.1:1: connect: connection refused'
+    assert (result.exit_code, refused in result.stdout) == (1, True), result
 
 
 def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:

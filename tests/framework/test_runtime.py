@@ -10,6 +10,7 @@ import pytest
 from moorage.cluster.pods import PodInfo
 from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
+from moorage.engine.pausing import at_once
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
@@ -178,12 +179,14 @@ def test_a_plugin_that_follows_pods_is_asked_about_each_changed_node_alone() -> 
 def test_what_post_filters_say_is_joined_until_one_succeeds() -> None:
     first = recorder("First", Log(), post_filter=unschedulable("one"))
     second = recorder("Second", Log(), post_filter=unschedulable("two"))
-    answer = framework_of(first, second).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    answer = at_once(framework_of(first, second).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1)))
     assert (answer.status.message, answer.status.plugin) == ("one, two", "First")
     log = Log()
     winner = recorder("Winner", log, post_filter=PostFilterResult(nominated_node="a"))
     never = recorder("Never", log, post_filter=unschedulable("three"))
-    answer = framework_of(first, winner, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    answer = at_once(
+        framework_of(first, winner, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    )
     assert (answer.status.code, answer.nominated_node, log) == (Code.SUCCESS, "a", ["Winner.post_filter"])
 
 
@@ -194,7 +197,9 @@ def test_a_post_filter_can_end_the_search_and_keeps_what_was_arranged_before(sta
     first = recorder("First", log, post_filter=PostFilterResult(unschedulable("x"), "", (effect,)))
     last = recorder("Last", log, post_filter=status)
     never = recorder("Never", log, post_filter=unschedulable("y"))
-    answer = framework_of(first, last, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    answer = at_once(
+        framework_of(first, last, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    )
     assert log == ["First.post_filter", "Last.post_filter"]
     assert (answer.status.message, answer.nominated_node, answer.effects) == (status.message, "", (effect,))
 

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -44,9 +45,15 @@ class Answer(NamedTuple):
 class RunningScheduler:
     """A scheduler; leaving its context ends it at once if it has not ended."""
 
-    def __init__(self, kubeconfig: Path, *options: str, leads: bool = True) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path,
+        *options: str,
+        leads: bool = True,
+        program: Sequence[str] = ("-m", "moorage", "run"),
+    ) -> None:
         self._port = _free_port()
-        words = [sys.executable, "-m", "moorage", "run", f"--secure-port={self._port}"]
+        words = [sys.executable, *program, f"--secure-port={self._port}"]
         if not any(option.startswith("--config=") for option in options):
             words.append(f"--kubeconfig={kubeconfig}")
         self.process = subprocess.Popen(

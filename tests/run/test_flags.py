@@ -38,9 +38,12 @@ def handlers() -> Iterator[None]:
     ours.setLevel(kept[2])
 
 
+OWN_FLAGS = {"plugin": "[]", "slow-plugin-warning": "100ms"}
+
+
 def test_every_flag_of_kube_scheduler_is_there_with_its_default() -> None:
     rows = [line.split("\t") for line in UPSTREAM.read_text().splitlines() if not line.startswith("#")]
-    theirs = {name: default for _, name, default in rows} | OTHER_DEFAULTS
+    theirs = {name: default for _, name, default in rows} | OTHER_DEFAULTS | OWN_FLAGS
     assert read_flags(FLAGS, [], "run").shown() == theirs
 
 
@@ -100,6 +103,11 @@ WRONG = {
     "a flag without its value": (("--master",), "flag needs an argument: --master"),
     "words": (("now",), '"moorage run" does not take any arguments, got ["now"]'),
     "an address that is none": (("--bind-address=here",), 'failed to parse IP: "here"'),
+    "a plugin that does not exist": (
+        ("--plugin=nope.py",),
+        "nope.py: No such file or directory; --plugin wants a Python file",
+    ),
+    "a patience of less than nothing": (("--slow-plugin-warning=-1s",), "-1s is less than nothing"),
     "a file that does not exist": (("--config=nope.yaml",), "nope.yaml"),
     "no kubeconfig": (("--kubeconfig=nope",), "nope"),
     "a lease that ends before its renewal": (("--leader-elect-lease-duration=5s",), "leaseDuration"),

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
+from moorage.api.as_sent import kept
 from moorage.api.base import Object
 from moorage.api.decode import InputError, decode_object
 from moorage.api.devices import DeviceClass, ResourceSlice
@@ -96,10 +97,11 @@ def load_json(path: Path) -> Any:
         raise InputError(f"{path}: line {error.lineno}", f"not JSON: {error.msg}") from None
 
 
-def load_objects(path: Path) -> list[Object]:
+def load_objects(path: Path, *, keeps_whole: bool = False) -> list[Object]:
     """All objects in a manifest file, lists unfolded; kinds that scheduling does not read are left out.
 
     As with kubectl, what is in no namespace is in `default`; what only has a generateName gets a name.
+    keeps_whole: whether pods and nodes keep all that the file says of them.
     """
     objects = []
     for number, (manifest, where) in enumerate(
@@ -107,7 +109,8 @@ def load_objects(path: Path) -> list[Object]:
     ):
         decoded = decode_object(manifest, where)
         if decoded is not None:
-            objects.append(_completed(decoded, number, where))
+            completed = _completed(decoded, number, where)
+            objects.append(kept(completed, manifest) if keeps_whole else completed)
     return objects
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from moorage.api.decode import InputError
+from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.config.convert import convert_config
 from moorage.config.load import (
     ConfigError,
@@ -18,7 +19,9 @@ from moorage.config.load import (
     read_document,
     to_manifest,
 )
-from moorage.config.types import WIRE_NAMES, PluginRef, Profile, SchedulerConfiguration
+from moorage.config.types import WIRE_NAMES, Extender, PluginRef, Profile, SchedulerConfiguration
+from moorage.framework.profiles import Profiles
+from moorage.framework.registry import RegistryError
 
 app = typer.Typer(
     name="config",
@@ -26,10 +29,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-
-check_plugins: Callable[[SchedulerConfiguration], list[str]] | None = None
-"""Finds problems with a configuration's plugins, such as unknown names. The main program, which has the
-registry of plugins, sets it; without it, any name is accepted."""
 
 WRONG, UNREADABLE = 1, 2
 """Exit statuses: the input was read and is wrong; the input could not be read."""
@@ -40,14 +39,13 @@ def check(
     files: Annotated[
         list[Path], typer.Argument(help="Configuration files (YAML or JSON).", show_default=False)
     ],
+    plugin: PluginFiles = None,
 ) -> None:
     """Check configuration files: say ok and list profiles with their plugins, or name every problem."""
     status = 0
     for file in files:
         try:
-            config = load_config(file)
-            if problems := check_plugins(config) if check_plugins else []:
-                raise ConfigError(problems, str(file))
+            config = _with_plugins(file, plugin)
         except InputError as error:
             typer.echo(str(error), err=True)
             status = max(status, _status(error))
@@ -96,6 +94,18 @@ def convert(
         raise _fail(InputError(str(output), error.strerror or str(error))) from None
 
 
+def _with_plugins(file: Path, plugins: list[Path] | None) -> SchedulerConfiguration:
+    """The configuration of a file, whose plugins can all be made; ConfigError if not."""
+    config = load_config(file)
+    try:
+        found = with_plugins(config, plugins)
+        for framework in Profiles(*found).values():
+            framework.queue_rules()  # Which events plugins wait for is asked of them only here.
+    except (InputError, RegistryError) as error:
+        raise ConfigError([str(error)], str(file)) from None
+    return found.config
+
+
 def _status(error: InputError) -> int:
     return WRONG if isinstance(error, ConfigError) else UNREADABLE
 
@@ -111,7 +121,18 @@ def _summary(config: SchedulerConfiguration) -> Iterator[str]:
         yield f"profile {profile.scheduler_name}: {_names(profile.plugins.multi_point.enabled)}"
         yield from _points(profile)
     for extender in config.extenders:
-        yield f"extender {extender.url_prefix} (this version does not call it)"
+        yield f"extender {extender.url_prefix}: {', '.join(_calls(extender)) or 'never called'}"
+
+
+def _calls(extender: Extender) -> Iterator[str]:
+    """What an extender is asked for."""
+    verbs = {
+        "filter": extender.filter_verb,
+        "prioritize": extender.prioritize_verb,
+        "preempt": extender.preempt_verb,
+        "bind": extender.bind_verb,
+    }
+    return (name for name, verb in verbs.items() if verb)
 
 
 def _points(profile: Profile) -> Iterator[str]:

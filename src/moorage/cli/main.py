@@ -7,13 +7,8 @@ from typing import Annotated
 
 import typer
 
-from moorage.api.decode import InputError
-from moorage.cli import apiserver, bench, config, decide, replay, up
+from moorage.cli import apiserver, bench, config, decide, extender, manifests, plugin, replay, up
 from moorage.cli import run as run_command
-from moorage.config.types import SchedulerConfiguration
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import RegistryError
-from moorage.plugins import default_registry
 from moorage.version import __version__
 
 CANNOT_WRITE = 3
@@ -27,23 +22,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(config.app)
+app.add_typer(plugin.app)
 app.command()(apiserver.apiserver)
 app.command()(bench.bench)
 app.command()(decide.decide)
+app.command()(extender.extender)
+app.command()(manifests.manifests)
 app.command()(replay.replay)
 app.command(cls=run_command.KubeFlags)(run_command.run)
 app.command()(up.up)
-
-
-def _plugin_problems(configuration: SchedulerConfiguration) -> list[str]:
-    try:
-        Profiles(configuration, default_registry())
-    except (InputError, RegistryError) as error:
-        return [str(error)]
-    return []
-
-
-config.check_plugins = _plugin_problems
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -23,12 +24,15 @@ from moorage.cli.run_options import (
     configuration,
     log_options,
     metric_options,
+    plugin_files,
     serving_options,
+    slow_plugin_seconds,
 )
 from moorage.client.errors import KubeconfigError
 from moorage.config.load import dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.registry import RegistryError
+from moorage.framework.finding import Found, find_plugins
+from moorage.framework.registry import NamedPlugin, Registry, RegistryError
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions
 from moorage.services.delegation import OpenPathError
@@ -37,7 +41,6 @@ from moorage.services.leader_election import ElectionConfigError
 from moorage.services.metrics import KUBERNETES_VERSION, build_info
 from moorage.version import __version__
 
-_COMMAND: Final = "moorage run"
 _WRONG: Final = 1
 """Exit status: the input is wrong."""
 _COMPLAINTS: Final = (
@@ -60,9 +63,9 @@ class KubeFlags(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the command line apart; what cannot be read ends the process with status 1."""
         try:
-            ctx.obj = flags = read_flags(FLAGS, args, _COMMAND)
+            ctx.obj = flags = read_flags(FLAGS, args, _command(ctx))
         except FlagError as error:
-            _fail(str(error))
+            _fail(ctx, error)
         if flags.switch("help"):
             typer.echo(ctx.get_help())
             ctx.exit()
@@ -70,7 +73,7 @@ class KubeFlags(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Say what each flag means, group by group."""
-        formatter.write_usage(_COMMAND, "[flags]")
+        formatter.write_usage(_command(ctx), "[flags]")
         formatter.write_paragraph()
         formatter.write_text(self.help or "")
         for group in GROUPS:
@@ -86,39 +89,53 @@ def _described(flag: Any) -> tuple[str, str]:
     return f"{short}--{flag.name}{kind}", f"{flag.help}{default}{note}"
 
 
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"{_COMMAND}: {'; '.join(message.splitlines())}", err=True)
+def _command(ctx: Any) -> str:
+    """What the command is called: `moorage run`, or the name of a program of its own."""
+    return "moorage run" if ctx.parent is not None else str(ctx.info_name)
+
+
+def _fail(ctx: Any, error: Exception) -> NoReturn:
+    typer.echo(f"{_command(ctx)}: {'; '.join(str(error).splitlines())}", err=True)
     raise typer.Exit(_WRONG)
 
 
 def run(ctx: typer.Context) -> None:
     """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""
+    schedule(ctx, ())
+
+
+def schedule(ctx: typer.Context, plugins: Sequence[NamedPlugin]) -> None:
+    """Do what the flags say, with plugins that are at hand beside those that can be found."""
     flags: FlagValues = ctx.obj
     if flags.text("version") != "false":
         _show_version(flags.text("version"))
         return
     try:
-        _run(flags)
+        _run(flags, plugins)
     except _COMPLAINTS as error:
-        _fail(str(error))
+        _fail(ctx, error)
 
 
-def _run(flags: FlagValues) -> None:
+def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
     gates = parse_gates(flags.words("feature-gates"))
     check_versions(flags)
     logs = log_options(flags, gates)
     features = gates.features()
 
-    def read() -> SchedulerConfiguration:
-        return configuration(flags, features)
+    files = plugin_files(flags)
 
+    def read() -> Found:
+        return find_plugins(configuration(flags, features), default_registry(), files, plugins)
+
+    found = read()
     options = RunOptions(
-        read(),
+        found.config,
         read,
         flags.text("master"),
         serving_options(flags),
         access_options(flags),
         flags.duration("pod-max-in-unschedulable-pods-duration"),
+        slow_plugin_seconds(flags),
         metric_options(flags),
         gates,
         flags.shown(),
@@ -130,11 +147,11 @@ def _run(flags: FlagValues) -> None:
     write_logs(logs)
     _tell(flags, gates)
     collect_rarely()
-    uvloop.run(_live(options))
+    uvloop.run(_live(options, found.registry))
 
 
-async def _live(options: RunOptions) -> None:
-    await LiveScheduler(options, default_registry()).run()
+async def _live(options: RunOptions, registry: Registry) -> None:
+    await LiveScheduler(options, registry).run()
 
 
 def _tell(flags: FlagValues, gates: FeatureGates) -> None:

@@ -18,6 +18,7 @@ from moorage.cli.flags import (
     WORDS,
     Flag,
 )
+from moorage.cli.plugin_options import PLUGIN_HELP
 from moorage.services.serving import PORT
 
 _HTTP1: Final = "only HTTP/1.1 is served"
@@ -256,6 +257,18 @@ GROUPS: Final = (
             ),
             Flag(
                 "log-json-info-buffer-size", QUANTITY, "0", "JSON: hold so much back (alpha).", "none ever is"
+            ),
+        ),
+    ),
+    Group(
+        "Plugins",
+        (
+            Flag("plugin", PHRASES, "", PLUGIN_HELP),
+            Flag(
+                "slow-plugin-warning",
+                DURATION,
+                "100ms",
+                "Warn of plugins of your own that keep the scheduler busy for longer in one call; 0s: never.",
             ),
         ),
     ),

@@ -201,6 +201,19 @@ def _by_file(text: str) -> tuple[str, int]:
     return pattern, int(verbosity)
 
 
+def plugin_files(flags: FlagValues) -> list[Path]:
+    """The files with plugins of one's own."""
+    return [Path(text) for text in flags.words("plugin")]
+
+
+def slow_plugin_seconds(flags: FlagValues) -> float:
+    """How long a plugin may keep the scheduler busy before it is warned of; zero: for ever."""
+    seconds = flags.duration("slow-plugin-warning")
+    if seconds < 0:
+        raise FlagError(f"--slow-plugin-warning: {seconds} is less than nothing; 0s switches warnings off")
+    return seconds
+
+
 def check_versions(flags: FlagValues) -> None:
     """Refuse to be what this cannot be."""
     for name, possible in (

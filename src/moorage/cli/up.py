@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvloop
@@ -20,9 +20,13 @@ from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
+from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.cli.process import long_running
+from moorage.cli.watching import watch as watch_files
+from moorage.clock import LoopClock
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.framework.finding import Found
 from moorage.framework.registry import RegistryError
 from moorage.sim.dump import Brought, flattened
 from moorage.sim.local import LocalCluster, LocalSettings
@@ -55,6 +59,10 @@ def up(
         list[Path] | None,
         typer.Option(help="Create the objects of this file when all is up; may be repeated."),
     ] = None,
+    plugin: PluginFiles = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on with the new plugins whenever a file of --plugin is saved.")
+    ] = False,
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
     ] = True,
@@ -68,20 +76,62 @@ def up(
 ) -> None:
     """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
     try:
+        _check_plugin_options(plugin, watch, scheduler)
+        plugins = _Plugins(config, plugin or [], watch)
+        found = plugins.read()
         dump = _objects([from_] if from_ else [])
         workloads = _objects(apply or [])
         settings = LocalSettings(
             _number_of_nodes(nodes, dump),
             _template(node_cpu, node_memory, zones),
             server=Settings(data_dir, authorization),
-            config=_configuration(config),
+            config=found.config,
+            registry=found.registry,
             schedules=scheduler,
         )
         long_running("up")
-        uvloop.run(_run(settings, port, kubeconfig, dump, workloads))
+        uvloop.run(_run(settings, port, kubeconfig, dump, workloads, plugins))
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
         raise typer.Exit(1) from None
+
+
+def _check_plugin_options(files: list[Path] | None, watch: bool, schedules: bool) -> None:
+    if watch and not files:
+        raise InputError("--watch", "there is no file to watch; name one with --plugin FILE.py")
+    if files and not schedules:
+        raise InputError("--plugin", "plugins run in the scheduler; leave --no-scheduler out")
+
+
+class _Plugins:
+    """The configuration and the plugins of a cluster, which change as their files are saved."""
+
+    def __init__(self, config: Path | None, files: list[Path], is_watched: bool) -> None:
+        self._config = config
+        self._files = files
+        self._is_watched = is_watched
+
+    def read(self) -> Found:
+        """What the files say now."""
+        return with_plugins(_configuration(self._config), self._files)
+
+    async def follow(self, cluster: LocalCluster) -> None:
+        """Let a cluster go on with what is saved; with what it has if that cannot be used."""
+        if not self._is_watched:
+            await asyncio.Event().wait()
+        names = ", ".join(map(str, self._files))
+
+        async def reload() -> None:
+            try:
+                await cluster.reconfigure(*self.read())
+            except (InputError, RegistryError) as error:
+                problem = "; ".join(str(error).splitlines())
+                typer.echo(f"moorage up: the plugins stay as they were: {problem}", err=True)
+            else:
+                typer.echo(f"moorage up: {names} reloaded")
+
+        typer.echo(f"Watching {names}: save it, and the next pods are placed by what it says then.")
+        await watch_files(self._files, LoopClock(), reload)
 
 
 def _objects(paths: Iterable[Path]) -> list[Manifest]:
@@ -122,7 +172,12 @@ def _quantity(text: str, option: str) -> str:
 
 
 async def _run(
-    settings: LocalSettings, port: int, kubeconfig: Path, dump: list[Manifest], workloads: list[Manifest]
+    settings: LocalSettings,
+    port: int,
+    kubeconfig: Path,
+    dump: list[Manifest],
+    workloads: list[Manifest],
+    plugins: _Plugins,
 ) -> None:
     address = "127.0.0.1"
     with listen(address, port) as listener:
@@ -135,14 +190,17 @@ async def _run(
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
             preparing = asyncio.ensure_future(_prepare(server, cluster, dump, workloads))
+            others: list[asyncio.Future[Any]] = [running, preparing]
             await asyncio.wait((serving, running, preparing), return_when=asyncio.FIRST_COMPLETED)
             if preparing.done() and preparing.exception() is None:
                 _greet(url, kubeconfig, preparing.result())
-                await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
+                following = asyncio.ensure_future(plugins.follow(cluster))
+                others.append(following)
+                await asyncio.wait((serving, running, following), return_when=asyncio.FIRST_COMPLETED)
             server.stop()
-            running.cancel()
-            preparing.cancel()
-            results = await asyncio.gather(serving, running, preparing, return_exceptions=True)
+            for task in others:
+                task.cancel()
+            results = await asyncio.gather(serving, *others, return_exceptions=True)
         finally:
             cluster.close()
     for result in results:

@@ -67,7 +67,9 @@ class Diagnosis:
             refused = np.flatnonzero(codes)
             self.codes[nodes.rows[refused]] = codes[refused].astype(np.int32) + offset
         self.refusals.extend(refusals)
-        self.plugins.update(refusals[code - 1].plugin for code in np.unique(codes).tolist() if code)
+        # Mostly few nodes are refused: counting those is faster than looking for distinct codes in all.
+        counts = np.bincount(codes[codes != 0])[1:].tolist()
+        self.plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
 
     def keep_only(self, rows: NDArray[np.intp]) -> None:
         """Forget what was said of all other rows: they were not looked at."""

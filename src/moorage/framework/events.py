@@ -8,11 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from moorage.framework.places import described, place_in_plugin
 from moorage.framework.points import EventsPlugin, Plugin, implements
 from moorage.framework.registry import RegistryError
-from moorage.queue.events import EVERYTHING, Action, ClusterEvent, Hint, Interest, Resource, on
+from moorage.queue.events import EVERYTHING, Action, ClusterEvent, Hint, Interest, Resource, Sieve, on
 
-__all__ = ["EXTENDER", "Action", "ClusterEvent", "Hint", "Interest", "Resource", "interests_of", "on"]
+__all__ = [
+    "EXTENDER",
+    "Action",
+    "ClusterEvent",
+    "Hint",
+    "Interest",
+    "Resource",
+    "Sieve",
+    "interests_of",
+    "on",
+]
 
 EXTENDER = "Extender"
 """The name under which all extenders together are counted among the plugins that refused a pod."""
@@ -39,8 +50,13 @@ def interests_of(
 def _interests(name: str, plugin: Plugin) -> tuple[Interest, ...]:
     if not isinstance(plugin, EventsPlugin):
         return EVERYTHING
-    answer: Any = plugin.events()
-    interests = tuple(answer) if isinstance(answer, Iterable) else (answer,)
+    try:
+        answer: Any = plugin.events()
+        interests = tuple(answer) if isinstance(answer, Iterable) else (answer,)
+    except Exception as error:
+        place = place_in_plugin(error)
+        where = "" if place is None else f" ({place})"
+        raise RegistryError(f"plugin {name}: events failed: {described(error)}{where}") from error
     for each in interests:
         if not isinstance(each, Interest):
             raise RegistryError(

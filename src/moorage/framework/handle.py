@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, Protocol
 
+from moorage.api.base import Object
+from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.clock import Clock, LoopClock
+from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
+from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects, NoEffects
+from moorage.framework.extenders import Extenders
 from moorage.framework.nodes import Nodes
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.reports import Reports
 from moorage.framework.row_filters import RowFilters
+from moorage.framework.slowness import SlowCalls
 from moorage.framework.waiting import WaitingPods
+
+if TYPE_CHECKING:
+    from moorage.client.client import Client
 
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
 """Runs all filters of a profile over nodes: returns those that pass, and takes refusals down."""
@@ -26,32 +36,148 @@ RowFiltersOf = Callable[[CycleState], RowFilters | None]
 """The filters of a cycle for one node at a time; None where some of them look at more than that."""
 
 
+_NOT_GIVEN: Final = WaitingPods(LoopClock())
+"""Stands for pods that wait by the handle's own clock."""
+
+
+class NotHereError(RuntimeError):
+    """A plugin asked for something that only a scheduler at a real cluster has."""
+
+
+class EventRecorder(Protocol):
+    """Writes events, as a profile."""
+
+    def event(
+        self,
+        profile: str,
+        about: Object,
+        related: Object | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        """Something has happened; never waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What only a scheduler has that is at work in a cluster; simulations have none of it."""
+
+    client: Client
+    recorder: EventRecorder
+    activate: Callable[[Iterable[Pod]], None]
+    custom: Callable[[str], list[Manifest]] = lambda kind: []
+
+
+def _outside_a_profile(cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> NoReturn:
+    raise NotHereError("handle.run_filters: there are filters only in a profile; make a Framework first")
+
+
 @dataclass(slots=True)
 class Handle:
-    """What a plugin is given when it is made, if it asks for a `handle`.
+    """What a plugin is given when it is made, if its `__init__` has a parameter named `handle`.
 
-    objects: the live tables, for plugins that assume changes (`ObjectTable.assume`) in reserve and take
-        them back in unreserve; what a cycle reads comes from `nodes.objects`, which does not move.
-    run_filters: the profile's filters, with nominated pods counted in; for plugins that ask what would be
-        if (`Nodes.changes`).
-    row_filters: the same for one node at a time, where what they say of a node can be remembered.
+    Reading the cluster:
+        nodes(): all nodes as the latest scheduling cycle saw them; it does not move before the next one. At
+            extension points that are given `nodes`, use those.
+        objects: the informers' caches, live, a table for each kind: `handle.objects.of(Namespace)`. Plugins
+            may assume changes there (`ObjectTable.assume`) in reserve, and take them back in unreserve. What
+            a cycle reads comes from `nodes.objects`, which does not move.
+        custom(kind): all objects of a kind that moorage does not know, as the API server has them, where the
+            plugin's `events` names it, by the same name: `handle.custom("quotas.v1.example.com")`.
+        wait_until(condition, timeout_seconds): wait, in pre_bind or bind, for objects to change.
+
+    Writing, where there is a cluster (`is_live`):
+        client: requests to the API server, as the scheduler's account:
+            `await handle.client.get(kinds.CONFIG_MAP, "default", "zones")`. For pre_bind, bind and post_bind:
+            the other extension points do not wait. NotHereError in simulations.
+        tell(about, reason, note): an event about an object, for `kubectl describe`. Simulations tell nobody.
+        effects: what moorage's own plugins write with; a simulation does it to its own cluster.
+
+    Other pods:
+        waiting: pods that wait for a permit. Iterate over it, or `get(uid)`; each has `pod`, `node_name`,
+            `pending_plugins`, `allow(plugin)` and `reject(plugin, reason)`.
+        nominations: pods that are to get a node that is being freed for them: `node_of(uid)`,
+            `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
+        activate(pods): have pods of the queue tried at once. Simulations have no queue: nothing happens.
+        pre_binding: pods in pre-bind, which can still be stopped.
+
+    Asking the others:
+        run_filters(cycle, pod, nodes, diagnosis): the profile's filters, with nominated pods counted in; with
+            `Nodes.changes`, for plugins that ask what would be if. Returns the nodes that pass.
+        row_filters: the same for one node at a time, where what they say of a node can be remembered.
+        extenders: the web services that have a say, in their order.
+
+    clock and random: time and chance, which simulations replace. profile: the scheduler name of the profile
+    the plugin is in. reports: where moorage's own plugins leave figures for metrics.
     """
 
     objects: Objects = field(default_factory=Objects)
     effects: Effects = field(default_factory=NoEffects)
     clock: Clock = field(default_factory=LoopClock)
     random: Random = field(default_factory=Random)
-    waiting: WaitingPods | None = None
+    waiting: WaitingPods = _NOT_GIVEN
     pre_binding: PreBinding = field(default_factory=PreBinding)
     reports: Reports = field(default_factory=Reports)
-    run_filters: FilterRunner | None = None
+    run_filters: FilterRunner = _outside_a_profile
     row_filters: RowFiltersOf = lambda cycle: None
+    nominations: Nominations = field(default_factory=Nominations)
+    snapshot: Callable[[], Snapshot] = Snapshot
+    extenders: Extenders = field(default_factory=Extenders)
+    live: Live | None = None
+    profile: str = ""
+    slow_calls: SlowCalls = field(default_factory=SlowCalls)
 
-    def for_profile(self, run_filters: FilterRunner, row_filters: RowFiltersOf) -> Handle:
-        """The same for one profile of several: all that is shared stays shared."""
-        if self.waiting is None:
+    def __post_init__(self) -> None:
+        if self.waiting is _NOT_GIVEN:
             self.waiting = WaitingPods(self.clock)
-        return replace(self, run_filters=run_filters, row_filters=row_filters)
+
+    def for_profile(self, profile: str, run_filters: FilterRunner, row_filters: RowFiltersOf) -> Handle:
+        """The same for one profile of several: all that is shared stays shared."""
+        return replace(self, profile=profile, run_filters=run_filters, row_filters=row_filters)
+
+    def nodes(self) -> Nodes:
+        """All nodes, as the latest scheduling cycle saw them."""
+        return Nodes(self.snapshot())
+
+    def custom(self, kind: str) -> list[Manifest]:
+        """All objects of a kind (`plural.version.group`) that some plugin's `events` names; live.
+
+        They are shared and must not be changed. Simulations have none.
+        """
+        return [] if self.live is None else self.live.custom(kind)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a cluster: not in `moorage decide`, replays and tests of plugins."""
+        return self.live is not None
+
+    @property
+    def client(self) -> Client:
+        """Requests to the API server, as the scheduler's account; NotHereError in simulations."""
+        if self.live is None:
+            raise NotHereError("handle.client: a simulation has no API server; ask handle.is_live before")
+        return self.live.client
+
+    def tell(
+        self,
+        about: Object,
+        reason: str,
+        note: str,
+        *,
+        type: Literal["Normal", "Warning"] = "Normal",
+        action: str = "Scheduling",
+        related: Object | None = None,
+    ) -> None:
+        """Have an event written about an object; never waits. `reason` is one word, such as `Delayed`."""
+        if self.live is not None:
+            self.live.recorder.event(self.profile, about, related, type, reason, action, note)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Have pods that wait in the queue tried at once, whatever they wait for."""
+        if self.live is not None:
+            self.live.activate(pods)
 
     async def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
         """Wait for objects to change until `condition` holds; False if the time is over first.

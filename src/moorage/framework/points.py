@@ -76,8 +76,9 @@ class EventsPlugin(Protocol):
 
         A hint is called with the pod, the object before (None: it was added) and the object after (None: it
         was deleted), for each waiting pod, and must be fast; with `per_template=True` it is asked once about
-        all pods that have namespace, labels, spec and managing owner in common. The tables of other objects
-        show the change already. One that raises is taken to say yes.
+        all pods that have namespace, labels, spec and managing owner in common, and with a `sieve` only where
+        an event can concern them. The tables of other objects show the change already. One that raises is
+        taken to say yes.
         """
 
 

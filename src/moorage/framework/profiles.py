@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from moorage.api.pod import Pod
 from moorage.config.types import Profile, SchedulerConfiguration
+from moorage.framework.extender_resources import profiles_of
 from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.runtime import Framework
@@ -26,7 +27,7 @@ class Profiles(Mapping[str, Framework]):
         shared = handle or Handle()
         self._frameworks: dict[str, Framework] = {}
         first: Framework | None = None
-        for profile in config.profiles:
+        for profile in profiles_of(config):
             framework = make(profile, registry, shared)
             first = first or framework
             ours, theirs = framework.at("queue_sort")[0].plugin, first.at("queue_sort")[0].plugin

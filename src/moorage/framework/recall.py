@@ -37,8 +37,10 @@ class Recall:
         """What they wrote down, and where they stepped aside."""
         self._written_by: dict[str, AbstractSet[StateKey[Any]]] = {}
         for name, plugin in plugins.items():
-            if isinstance(plugin, BasisPlugin) and (basis := plugin.basis(pod, snapshot.objects)) is not None:
-                self.bases[name] = basis
+            if isinstance(plugin, BasisPlugin):
+                basis = Step(name, "basis", plugin.basis)(pod, snapshot.objects)
+                if basis is not None:
+                    self.bases[name] = basis
         self._tables = self._side_tables()
         self._versions = self._side_versions()
         self._filters = RecalledFilters(snapshot, self.bases, pod.priority)

@@ -1,19 +1,19 @@
 """Plugins by name, and how one is made.
 
 A registry maps names to factories: usually the plugin's class. The factory is called with `args` (the
-plugin's arguments from the configuration) and `handle`, each only if it takes a parameter of that name.
+plugin's arguments from the configuration) and `handle`, each only if it takes a parameter of that name. Where
+plugins come from that do not come with moorage is in `finding`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from moorage.config.strict import decode
+from moorage.framework.arguments import ArgumentsError, typed_arguments
 from moorage.framework.handle import Handle
+from moorage.framework.places import described, place_in_plugin
 from moorage.framework.points import POINTS, Plugin, implements
 
 Factory = Callable[..., Plugin]
@@ -43,6 +43,7 @@ _SIGNATURES = {
 }
 """What each method is called with."""
 
+_OWN_PACKAGE: Final = "moorage.plugins."
 _MAY_WAIT = frozenset(("pre_bind", "bind", "post_bind"))
 
 
@@ -50,32 +51,67 @@ class RegistryError(Exception):
     """A plugin that cannot be used; the message says what to do."""
 
 
+class NamedPlugin(NamedTuple):
+    """A plugin to be registered."""
+
+    name: str
+    factory: Factory
+
+
+def with_plugin(name: str, factory: Factory) -> NamedPlugin:
+    """A plugin for `scheduler_command`: its name, and its class or a function that makes it."""
+    return NamedPlugin(name, factory)
+
+
+class _Entry(NamedTuple):
+    """How to get at a factory, and where it is from."""
+
+    load: Callable[[], Factory]
+    origin: str
+
+
 class Registry(Mapping[str, Factory]):
     """Factories by plugin name; a name can be taken only once."""
 
     def __init__(self, factories: Mapping[str, Factory] | None = None) -> None:
-        self._factories: dict[str, Factory] = dict(factories or {})
+        self._entries: dict[str, _Entry] = {}
+        for name, factory in (factories or {}).items():
+            self.register(name, factory, "moorage itself")
 
-    def register(self, name: str, factory: Factory) -> None:
-        """Add a plugin."""
-        if name in self._factories:
-            raise RegistryError(f"a plugin named {name} exists already; give yours another name")
-        self._factories[name] = factory
+    def register(self, name: str, factory: Factory, origin: str = "") -> None:
+        """Add a plugin; `origin` says in messages where it is from."""
+        self.register_later(name, lambda: factory, origin)
+
+    def register_later(self, name: str, load: Callable[[], Factory], origin: str) -> None:
+        """Add a plugin whose factory is loaded only if somebody wants it."""
+        if (taken := self._entries.get(name)) is not None:
+            there = f" in {taken.origin}" if taken.origin else ""
+            yours = f"the one in {origin}" if origin else "yours"
+            raise RegistryError(f"a plugin named {name} exists already{there}; give {yours} another name")
+        self._entries[name] = _Entry(load, origin)
 
     def __getitem__(self, name: str) -> Factory:
-        return self._factories[name]
+        return self._entries[name].load()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # Without loading it.
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._factories)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._factories)
+        return len(self._entries)
 
     def make(self, name: str, args: Any, handle: Handle) -> Plugin:
         """A plugin, checked."""
-        plugin = _call(name, self._factories[name], args, handle)
+        plugin = _call(name, self[name], args, handle)
         check_plugin(name, plugin)
         return plugin
+
+
+def is_from_moorage(plugin: Plugin) -> bool:
+    """Whether a plugin is one of those that come with moorage."""
+    return type(plugin).__module__.startswith(_OWN_PACKAGE)
 
 
 def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
@@ -89,7 +125,10 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
     if "handle" in wanted:
         given["handle"] = handle
     if "args" in wanted:
-        given["args"] = _typed(name, args, wanted["args"].annotation)
+        try:
+            given["args"] = typed_arguments(args, wanted["args"].annotation)
+        except ArgumentsError as error:
+            raise RegistryError(f"plugin {name}: {error}") from None
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     required = [p.name for p in wanted.values() if p.default is p.empty and p.kind in kinds]
     if missing := [parameter for parameter in required if parameter not in given]:
@@ -101,19 +140,9 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
     try:
         return factory(**given)
     except Exception as error:
-        raise RegistryError(f"plugin {name} cannot be made: {type(error).__name__}: {error}") from error
-
-
-def _typed(name: str, args: Any, annotation: Any) -> Any:
-    if not (isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)):
-        return args
-    if isinstance(args, annotation):
-        return args
-    problems: list[str] = []
-    typed = decode({} if args is None else args, annotation, "args", problems)
-    if problems:
-        raise RegistryError(f"plugin {name}: {'; '.join(problems)}")
-    return typed
+        place = place_in_plugin(error)
+        where = "" if place is None else f" ({place})"
+        raise RegistryError(f"plugin {name} cannot be made: {described(error)}{where}") from error
 
 
 def check_plugin(name: str, plugin: Plugin) -> None:

@@ -21,3 +21,6 @@ class Reports:
 
         drivers: that of each device the pod has; slow_drivers: of each that takes its time.
         """
+
+    def slow_call(self, plugin: str, point: str) -> None:
+        """A plugin took too long at an extension point."""

@@ -35,9 +35,10 @@ from moorage.framework.points import (
 )
 from moorage.framework.prebinding import ask_pre_flights
 from moorage.framework.recall import Recall
-from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.row_filters import RowFilters
 from moorage.framework.scores import ScoreTable
+from moorage.framework.sorting import OutsideOrder
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step
 from moorage.queue.entry import QueuedPod
@@ -45,25 +46,32 @@ from moorage.queue.rules import QueueRules
 
 log = logging.getLogger(__name__)
 
+_ONE_NODE = {"filter": "filter_node", "score": "score_node"}
+"""Where there is a method for one node at a time, too."""
+
 
 class Framework:
     """The plugins of one profile, ready to run."""
 
     def __init__(self, profile: Profile, registry: Registry, handle: Handle | None = None) -> None:
         self.profile = profile
-        self.handle = (handle or Handle()).for_profile(self.filter, self.row_filters)
+        self.handle = (handle or Handle()).for_profile(profile.scheduler_name, self.filter, self.row_filters)
         self.plugins: dict[str, Plugin] = {}
         for name in profile.plugins.names():
             if name not in registry:
                 raise RegistryError(
                     f"profile {profile.scheduler_name}: there is no plugin {name}; "
-                    f"known are {', '.join(sorted(registry))}"
+                    f"known are {', '.join(sorted(registry))}; for one of your own install its package, "
+                    "write module:Class, or add --plugin FILE.py"
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._steps = self._arrange(profile.plugins)
         self._reserves = self._having("reserve", "reserve")
         self._unreserves = self._having("reserve", "unreserve")[::-1]
         self._pre_flights = self._having("pre_bind", "pre_bind_pre_flight")
+        sorting = self.at("queue_sort")[0]
+        is_own = is_from_moorage(self.plugins[sorting.plugin])
+        self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
         self._follows_pods = any(
             isinstance(self.plugins[step.plugin], PodChangePlugin) for step in self.at("filter")
         )
@@ -73,14 +81,31 @@ class Framework:
             wanted, lambda name, point: implements(self.plugins[name], point), self.profile.scheduler_name
         )
         return {
-            point: tuple(_step(self.plugins[ref.name], ref.name, point, ref.weight or 1) for ref in refs)
+            point: tuple(self._step(ref.name, point, ref.weight or 1) for ref in refs)
             for point, refs in chosen.items()
         }
+
+    def _step(self, name: str, point: str, weight: int) -> Step:
+        plugin = self.plugins[name]
+        one_node = getattr(plugin, _ONE_NODE.get(point, ""), None)
+        return Step(
+            name,
+            point,
+            self._watched(name, point, _method(plugin, point)),
+            weight,
+            None if one_node is None else self._watched(name, point, one_node),
+        )
+
+    def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A plugin's method; what is not moorage's own must not hold the scheduler up unnoticed."""
+        if is_from_moorage(self.plugins[name]):
+            return method
+        return self.handle.slow_calls.watched(name, point, method, self.handle.reports.slow_call)
 
     def _having(self, point: str, method: str) -> tuple[Step, ...]:
         """Of the plugins at an extension point, those with a certain method."""
         return tuple(
-            Step(step.plugin, method, call)
+            Step(step.plugin, method, self._watched(step.plugin, method, call))
             for step in self._steps.get(point, ())
             if (call := getattr(self.plugins[step.plugin], method, None)) is not None
         )
@@ -109,7 +134,10 @@ class Framework:
 
         ask_first: who did so the last time, and so is likely to do it again.
         """
-        for step in sorted(self.at("pre_enqueue"), key=lambda step: step.plugin != ask_first):
+        steps: Sequence[Step] = self.at("pre_enqueue")
+        if ask_first:
+            steps = sorted(steps, key=lambda step: step.plugin != ask_first)
+        for step in steps:
             try:
                 status = step.status(pod)
             except PluginError as error:
@@ -125,7 +153,7 @@ class Framework:
 
     def sort_key(self, queued: QueuedPod) -> Any:
         """A pod's place in the active queue: smaller keys first."""
-        return self.at("queue_sort")[0](queued)
+        return self._order(queued)
 
     # The scheduling cycle
 
@@ -214,16 +242,19 @@ class Framework:
         steps, rest = recall.split(self.at("filter"), cycle.skip_filter)
         return None if rest else RowFilters(recall, steps)
 
-    def post_filter(
+    async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """The first success at making room, or what all plugins had to say; with all effects on the way."""
+        """The first success at making room, or what all plugins had to say; with all effects on the way.
+
+        It waits only where a plugin asks extenders.
+        """
         said: list[str] = []
         effects: list[Effect] = []
         nominated: str | None = None
         first = ""
         for step in self.at("post_filter"):
-            answer = step(cycle, pod, nodes, diagnosis)
+            answer = await step.waited(cycle, pod, nodes, diagnosis)
             if isinstance(answer, Status):
                 answer = PostFilterResult(answer)
             if not isinstance(answer, PostFilterResult):
@@ -306,7 +337,6 @@ class Framework:
             timeouts[step.plugin] = status.timeout_seconds or 0.0
         if not timeouts:
             return SUCCESS
-        assert self.handle.waiting is not None
         self.handle.waiting.hold(pod, node_name, timeouts)
         reason = "one or more plugins asked to wait and no plugin rejected pod"
         return Status(Code.WAIT, (reason,), timeout_seconds=min(timeouts.values()))
@@ -315,7 +345,6 @@ class Framework:
 
     async def wait_on_permit(self, pod: Pod) -> Status:
         """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
-        assert self.handle.waiting is not None
         return await self.handle.waiting.wait_on(pod)
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
@@ -343,11 +372,6 @@ class Framework:
         """Tell every post-bind plugin."""
         for step in self.at("post_bind"):
             await step.waited(cycle, pod, node_name)
-
-
-def _step(plugin: Plugin, name: str, point: str, weight: int) -> Step:
-    one_node = {"filter": "filter_node", "score": "score_node"}.get(point, "")
-    return Step(name, point, _method(plugin, point), weight, getattr(plugin, one_node, None))
 
 
 def _method(plugin: Plugin, point: str) -> Callable[..., Any]:

@@ -81,7 +81,8 @@ _FAILURES = {
 """kube-scheduler's words for a plugin that failed, where they differ from point to point."""
 
 
-def _camel(point: str) -> str:
+def point_name(point: str) -> str:
+    """An extension point as messages and metrics call it, such as PreFilter."""
     return point.title().replace("_", "")
 
 
@@ -90,7 +91,7 @@ class PluginError(Exception):
 
     def __init__(self, plugin: str, point: str, reason: str) -> None:
         super().__init__(
-            _FAILURES.get(point, _FAILURE).format(plugin=plugin, point=_camel(point), reason=reason)
+            _FAILURES.get(point, _FAILURE).format(plugin=plugin, point=point_name(point), reason=reason)
         )
         self.plugin = plugin
         self.point = point

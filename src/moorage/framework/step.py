@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.places import described, place_in_plugin
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scores
 from moorage.framework.status import Code, PluginError, Status
 from moorage.framework.verdict import Reason, Verdict, reason_of
@@ -36,11 +37,16 @@ class Step:
         except PluginError:
             raise
         except Exception as error:
-            raise self.failed(f"{type(error).__name__}: {error}") from error
+            raise self.raised(error) from error
 
     def failed(self, reason: str) -> PluginError:
         """This step did what it may not do."""
         return PluginError(self.plugin, self.point, reason)
+
+    def raised(self, error: Exception) -> PluginError:
+        """The plugin raised an error: in which line, where it is not one of moorage's own."""
+        place = place_in_plugin(error)
+        return self.failed(described(error) if place is None else f"{described(error)} ({place})")
 
     # Filters
 
@@ -63,7 +69,7 @@ class Step:
             answer = self.one_node(cycle, pod, node)
             return None if answer is None else reason_of(answer)
         except Exception as error:
-            raise self.failed(f"{type(error).__name__}: {error}") from error
+            raise self.raised(error) from error
 
     # Scores
 
@@ -78,7 +84,7 @@ class Step:
         try:
             return int(self.one_node(cycle, pod, node))
         except Exception as error:
-            raise self.failed(f"{type(error).__name__}: {error}") from error
+            raise self.raised(error) from error
 
     def normalised(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """Scores within bounds; a plugin that has no say in that must have kept to them."""
@@ -126,7 +132,7 @@ class Step:
         except PluginError:
             raise
         except Exception as error:
-            raise self.failed(f"{type(error).__name__}: {error}") from error
+            raise self.raised(error) from error
 
     def as_status(self, answer: Any) -> Status | None:
         """An answer that must be a status, signed if it is somebody's refusal; or None for success."""

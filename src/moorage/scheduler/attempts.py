@@ -19,13 +19,18 @@ Reason = Literal["Unschedulable", "SchedulerError"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A pod on its way to a node. `pod` is the pod as it is going to be: with the node's name in it."""
+    """A pod on its way to a node. `pod` is the pod as it is going to be: with the node's name in it.
+
+    evaluated, feasible: how many nodes were looked at for it, and how many would have done.
+    """
 
     queued: QueuedPod
     pod: Pod
     node_name: str
     framework: Framework
     cycle: CycleState
+    evaluated: int = 0
+    feasible: int = 0
 
 
 @dataclass(frozen=True, slots=True)

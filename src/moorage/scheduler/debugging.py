@@ -35,7 +35,6 @@ class Difference:
 
 def cache_view(cache: Cache) -> dict[str, Any]:
     """Each node with its pods, and how much they ask for in all."""
-    snapshot = cache.snapshot()
     by_node: dict[str, list[Pod]] = {}
     for pod in cache.pods():
         by_node.setdefault(pod.spec.node_name, []).append(pod)
@@ -52,7 +51,7 @@ def cache_view(cache: Cache) -> dict[str, Any]:
             for name in sorted(known | by_node.keys())
         },
         "nominated": {
-            name: sorted(info.pod.key for info in pods) for name, pods in sorted(snapshot.nominated.items())
+            name: sorted(info.pod.key for info in pods) for name, pods in sorted(cache.nominations.items())
         },
     }
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.services import events
+from moorage.services.event_series import Reference
 from moorage.services.events import Broadcaster
+
+_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 
 
 class Recorder:
@@ -30,10 +38,34 @@ class Recorder:
         """A pod is not tried because it is being deleted."""
         self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
 
+    def event(
+        self,
+        profile: str,
+        about: Object,
+        related: Object | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        """Something has happened that a plugin of a profile wants to be known."""
+        other = None if related is None else _reference(related)
+        self._of(profile).event(_reference(about), other, type, reason, action, note)
+
     def _as(self, pod: Pod) -> events.Recorder:
         """Whoever reports for the profile that is responsible for a pod."""
-        name = pod.spec.scheduler_name
-        recorder = self._recorders.get(name)
+        return self._of(pod.spec.scheduler_name)
+
+    def _of(self, profile: str) -> events.Recorder:
+        recorder = self._recorders.get(profile)
         if recorder is None:
-            recorder = self._recorders[name] = self._broadcaster.recorder(name)
+            recorder = self._recorders[profile] = self._broadcaster.recorder(profile)
         return recorder
+
+
+def _reference(obj: Object) -> Reference:
+    """An object as events refer to it; of which kind it is says its type, or else the object itself."""
+    meta = obj.metadata
+    kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
+    api_version, name = (obj.api_version, obj.kind) if kind is None else (kind.api_version, kind.name)
+    return Reference(api_version, name, meta.namespace, meta.name, meta.uid, meta.resource_version)

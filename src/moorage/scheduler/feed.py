@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.api.as_sent import KEEPING, keep
 from moorage.api.base import Object
 from moorage.api.decode import KINDS, convert, decode_hook
+from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
@@ -18,7 +20,7 @@ from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.framework.runtime import Framework
 from moorage.scheduler.handlers import Handlers
-from moorage.scheduler.needs import custom_kinds, needed_kinds, read_custom
+from moorage.scheduler.needs import custom_kind, custom_kinds, needed_kinds, read_custom
 
 NewInformer = Callable[..., Informer[Any]]
 """Makes informers: over requests, unless somebody has the objects at hand."""
@@ -27,8 +29,14 @@ _UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Fa
 """Pods that are over take nothing from anybody."""
 
 
-def decoder(kind: type[Object]) -> Callable[[bytes], Object]:
-    """Decodes objects of a kind as the API server sends them."""
+def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
+    """Decodes objects of a kind as the API server sends them.
+
+    keeps_whole: whether pods and nodes keep what was sent; other kinds never do.
+    """
+    if keeps_whole and kind in KEEPING:
+        known = decoder(KEEPING[kind])
+        return lambda raw: keep(known(raw), raw)
     decode = msgspec.json.Decoder(kind, dec_hook=decode_hook).decode
 
     def decoded(raw: bytes) -> Object:
@@ -52,14 +60,22 @@ class Feed:
         handlers: Handlers,
         frameworks: Iterable[Framework],
         new_informer: NewInformer = Informer,
+        *,
+        keeps_whole: bool = False,
     ) -> None:
+        self._keeps_whole = keeps_whole
         self._client = client
         self._new_informer = new_informer
         self._clock = clock
         self._random = random
         self._handlers = handlers
         self.pods: Informer[Object] = new_informer(
-            client, kinds.POD, clock, decode=decoder(Pod), query=_UNFINISHED, random=random
+            client,
+            kinds.POD,
+            clock,
+            decode=decoder(Pod, keeps_whole=keeps_whole),
+            query=_UNFINISHED,
+            random=random,
         )
         self.pods.listeners.append(handlers.pod)
         self.informers: list[Informer[Any]] = [self._of(kinds.NODE, handlers.node)]
@@ -84,6 +100,26 @@ class Feed:
         self.informers += new
         return new
 
+    def keep_whole(self, is_wanted: bool) -> list[Informer[Any]]:
+        """Whether pods and nodes are to keep what the API server sent; who is to be run anew for that."""
+        if is_wanted is self._keeps_whole:
+            return []
+        self._keeps_whole = is_wanted
+        changed = [each for each in self.informers if KINDS.get(each.kind.name) in KEEPING]
+        for informer in changed:
+            informer.read_anew(decoder(KINDS[informer.kind.name], keeps_whole=is_wanted))
+        return changed
+
+    def custom(self, name: str) -> list[Manifest]:
+        """All objects of a kind that only plugins know, by the name they have for it."""
+        kind = custom_kind(name)
+        return [
+            obj.content
+            for informer in self.informers
+            if informer.kind == kind
+            for obj in informer.objects.values()
+        ]
+
     def drop(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
         """Follow no more than these frameworks look at; the informers that are to be stopped."""
         frameworks = list(frameworks)
@@ -93,7 +129,7 @@ class Feed:
         return dropped
 
     def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
-        decode = decoder(KINDS[kind.name])
+        decode = decoder(KINDS[kind.name], keeps_whole=self._keeps_whole)
         informer: Informer[Object] = self._new_informer(
             self._client, kind, self._clock, decode=decode, random=self._random
         )

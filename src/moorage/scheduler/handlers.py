@@ -18,7 +18,7 @@ from moorage.framework.profiles import Profiles
 from moorage.framework.waiting import WaitingPods
 from moorage.queue import events
 from moorage.queue.changes import lost_nomination, node_events, pod_events
-from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue.events import Action, Resource
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.needs import CustomObject
 
@@ -79,7 +79,7 @@ class Handlers:
             self._cache.objects.put(obj)
         resource = RESOURCES.get(obj.__class__.__name__)
         if resource is not None:
-            event = ClusterEvent(resource, _ACTIONS[type])
+            event = events.event(resource, _ACTIONS[type])
             self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
 
     def custom(self, resource: str) -> Listener[CustomObject]:
@@ -87,7 +87,7 @@ class Handlers:
 
         def listen(type: EventType, obj: CustomObject, before: CustomObject | None) -> None:
             is_gone = type == "DELETED"
-            event = ClusterEvent(resource, _ACTIONS[type])
+            event = events.event(resource, _ACTIONS[type])
             self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
 
         return listen

@@ -84,6 +84,10 @@ class MeasuredReports(Reports):
         for driver in slow_drivers:
             self._metrics.device_binding_allocations.labels(self._profile, driver, status).inc()
 
+    def slow_call(self, plugin: str, point: str) -> None:
+        """A plugin took too long at an extension point."""
+        self._metrics.slow_plugin_calls.labels(plugin, point).inc()
+
 
 class MeasuredFramework(Framework):
     """A framework that takes down how long everything takes."""
@@ -213,14 +217,14 @@ class MeasuredFramework(Framework):
             self._took("filter", Code.UNSCHEDULABLE, began)
         return passed
 
-    def post_filter(
+    async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult:
         """The first success at making room, or what all plugins had to say."""
         began = perf_counter()
         code = Code.ERROR
         try:
-            result = Framework.post_filter(self, cycle, pod, nodes, diagnosis)
+            result = await Framework.post_filter(self, cycle, pod, nodes, diagnosis)
             code = result.status.code
         finally:
             self._took("post_filter", code, began)
@@ -285,7 +289,7 @@ class MeasuredFramework(Framework):
     async def wait_on_permit(self, pod: Pod) -> Status:
         """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
         waiting = self.handle.waiting
-        if waiting is None or waiting.get(pod.uid) is None:
+        if waiting.get(pod.uid) is None:
             return await Framework.wait_on_permit(self, pod)
         began = perf_counter()
         status = await Framework.wait_on_permit(self, pod)

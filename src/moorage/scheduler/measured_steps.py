@@ -76,6 +76,17 @@ class TimedStep(Step):
         """Call the plugin."""
         return self._timed(self.step, *arguments)
 
+    async def waited(self, *arguments: Any) -> Any:
+        """Call the plugin, and wait if it is async."""
+        began = perf_counter()
+        try:
+            answer = await self.step.waited(*arguments)
+        except PluginError as error:
+            self.observe(error, began)
+            raise
+        self.observe(answer, began)
+        return answer
+
     def reason(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """Ask a filter about one node."""
         return self._timed(self.step.reason, cycle, pod, node)

@@ -66,7 +66,12 @@ class CustomObject(Object):
 def read_custom(raw: bytes) -> CustomObject:
     """An object as the API server sends it."""
     content = msgspec.json.decode(raw, type=Manifest)
-    return CustomObject(metadata=convert(content.get("metadata") or {}, ObjectMeta), content=content)
+    return CustomObject(
+        api_version=content.get("apiVersion", ""),
+        kind=content.get("kind", ""),
+        metadata=convert(content.get("metadata") or {}, ObjectMeta),
+        content=content,
+    )
 
 
 def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
@@ -78,10 +83,10 @@ def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:
     """By what plugins call them, the kinds that nobody here knows and some plugin wants to hear of."""
     watched = watched_actions(framework.queue_rules() for framework in frameworks)
-    return {name: kind for name in watched if (kind := _custom_kind(name)) is not None}
+    return {name: kind for name in watched if (kind := custom_kind(name)) is not None}
 
 
-def _custom_kind(name: str) -> Kind | None:
+def custom_kind(name: str) -> Kind | None:
     """`foos.v1.example.com`; None for the kinds that are known, and for what is no such name."""
     plural, _, rest = name.partition(".")
     version, _, group = rest.partition(".")

@@ -54,6 +54,9 @@ class Observer:
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
         """It is known where a pod goes, or that it goes nowhere."""
 
+    def let_go(self, queued: QueuedPod) -> None:
+        """Nothing comes of an attempt, neither good nor bad: the pod is gone, or the scheduler ends."""
+
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod is bound; `now` is the queue's time."""
 
@@ -114,6 +117,10 @@ class MetricsObserver(Observer):
                 if isinstance(effect, EvictPods):
                     self._metrics.preemption_victims.observe(len(effect.victims))
 
+    def let_go(self, queued: QueuedPod) -> None:
+        """Nothing comes of an attempt."""
+        self._began.pop(queued.uid, None)
+
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod is bound; `now` is the queue's time."""
         attempts = queued.attempts
@@ -160,6 +167,10 @@ class Observed(Protocol):
         """How much goes on beside the cycles."""
 
     @property
+    def prioritizing(self) -> int | None:
+        """How many extenders are being asked for scores; None: there are none."""
+
+    @property
     def pre_binding(self) -> int:
         """How many pre-bind plugins are at work."""
 
@@ -183,6 +194,8 @@ def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
     )
     metrics.goroutines.labels("binding").set(scheduler.under_way)
     metrics.goroutines.labels("PreBind").set(scheduler.pre_binding)
+    if scheduler.prioritizing is not None:
+        metrics.goroutines.labels("prioritizing_extender").set(scheduler.prioritizing)
     for cell in metrics.unschedulable_pods.cells.values():
         cell.set(0)
     for (plugin, profile), count in queue.unschedulable_by_plugin.items():

@@ -33,7 +33,9 @@ from moorage.client.plugins import ExecCredentials
 from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import SchedulerConfiguration
+from moorage.framework.finding import Found
 from moorage.framework.registry import Registry, RegistryError
+from moorage.framework.slowness import SLOW_SECONDS
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
@@ -58,7 +60,7 @@ _SETTLE_SECONDS: Final = 1.0
 LOST: Final = 1
 """Exit status of a process that leads no more, or that is asked to end twice."""
 
-Reload = Callable[[], SchedulerConfiguration]
+Reload = Callable[[], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,15 @@ class RunOptions:
 
     config: SchedulerConfiguration
     reload: Reload
-    """Reads the configuration anew; InputError if it is wrong."""
+    """Reads the configuration anew, and looks for its plugins; InputError or RegistryError if it is wrong."""
     master: str = ""
     """The API server's address, if not the kubeconfig's."""
     serving: ServingOptions | None = None
     """None: nothing is served."""
     access: AccessOptions = field(default_factory=AccessOptions)
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
+    slow_plugin_seconds: float = SLOW_SECONDS
+    """Plugins that keep the scheduler busy for longer are warned of; zero: none is."""
     metrics: MetricOptions = field(default_factory=MetricOptions)
     gates: FeatureGates = DEFAULT_GATES
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -124,9 +128,8 @@ class LiveScheduler:
                 events_client=events_client,
                 observer=MetricsObserver(self._metrics),
                 max_unschedulable_seconds=self._options.max_unschedulable_seconds,
+                slow_plugin_seconds=self._options.slow_plugin_seconds,
             )
-            if self.config.extenders:
-                log.warning("extenders are configured; this version does not call them")
             self._listen_to_signals(scheduler, client)
             if self._options.serving is not None:
                 await serving.enter_async_context(
@@ -285,8 +288,8 @@ class LiveScheduler:
     async def _reconfigure(self, scheduler: Scheduler) -> None:
         """Go on with the profiles of the file as it is now; with the old ones if it is wrong."""
         try:
-            config = self._options.reload()
-            await scheduler.reconfigure(config)
+            config, registry = self._options.reload()
+            await scheduler.reconfigure(config, registry)
         except (InputError, RegistryError) as error:
             log.error("the configuration stays as it is: %s", "; ".join(str(error).splitlines()))
             return

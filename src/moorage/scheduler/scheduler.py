@@ -1,16 +1,18 @@
 """The loop: one scheduling cycle after another, bindings beside it.
 
-A cycle is synchronous and works on a snapshot that does not move. What takes time is a task of its own:
-waiting for a permit, writing to the API server, evicting. A pod is assumed to be on its node from the end of
-its cycle until the API server confirms it or the binding fails; then everything is taken back, and those whom
-the room may help are woken.
+A cycle works on a snapshot that does not move, and only extenders make it wait: then watches and bindings go
+on, and the next cycle begins when this one has ended. What else takes time is a task of its own: waiting for
+a permit, writing to the API server, evicting. A pod is assumed to be on its node from the end of its cycle
+until the API server confirms it or the binding fails; then everything is taken back, and those whom the room
+may help are woken.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -24,17 +26,22 @@ from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.engine.pausing import at_once
 from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
+from moorage.framework.extenders import ExtenderError, Extenders
+from moorage.framework.handle import Handle, Live
 from moorage.framework.points import PostFilterResult
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
+from moorage.framework.runtime import Framework
+from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
 from moorage.framework.status import Code, PluginError, Status
 from moorage.framework.waiting import WaitingPods
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
+from moorage.queue.rules import QueueRules
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, Place, SchedulingQueue
 from moorage.scheduler.attempts import (
     Attempt,
@@ -52,7 +59,9 @@ from moorage.scheduler.needs import CustomObject
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.statuses import PodStatuses
 from moorage.services.events import Broadcaster
+from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
+from moorage.services.verbosity import DETAIL
 
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
@@ -76,7 +85,9 @@ class Scheduler:
         events_client: Client | None = None,
         observer: Observer | None = None,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
+        slow_plugin_seconds: float = SLOW_SECONDS,
         new_informer: NewInformer = Informer,
+        connect_extender: Connect | None = None,
     ) -> None:
         self.cache = Cache()
         self.is_synced = False
@@ -88,10 +99,28 @@ class Scheduler:
         self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
         self._recorder = Recorder(self._broadcaster)
         self._statuses = PodStatuses(client, now)
+        self._connect_extender = connect_extender
         self._waiting, pre_binding = WaitingPods(clock), PreBinding()
         binder = Binder(client, clock, random)
         self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
-        self._handle = Handle(self.cache.objects, self._effects, clock, random, self._waiting, pre_binding)
+        self._handle = Handle(
+            self.cache.objects,
+            self._effects,
+            clock,
+            random,
+            self._waiting,
+            pre_binding,
+            nominations=self.cache.nominations,
+            snapshot=self.cache.latest_snapshot,
+            extenders=http_extenders(config.extenders, clock, connect_extender),
+            live=Live(
+                client,
+                self._recorder,
+                lambda pods: self.queue.activate(pods),
+                lambda kind: self._feed.custom(kind),
+            ),
+            slow_calls=SlowCalls(slow_plugin_seconds),
+        )
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         self._awaited = self._profiles
         """The profiles that are to be in force once all is known that they look at."""
@@ -99,7 +128,7 @@ class Scheduler:
         frameworks = dict(self._profiles.items())
         first = next(iter(frameworks.values()))
         self.queue = SchedulingQueue(
-            {name: framework.queue_rules() for name, framework in frameworks.items()},
+            _queue_rules(frameworks.items()),
             first.sort_key,
             clock,
             initial_backoff_seconds=config.pod_initial_backoff_seconds,
@@ -112,30 +141,46 @@ class Scheduler:
         self.queue.changed = self._woken.set
         self._flusher = Flusher(self.queue, clock)
         self._handlers = Handlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
-        self._feed = Feed(client, clock, random, self._handlers, frameworks.values(), new_informer)
+        self._feed = Feed(
+            client,
+            clock,
+            random,
+            self._handlers,
+            frameworks.values(),
+            new_informer,
+            keeps_whole=self._handle.extenders.want_whole_objects,
+        )
         self._observer.follow(self._feed.informers)
         self._tasks: asyncio.TaskGroup | None = None
         self._following: dict[Informer[Any], asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
+        self._deciding: asyncio.Task[None] | None = None
+        """The cycle that waits for extenders."""
         self._is_draining = False
 
     async def run(self, may_begin: asyncio.Event | None = None) -> None:
         """Schedule until cancelled; before `may_begin`, only get to know the cluster."""
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
-            tasks.create_task(self._broadcaster.run())
-            for informer in self._feed.informers:
-                self._follow(informer, tasks)
-            for informer in self._feed.informers:
-                await informer.synced()
-            self.is_synced = True
-            if may_begin is not None:
-                await may_begin.wait()
-            self._flusher.start()
-            try:
-                await self._loop()
-            finally:
-                self._flusher.stop()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                await self._run(tasks, may_begin)
+        finally:
+            await self._handle.extenders.close()
+
+    async def _run(self, tasks: asyncio.TaskGroup, may_begin: asyncio.Event | None) -> None:
+        tasks.create_task(self._broadcaster.run())
+        for informer in self._feed.informers:
+            self._follow(informer, tasks)
+        for informer in self._feed.informers:
+            await informer.synced()
+        self.is_synced = True
+        if may_begin is not None:
+            await may_begin.wait()
+        self._flusher.start()
+        try:
+            await self._loop()
+        finally:
+            self._flusher.stop()
 
     async def _loop(self) -> None:
         cycles = 0
@@ -145,7 +190,10 @@ class Scheduler:
                 self._woken.clear()
                 await self._woken.wait()
                 continue
-            self._attempt(queued)
+            if self._handle.extenders:
+                await self._attempt_pausing(queued)
+            else:
+                at_once(self._attempt(queued))
             cycles += 1
             if cycles % _BATCH == 0:
                 await asyncio.sleep(0)
@@ -174,30 +222,38 @@ class Scheduler:
         while len(self._under_way) > len(self._waiting):
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
-    async def reconfigure(self, config: SchedulerConfiguration) -> None:
+    async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
         """Go on with other profiles once all is known that they look at; nobody in the queue is lost.
 
         Until then, the profiles stay as they are. What is wrong is raised before anything else is done.
+        registry: the plugins there are from now on, if they are others.
         """
-        profiles = Profiles(config, self._registry, self._handle, self._observer.framework)
+        registry = self._registry if registry is None else registry
+        extenders = http_extenders(config.extenders, self._clock, self._connect_extender)
+        handle = replace(self._handle, extenders=extenders)
+        profiles = Profiles(config, registry, handle, self._observer.framework)
+        self._registry = registry
         self._awaited = profiles
         new = self._feed.add(framework for _, framework in profiles.items())
         self._observer.follow(new)
+        if extenders.want_whole_objects:
+            self._keep_whole(True)
         if self._tasks is not None:
             for informer in new:
                 self._follow(informer, self._tasks)
             for informer in self._feed.informers:
                 await informer.synced()
+        former, self._handle = self._handle.extenders, handle
         self._go_on_with(config, profiles)
         if self._tasks is not None:
-            self._tasks.create_task(self._unfollow_unneeded(list(self._under_way)))
+            self._tasks.create_task(self._let_go_of_unneeded(former))
 
     def _go_on_with(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
         frameworks = dict(profiles.items())
         self._profiles = self._handlers.profiles = profiles
         self._engine = Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
         self.queue.reconfigure(
-            {name: framework.queue_rules() for name, framework in frameworks.items()},
+            _queue_rules(frameworks.items()),
             next(iter(frameworks.values())).sort_key,
             initial_backoff_seconds=config.pod_initial_backoff_seconds,
             max_backoff_seconds=config.pod_max_backoff_seconds,
@@ -210,14 +266,26 @@ class Scheduler:
     def _follow(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
         self._following[informer] = tasks.create_task(informer.run())
 
-    async def _unfollow_unneeded(self, bindings: list[asyncio.Task[None]]) -> None:
+    def _keep_whole(self, is_wanted: bool) -> None:
+        """Whether pods and nodes are to keep what the API server sent: if not so before, they come anew."""
+        for informer in self._feed.keep_whole(is_wanted):
+            if self._tasks is not None:
+                self._following[informer].cancel()
+                self._follow(informer, self._tasks)
+
+    async def _let_go_of_unneeded(self, former: Extenders) -> None:
         """Hear no more of kinds that no plugin looks at, once what began with other plugins has ended.
 
         What was heard of them is forgotten: it would be out of date when it is wanted again.
         """
-        if bindings:
-            await asyncio.wait(bindings)
-        in_use = (framework for each in (self._profiles, self._awaited) for _, framework in each.items())
+        if self._deciding is not None:
+            await asyncio.wait((self._deciding,))
+        if self._under_way:
+            await asyncio.wait(list(self._under_way))
+        await former.close()
+        in_use = [framework for each in (self._profiles, self._awaited) for framework in each.values()]
+        if not any(framework.handle.extenders.want_whole_objects for framework in in_use):
+            self._keep_whole(False)
         for informer in self._feed.drop(in_use):
             self._following.pop(informer).cancel()
             for obj in informer.objects.values():
@@ -239,21 +307,34 @@ class Scheduler:
         return len(self._under_way)
 
     @property
+    def prioritizing(self) -> int | None:
+        """How many extenders are being asked for scores; None: there are none."""
+        return self._handle.extenders.prioritizing if self._handle.extenders else None
+
+    @property
     def pre_binding(self) -> int:
         """How many pre-bind plugins are at work."""
         return self._handle.pre_binding.running
 
     # -- the scheduling cycle
 
-    def _attempt(self, queued: QueuedPod) -> None:
+    async def _attempt_pausing(self, queued: QueuedPod) -> None:
+        """Try a pod with extenders; meanwhile the snapshot stays as it is, and all else goes on."""
+        self._deciding = asyncio.ensure_future(self._attempt(queued))
+        try:
+            await self._deciding
+        finally:
+            self._deciding = None
+
+    async def _attempt(self, queued: QueuedPod) -> None:
         """Try a pod; whatever goes wrong is that pod's misfortune, not the scheduler's."""
         try:
-            self._schedule(queued)
+            await self._schedule(queued)
         except Exception as error:
             log.exception("scheduling %s failed", queued.pod.key)
             self._fail(queued, Failure("SchedulerError", str(error) or type(error).__name__, nominated=""))
 
-    def _schedule(self, queued: QueuedPod) -> None:
+    async def _schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         framework = self._profiles.of(pod)
         if framework is None or self._is_to_be_skipped(pod):
@@ -261,12 +342,23 @@ class Scheduler:
             return
         self._observer.begins(queued)
         cycle = CycleState()
-        decision = self._engine.decide(framework, pod, self.cache.snapshot(), cycle)
+        decision = await self._engine.decide_pausing(framework, pod, self.cache.snapshot(), cycle)
+        if framework.handle.extenders and self._is_too_late(queued):
+            self._let_go(queued, decision)
+            return
         self._observer.decided(queued, decision)
         if decision.node is None:
             self._refused(queued, decision)
             return
-        attempt = Attempt(queued, self._assume(pod, decision.node, cycle), decision.node, framework, cycle)
+        attempt = Attempt(
+            queued,
+            self._assume(pod, decision.node, cycle),
+            decision.node,
+            framework,
+            cycle,
+            decision.evaluated,
+            len(decision.feasible),
+        )
         status = self._reserve(attempt)
         if status.code not in (Code.SUCCESS, Code.WAIT):
             # Nobody has seen the room taken, so nobody is to be told that it is free again.
@@ -286,6 +378,20 @@ class Scheduler:
             return True
         return self.cache.pod(pod.uid) is not None
 
+    def _is_too_late(self, queued: QueuedPod) -> bool:
+        """Whether nothing is to come of a decision any more that has taken its time."""
+        known = self._feed.pods.get(queued.pod.namespace, queued.pod.name)
+        if self._is_draining or not isinstance(known, Pod) or known.uid != queued.uid:
+            return True
+        return self._is_to_be_skipped(known)
+
+    def _let_go(self, queued: QueuedPod, decision: Decision) -> None:
+        """Have nothing come of a decision."""
+        self._observer.let_go(queued)
+        if decision.post_filter is not None:
+            decision.post_filter.done()
+        self.queue.done(queued.uid)
+
     def _reserve(self, attempt: Attempt) -> Status:
         """Reserve what an assumed pod needs, and ask whether it may go on."""
         framework, where = attempt.framework, (attempt.cycle, attempt.pod, attempt.node_name)
@@ -293,6 +399,7 @@ class Scheduler:
             status = framework.reserve(*where)
             return framework.permit(*where) if status.code is Code.SUCCESS else status
         except PluginError as error:
+            log.error("scheduling %s failed: %s", attempt.pod.key, error)
             return Status(Code.ERROR, (str(error),), error.plugin)
 
     def _activate(self, cycle: CycleState) -> None:
@@ -304,6 +411,8 @@ class Scheduler:
     def _refused(self, queued: QueuedPod, decision: Decision) -> None:
         """No node: the pod waits for what may help it, and what was arranged to make room is set going."""
         arranged = decision.post_filter
+        if decision.error is not None:
+            log.error("scheduling %s failed: %s", queued.pod.key, decision.error)
         self._fail(queued, failure_of_decision(decision))
         if arranged is not None and arranged.effects:
             self._aside(self._make_room(queued.pod, arranged))
@@ -361,6 +470,14 @@ class Scheduler:
             if room:
                 self.queue.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
+        log.log(
+            DETAIL,
+            '"Successfully bound pod to node" pod="%s" node="%s" evaluatedNodes=%d feasibleNodes=%d',
+            pod.key,
+            attempt.node_name,
+            attempt.evaluated,
+            attempt.feasible,
+        )
         self._observer.bound(queued, self._clock.now())
         self._recorder.scheduled(pod, attempt.node_name)
         try:
@@ -383,10 +500,16 @@ class Scheduler:
             # From here on the pod cannot be refused any more, only fail: it need not remember events.
             self.queue.done(pod.uid)
             status = await framework.pre_bind(*where)
-            if status.code is Code.SUCCESS:
+            if status.code is Code.SUCCESS and not await framework.handle.extenders.bind(*where[1:]):
                 status = await framework.bind(*where)
             return None if status.code is Code.SUCCESS else failure_to_bind(status)
+        except ExtenderError as error:
+            log.error("binding %s failed: %s", pod.key, error)
+            return Failure("SchedulerError", str(error), nominated="")
         except (PluginError, RequestError, ConnectionFailed) as error:
+            # A pod that is stopped and a server that refuses are nothing unusual; a broken plugin is.
+            if not isinstance(error.__cause__, RequestError | ConnectionFailed | None):
+                log.error("binding %s failed: %s", pod.key, error)
             return Failure("SchedulerError", str(error), nominated="")
         except Exception as error:
             log.exception("binding %s failed", pod.key)
@@ -399,6 +522,14 @@ class Scheduler:
             log.warning("giving back what %s had reserved: %s", pod.key, problem)
         self.cache.forget_pod(pod)
         self._fail(attempt.queued, failure)
+
+
+def _queue_rules(frameworks: Iterable[tuple[str, Framework]]) -> dict[str, QueueRules]:
+    """What profiles say about queueing, by their name; extenders cannot say what would help."""
+    return {
+        name: framework.queue_rules(extenders=bool(framework.handle.extenders))
+        for name, framework in frameworks
+    }
 
 
 async def _survived(work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""Every metric of kube-scheduler v1.36, read from `metrics.txt`."""
+"""Every metric of kube-scheduler v1.36, and those of our own, read from `metrics.txt`."""
 
 from __future__ import annotations
 
@@ -55,3 +55,6 @@ METRICS: Final[Mapping[str, MetricSpec]] = {**_SECTIONS["metrics"], **_SECTIONS[
 
 HEALTH_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["health"]
 """What is at `/metrics/slis`, by name."""
+
+OWN_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["own"]
+"""What is at `/metrics` besides, by name."""

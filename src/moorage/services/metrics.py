@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
-from moorage.services.metric_table import HEALTH_METRICS, METRICS
+from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
 from moorage.version import __version__
 
@@ -106,7 +106,7 @@ class Metrics:
     def __init__(self, random: Random | None = None, options: MetricOptions | None = None) -> None:
         self._random = random or Random()
         self._options = options or MetricOptions()
-        self._section = section = _Section(METRICS, self._options)
+        self._section = section = _Section({**METRICS, **OWN_METRICS}, self._options)
         number, distribution = section.numbers, section.distributions
         # -- attempts
         self.schedule_attempts = number("scheduler_schedule_attempts_total")
@@ -175,6 +175,7 @@ class Metrics:
         self.informer_version = number("informer_store_resource_version")
         self.informer_duration = distribution("informer_processing_latency_seconds")
         self.feature_enabled = number("kubernetes_feature_enabled")
+        self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
         # -- who asks for all this
         self.authentication_requests = number("apiserver_delegated_authn_request_total")
         self.authentication_request_duration = distribution(

@@ -11,28 +11,47 @@ from moorage.api.decode import InputError
 from moorage.api.pod import Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
+from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.cycle import CycleState
+from moorage.framework.extenders import Extenders
 from moorage.framework.handle import Handle
 from moorage.framework.points import PostFilterResult
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
 from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Code, PluginError, Status
 from moorage.sim.effects import CacheEffects
 
 
 class SimulatedCluster:
-    """Objects, and the profiles of a configuration that decide about pods."""
+    """Objects, and the profiles of a configuration that decide about pods.
+
+    extenders: whom to ask about nodes; nobody unless given, whatever the configuration says. They are never
+    asked to bind: here nothing is bound in earnest.
+    """
 
     def __init__(
-        self, objects: Iterable[Object], config: SchedulerConfiguration, registry: Registry, seed: int = 0
+        self,
+        objects: Iterable[Object],
+        config: SchedulerConfiguration,
+        registry: Registry,
+        seed: int = 0,
+        extenders: Extenders | None = None,
     ) -> None:
         self.cache = Cache(objects)
         self._effects = CacheEffects(self.cache)
-        handle = Handle(self.cache.objects, self._effects, VirtualClock(), Random(seed))
+        handle = Handle(
+            self.cache.objects,
+            self._effects,
+            VirtualClock(),
+            Random(seed),
+            nominations=self.cache.nominations,
+            snapshot=self.cache.latest_snapshot,
+            extenders=extenders or Extenders(),
+        )
         self.profiles = Profiles(config, registry, handle)
         self._engine = Engine(config.percentage_of_nodes_to_score, seed)
 
@@ -48,16 +67,30 @@ class SimulatedCluster:
 
     def decide(self, pod: Pod, cycle: CycleState) -> Decision:
         """Where a pod would go now; nothing changes."""
-        return self._engine.decide(self.framework_of(pod), pod, self.cache.snapshot(), cycle)
+        framework, snapshot = self.framework_of(pod), self.cache.snapshot()
+        if framework.handle.extenders:
+            return asyncio.run(self._decide_pausing(framework, pod, snapshot, cycle))
+        return self._engine.decide(framework, pod, snapshot, cycle)
+
+    async def _decide_pausing(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState
+    ) -> Decision:
+        try:
+            return await self._engine.decide_pausing(framework, pod, snapshot, cycle)
+        finally:
+            await framework.handle.extenders.close()
 
     def bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
         """Put a pod on a node, with all that goes with it: volumes, devices. A failure changes nothing."""
         framework = self.framework_of(pod)
         self.remove_pod(pod.key)
         self.cache.assume_pod(pod, node)
-        status = framework.reserve(cycle, pod, node)
-        if status.code is Code.SUCCESS:
-            status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
+        try:
+            status = framework.reserve(cycle, pod, node)
+            if status.code is Code.SUCCESS:
+                status = asyncio.run(_binding_cycle(framework, pod, node, cycle))
+        except PluginError as error:
+            status = Status(Code.ERROR, (str(error),), error.plugin)
         if status.code is not Code.SUCCESS:
             framework.unreserve(cycle, pod, node)
             self.cache.forget_pod(pod)

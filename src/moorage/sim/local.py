@@ -24,6 +24,7 @@ from moorage.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTRO
 from moorage.controllers.manager import Manager
 from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage.framework.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring
@@ -43,6 +44,8 @@ class LocalSettings:
     kubelets: KubeletSettings = field(default_factory=KubeletSettings)
     server: Settings = field(default_factory=Settings)
     config: SchedulerConfiguration = field(default_factory=default_config)
+    registry: Registry = field(default_factory=default_registry)
+    """The plugins there are."""
     schedules: bool = True
     """Whether pods are scheduled here; if not, another process does it."""
 
@@ -69,7 +72,7 @@ class LocalCluster:
         self._scheduler = None
         if settings.schedules:
             self._scheduler = Scheduler(
-                self.client, settings.config, default_registry(), clock, now, random, "moorage-up"
+                self.client, settings.config, settings.registry, clock, now, random, "moorage-up"
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
@@ -96,6 +99,11 @@ class LocalCluster:
             tasks.create_task(self.nodes.run())
             if self._scheduler is not None:
                 tasks.create_task(self._scheduler.run())
+
+    async def reconfigure(self, config: SchedulerConfiguration, registry: Registry) -> None:
+        """Let the scheduler go on with other profiles and plugins; RegistryError if that cannot be."""
+        if self._scheduler is not None:
+            await self._scheduler.reconfigure(config, registry)
 
     @property
     def is_idle(self) -> bool:

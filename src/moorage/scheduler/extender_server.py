@@ -1,0 +1,267 @@
+"""A plugin as an extender: kube-scheduler asks over HTTP, a moorage plugin answers.
+
+    POST /filter      pre_filter and filter, with the plugin's words for each node that it refuses
+    POST /prioritize  pre_filter, pre_score, score and normalize_score; 0 to 100 becomes 0 to 10
+    POST /preempt     nodes that the plugin's filter refuses even without the victims are left out
+    POST /bind        bind, where the plugin has it and knows the pods
+
+What the plugin sees of the cluster is what is followed (`cache`); where nothing is, the nodes that come with
+the question, of which no pods are known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from moorage.api.decode import InputError
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.changes import Changes
+from moorage.framework.cycle import CycleState
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.extenders import MAX_PRIORITY, ChosenVictims
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import MAX_SCORE
+from moorage.framework.runtime import Framework
+from moorage.framework.status import Code, PluginError
+from moorage.scheduler.feed import decoder
+from moorage.services import answers
+from moorage.services import extender_answering as wire
+from moorage.services.go_json import GoJsonError
+from moorage.transport import Request, Response
+
+log = logging.getLogger(__name__)
+
+_JSON: Final = "application/json"
+_UNKNOWN: Final = "node(s) unknown to the extender"
+_NO_CACHE: Final = (
+    "node names were sent, and this extender does not know the nodes: set nodeCacheCapable to false in the "
+    "scheduler's configuration, or start it with --kubeconfig"
+)
+_read_pod = decoder(Pod)
+_read_node = decoder(Node)
+
+FindPod = Callable[[str, str], Pod | None]
+"""A pod by namespace and name, wherever it is."""
+
+
+class ExtenderServer:
+    """Answers what kube-scheduler asks extenders, as one plugin sees it.
+
+    framework: a profile with that plugin; of the others at most the one that binds is asked.
+    cache: the cluster, where it is followed. find_pod: the pods to bind.
+    """
+
+    def __init__(
+        self, framework: Framework, plugin: str, cache: Cache | None = None, find_pod: FindPod | None = None
+    ) -> None:
+        self._framework = framework
+        self._plugin = plugin
+        self._cache = cache
+        self._find_pod = find_pod
+        self._handlers = {
+            f"/{verb}": handler
+            for verb, handler in (
+                ("filter", self._filter),
+                ("prioritize", self._prioritize),
+                ("preempt", self._preempt),
+                ("bind", self._bind),
+            )
+            if verb in self.verbs
+        }
+
+    @property
+    def verbs(self) -> list[str]:
+        """What is offered."""
+        offered = ["filter", "preempt"] if self._has("filter") or self._has("pre_filter") else []
+        if self._has("score"):
+            offered.append("prioritize")
+        if self._has("bind") and self._find_pod is not None:
+            offered.append("bind")
+        return offered
+
+    def _has(self, point: str) -> bool:
+        return any(step.plugin == self._plugin for step in self._framework.at(point))
+
+    async def handle(self, request: Request) -> Response:
+        """The answer; failures are answers too."""
+        if request.path in ("/healthz", "/livez", "/readyz"):
+            return answers.text("ok")
+        handler = self._handlers.get(request.path)
+        if handler is None:
+            there = ", ".join(self._handlers)
+            return answers.error(HTTPStatus.NOT_FOUND, f"404 page not found; there is {there}")
+        if request.method != "POST":
+            return answers.error(HTTPStatus.METHOD_NOT_ALLOWED, "ask with POST")
+        try:
+            body = await handler(request.body)
+        except (GoJsonError, InputError, msgspec.DecodeError) as error:
+            return answers.error(HTTPStatus.BAD_REQUEST, str(error))
+        except PluginError as error:
+            log.error("%s: %s", request.path, error)
+            return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        return Response(HTTPStatus.OK, body, _JSON)
+
+    # Each verb
+
+    async def _filter(self, body: bytes) -> bytes:
+        question = wire.read_question(body)
+        pod = _pod(question.pod)
+        try:
+            asked = self._asked(question)
+            passed, failed, unresolvable = self._judged(pod, asked)
+        except (PluginError, _CannotAnswer) as error:
+            log.error("/filter: %s", error)
+            return wire.filter_error(str(error))
+        if question.node_names is not None:
+            return wire.filter_result(None, passed, failed, unresolvable)
+        of_name = dict(zip(asked.names, question.nodes or (), strict=True))
+        return wire.filter_result([of_name[name] for name in passed], None, failed, unresolvable)
+
+    async def _prioritize(self, body: bytes) -> bytes:
+        question = wire.read_question(body)
+        try:
+            asked = self._asked(question)
+        except _CannotAnswer as error:
+            raise GoJsonError(str(error)) from None
+        scores = self._scores(_pod(question.pod), asked)
+        return wire.priorities([(name, scores.get(name, 0)) for name in asked.names])
+
+    def _scores(self, pod: Pod, asked: _Asked) -> dict[str, int]:
+        """The nodes in question that the plugin knows, scored; none if it would refuse the pod everywhere."""
+        cycle, nodes = CycleState(), Nodes(asked.snapshot)
+        candidates = self._framework.pre_filter(cycle, pod, nodes, Diagnosis(len(nodes)))
+        known = nodes.named(asked.names)
+        if candidates is None or not len(known):
+            return {}
+        totals = self._framework.score(cycle, pod, known).totals.tolist()
+        return {name: _scaled(total) for name, total in zip(known.names, totals, strict=True)}
+
+    async def _preempt(self, body: bytes) -> bytes:
+        question = wire.read_preemption_question(body)
+        if self._cache is None:
+            return wire.preemption_result(question.victims)  # Of the nodes nothing is known but their names.
+        snapshot = self._cache.snapshot()
+        return wire.preemption_result(self._still_useful(_pod(question.pod), question.victims, snapshot))
+
+    def _still_useful(
+        self, pod: Pod, victims: Mapping[str, ChosenVictims], snapshot: Snapshot
+    ) -> dict[str, ChosenVictims]:
+        """The nodes that let the pod in without the victims; those that are not known here are left as is."""
+        cycle, everywhere = CycleState(), Nodes(snapshot)
+        diagnosis = Diagnosis(len(snapshot))
+        candidates = self._framework.pre_filter(cycle, pod, everywhere, diagnosis)
+        if diagnosis.pre_filter is not None and diagnosis.pre_filter.code is not Code.UNRESOLVABLE:
+            candidates = everywhere  # Evicting pods may change that.
+        left = {name for name in victims if name not in snapshot.row_of}
+        if candidates is not None:
+            meant = everywhere.named(victims.keys() & set(candidates.names))
+            left.update(self._framework.filter(cycle, pod, _without(meant, victims), diagnosis).names)
+        return {name: each for name, each in victims.items() if name in left}
+
+    async def _bind(self, body: bytes) -> bytes:
+        question = wire.read_binding_question(body)
+        assert self._find_pod is not None
+        pod = self._find_pod(question.namespace, question.name)
+        if pod is None or pod.uid != question.uid:
+            return wire.binding_result(f'pod "{question.namespace}/{question.name}" is not known')
+        try:
+            status = await self._framework.bind(CycleState(), pod, question.node_name)
+        except PluginError as error:
+            log.error("/bind: %s", error)
+            return wire.binding_result(str(error))
+        return wire.binding_result("" if status.code is Code.SUCCESS else status.message or status.code.value)
+
+    # What all of them need
+
+    def _asked(self, question: wire.Question) -> _Asked:
+        """The nodes in question, and the cluster as far as it is known."""
+        if question.node_names is not None:
+            if self._cache is None:
+                raise _CannotAnswer(_NO_CACHE)
+            return _Asked(self._cache.snapshot(), question.node_names)
+        nodes = [_node(raw) for raw in question.nodes or ()]
+        cache = self._cache or Cache(nodes)
+        return _Asked(cache.snapshot(), [node.name for node in nodes])
+
+    def _judged(self, pod: Pod, asked: _Asked) -> tuple[list[str], dict[str, str], dict[str, str]]:
+        """Of the nodes in question those that pass, and why the others do not, by name."""
+        snapshot, cycle = asked.snapshot, CycleState()
+        diagnosis = Diagnosis(len(snapshot))
+        candidates = self._framework.pre_filter(cycle, pod, Nodes(snapshot), diagnosis)
+        passed: set[str] = set()
+        if candidates is not None:
+            in_question = candidates.named(set(asked.names) & set(candidates.names))
+            passed = set(self._framework.filter(cycle, pod, in_question, diagnosis).names)
+        failed: dict[str, str] = {}
+        unresolvable: dict[str, str] = {}
+        for name in asked.names:
+            row = snapshot.row_of.get(name)
+            if row is None:
+                failed[name] = _UNKNOWN
+            elif name not in passed:
+                refused = unresolvable if diagnosis.code_of(row) is Code.UNRESOLVABLE else failed
+                refused[name] = _why(diagnosis, row)
+        return [name for name in asked.names if name in passed], failed, unresolvable
+
+
+class _CannotAnswer(Exception):  # noqa: N818 -- it says what happened
+    """The question is about what is not known here."""
+
+
+class _Asked:
+    """Which nodes are in question, and of which cluster."""
+
+    def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
+        self.snapshot = snapshot
+        self.names = names
+
+
+def _pod(raw: bytes) -> Pod:
+    pod = _read_pod(raw)
+    assert isinstance(pod, Pod)
+    return pod
+
+
+def _node(raw: bytes) -> Node:
+    node = _read_node(raw)
+    assert isinstance(node, Node)
+    return node
+
+
+def _scaled(score: int) -> int:
+    """A score from 0 to 100 as one from 0 to 10, rounded."""
+    step = MAX_SCORE // MAX_PRIORITY
+    return (score + step // 2) // step
+
+
+def _why(diagnosis: Diagnosis, row: int) -> str:
+    refusal = diagnosis.of(row)
+    if refusal is not None:
+        return ", ".join(refusal.reason.texts)
+    status = diagnosis.pre_filter or diagnosis.left_out
+    return "" if status is None else status.message
+
+
+def _without(nodes: Nodes, victims: Mapping[str, ChosenVictims]) -> Nodes:
+    """Nodes as they would be without the victims; of these, some may be gone already."""
+    snapshot = nodes.snapshot
+    places: list[int] = []
+    uids: list[str] = []
+    for place, row in enumerate(nodes.row_numbers().tolist()):
+        here = snapshot.pods_of(row)
+        leaving = [uid for uid in victims[snapshot.names[row]].uids if uid in here]
+        places += [place] * len(leaving)
+        uids += leaving
+    changes = Changes(
+        snapshot, len(nodes), np.array(places, np.intp), np.array(snapshot.pods.rows_of(uids), np.intp)
+    )
+    return Nodes(snapshot, nodes.row_numbers(), changes)
