@@ -10,6 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from moorage.cli.main import app
+from tests.apiserver.running import Kubectl
+from tests.run.running import RunningScheduler
+from tests.up.running import PATIENCE, start_cluster
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -46,3 +49,43 @@ def test_the_readme_shows_what_commands_really_print(
 def test_the_first_example_is_shown_in_the_readme_with_its_output() -> None:
     readme = (ROOT / "README.md").read_text()
     assert (ROOT / "examples" / "first_decision.out").read_text() in readme
+
+
+SAMPLE = ROOT / "examples" / "sample_plugin"
+
+
+def test_the_sample_of_every_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the guide's old configuration to a pod that the plugin was asked about, with real processes."""
+    config = tmp_path / "sample-scheduler.yaml"
+    converted = CliRunner().invoke(
+        app, ["config", "convert", str(SAMPLE / "old-config.yaml"), "-o", str(config)]
+    )
+    assert converted.exit_code == 0, converted.output
+    options = ("--no-scheduler", "--from", str(SAMPLE / "nodes.yaml"))
+    with start_cluster(tmp_path, *options) as server:
+        kubectl = Kubectl(server, tmp_path)
+        kubectl("wait", "nodes", "--all", "--for=condition=Ready", PATIENCE)
+        words = (f"--config={config}", f"--plugin={SAMPLE / 'sample_plugin.py'}", "-v=2")
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        with RunningScheduler(server.kubeconfig, *words) as scheduler:
+            kubectl("apply", "-f", str(SAMPLE / "deployment.yaml"))
+            kubectl("rollout", "status", "deployment/sample", PATIENCE)
+            bound = scheduler.says("Successfully bound pod to node")
+            (pod,) = kubectl.json("get", "pods")["items"]
+        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        assert pod["spec"]["schedulerName"] == "sample-scheduler"
+        assert node in ("worker-1", "worker-2")
+        # TaintToleration comes before the plugin, so it is not asked about the control plane.
+        assert [
+            line.partition("] ")[2] for line in scheduler.log.splitlines() if "sample_plugin.py" in line
+        ] == [
+            "args: SamplePluginArgs(favorite_color='#326CE5', favorite_number=7, thanks_to='thockin')",
+            f"prefilter pod: {name}",
+            f"filter pod: {name}, node: worker-1",
+            f"filter pod: {name}, node: worker-2",
+            f"prebind pod: {name}, node: {node}",
+        ]
+        assert bound.partition("] ")[2] == (
+            f'"Successfully bound pod to node" pod="default/{name}" node="{node}" '
+            "evaluatedNodes=3 feasibleNodes=2\n"
+        )

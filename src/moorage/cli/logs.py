@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
+from moorage.services.verbosity import level_for, verbosity_of
+
 LogFormat = Literal["text", "json"]
 
 _LETTERS: Final = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
-_DEBUG_VERBOSITY: Final = 4
-"""From this `-v` on, everything is said."""
 
 
 class _Text(logging.Formatter):
@@ -42,7 +42,7 @@ class _Json(logging.Formatter):
         if record.levelno >= logging.WARNING:
             line["level"] = record.levelname.lower()
         else:
-            line["v"] = 0 if record.levelno >= logging.INFO else _DEBUG_VERBOSITY
+            line["v"] = verbosity_of(record.levelno)
         if record.exc_info:
             line["err"] = self.formatException(record.exc_info)
         return json.dumps(line)
@@ -68,14 +68,15 @@ class _Verbosity(logging.Filter):
         self._options = options
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno > logging.DEBUG:
+        needed = verbosity_of(record.levelno)
+        if not needed:
             return True
         wanted = self._options.verbosity
         for pattern, verbosity in self._options.by_file:
             if fnmatchcase(record.module, pattern):
                 wanted = verbosity
                 break
-        return wanted >= _DEBUG_VERBOSITY
+        return wanted >= needed
 
 
 def write_logs(options: LogOptions) -> None:
@@ -95,4 +96,4 @@ def write_logs(options: LogOptions) -> None:
     root.handlers[:] = handlers
     root.setLevel(logging.WARNING)  # Libraries need not tell of their everyday life.
     most = max((options.verbosity, *(verbosity for _, verbosity in options.by_file)))
-    logging.getLogger("moorage").setLevel(logging.DEBUG if most >= _DEBUG_VERBOSITY else logging.INFO)
+    logging.getLogger("moorage").setLevel(level_for(most))

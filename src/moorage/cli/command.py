@@ -1,0 +1,24 @@
+"""A scheduler of one's own: `moorage run` as a program with plugins built in."""
+
+from __future__ import annotations
+
+import typer
+
+from moorage.cli import run as run_command
+from moorage.framework.registry import NamedPlugin
+
+
+def scheduler_command(*plugins: NamedPlugin) -> typer.Typer:
+    """A program that does what `moorage run` does, with its flags, and knows further plugins by name.
+
+    Write `scheduler_command(with_plugin("Reserved", Reserved))()` in the program's main module. A
+    configuration says which of the plugins run, as it does with those of installed packages.
+    """
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+    def run(ctx: typer.Context) -> None:
+        """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""
+        run_command.schedule(ctx, plugins)
+
+    app.command(cls=run_command.KubeFlags)(run)
+    return app

@@ -1,0 +1,56 @@
+"""Files that somebody edits: noticing when they were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from moorage.client.waiting import sleep
+from moorage.clock import Clock
+
+_LOOK_SECONDS: Final = 0.3
+
+_Looks = tuple[tuple[int, int, int] | None, ...]
+"""When each file was changed, its size and its number; None where there is no file."""
+
+
+class Saved:
+    """Notices that files were saved: when they look different, and do so twice in a row.
+
+    Editors write a file in several steps, or put another one in its place: until two looks agree, nobody
+    knows whether it is whole.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._known = self._last = self._look()
+
+    def look(self) -> bool:
+        """Whether files were saved since they were last known to be."""
+        now, before = self._look(), self._last
+        self._last = now
+        if now != before or now == self._known:
+            return False
+        self._known = now
+        return True
+
+    def _look(self) -> _Looks:
+        return tuple(map(_look_of, self._paths))
+
+
+def _look_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+async def watch(paths: Sequence[Path], clock: Clock, saved: Callable[[], Awaitable[None]]) -> None:
+    """Call back whenever files were saved, until cancelled."""
+    files = Saved(paths)
+    while True:
+        await sleep(clock, _LOOK_SECONDS)
+        if files.look():
+            await saved()

@@ -1,0 +1,36 @@
+"""Checks that every plugin should pass, for the tests of whoever writes one.
+
+    from moorage.testing import assert_plugin_ok
+
+    def test_the_rules_for_plugins():
+        assert_plugin_ok(MyPlugin, args={"label": "berth"})
+
+A plugin is asked about many pods in small generated clusters: is it deterministic, does it leave alone what
+it is shown, are its answers well-formed and within bounds, do its two forms agree, is its `basis` true?
+`CHECKS` has every rule with its name and a sentence. `check_plugin` gives the report instead of raising;
+`moorage plugin check` prints it. `node`, `pod` and `decide_alone` help to test what is special about one.
+"""
+
+from moorage.testing.checking import CHECKS, assert_plugin_ok, check_plugin
+from moorage.testing.clusters import Cluster, Extras, standard_clusters
+from moorage.testing.deciding import decide_alone
+from moorage.testing.objects import node, pod
+from moorage.testing.report import Finding, Outcome, PluginReport, Result
+from moorage.testing.trial import Check
+
+__all__ = [
+    "CHECKS",
+    "Check",
+    "Cluster",
+    "Extras",
+    "Finding",
+    "Outcome",
+    "PluginReport",
+    "Result",
+    "assert_plugin_ok",
+    "check_plugin",
+    "decide_alone",
+    "node",
+    "pod",
+    "standard_clusters",
+]

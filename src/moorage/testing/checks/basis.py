@@ -1,0 +1,164 @@
+"""What a plugin says its answers rest on is all they rest on: what else changes does not change them.
+
+Answers of a plugin with a `basis` are remembered for all pods of a template, so a basis that leaves something
+out is a wrong decision later. Each alteration changes something that a basis does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.labels import ZONE
+from moorage.api.node import Node, Taint
+from moorage.api.pod import Pod
+from moorage.api.quantity import parse_quantity
+from moorage.framework.basis import Basis
+from moorage.testing.asking import ask, basis_of, begin, is_refusal, prepare_scoring, raw_scores
+from moorage.testing.objects import pod as make_pod
+from moorage.testing.trial import Check, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class _Alteration:
+    """Another cluster, or another pod of the same template, and the nodes whose answers must stay."""
+
+    what: str
+    objects: tuple[Object, ...]
+    pod: Pod
+    names: AbstractSet[str]
+
+
+def _untrue(trial: Trial) -> Iterator[str]:
+    stage, pod = trial.stage, trial.pod
+    basis: Any = basis_of(stage, pod)
+    if basis is None:
+        return
+    if not isinstance(basis, Basis):
+        yield f"basis returned {basis!r}; return NODE, NODE_AND_PODS, a Basis, or None"
+        return
+    before = ask(stage, pod)
+    if is_refusal(before.pre_filter) or isinstance(before.pre_filter, frozenset):
+        return  # Such an answer is not remembered.
+    for altered in _alterations(trial, basis):
+        other = trial.twin(f"{altered.what} beside {basis}", altered.objects)
+        difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
+        if difference:
+            yield f"{altered.what}, which its basis does not name: {difference}"
+    yield from _unequal_to_equals(trial)
+
+
+def _alterations(trial: Trial, basis: Basis) -> Iterator[_Alteration]:
+    pod, objects = trial.pod, trial.cluster.objects
+    nodes = [each for each in objects if isinstance(each, Node)]
+    rest = [each for each in objects if not isinstance(each, Node | Pod)]
+    everywhere = {node.name for node in nodes}
+    elsewhere = everywhere - {nodes[0].name}
+
+    renamed = replace(
+        pod.metadata,
+        name=f"{pod.name}-twin",
+        uid=f"{pod.metadata.uid}-twin",
+        annotations={"moorage.io/changed": "yes"},
+    )
+    yield _Alteration(
+        "another pod of the template has another name and other annotations",
+        objects,
+        replace(pod, metadata=renamed),
+        everywhere,
+    )
+    yield _Alteration(
+        "another node changed",
+        tuple(_changed(each, basis) if each is nodes[0] else each for each in objects),
+        pod,
+        elsewhere,
+    )
+    where = nodes[:1] if basis.pods else nodes
+    stay = elsewhere if basis.pods else everywhere
+    nobody = {node.name for node in where}
+    yield _Alteration("pods came", (*objects, *_newcomers(where)), pod, stay)
+    yield _Alteration(
+        "pods went",
+        tuple(each for each in objects if not isinstance(each, Pod) or each.spec.node_name not in nobody),
+        pod,
+        stay,
+    )
+    unnamed = [each for each in rest if not isinstance(each, basis.tables)] if basis.tables else rest
+    if unnamed:
+        gone = {id(each) for each in unnamed}
+        kinds = ", ".join(sorted({type(each).__name__ for each in unnamed}))
+        yield _Alteration(
+            f"objects went ({kinds})",
+            tuple(each for each in objects if id(each) not in gone),
+            pod,
+            everywhere,
+        )
+
+
+def _changed(node: Node, basis: Basis) -> Node:
+    """A node that is otherwise in all that plugins look at; its images stay where the basis names those."""
+    labels = {**node.labels, ZONE: "elsewhere", "disk": "other", "moorage.io/changed": "yes"}
+    labels.update({key: "changed" for key in node.labels if key not in labels})
+    room = {name: parse_quantity("1") for name in (*node.status.allocatable, "cpu")}
+    images = node.status.images if basis.images else ()
+    return replace(
+        node,
+        metadata=replace(node.metadata, labels=labels, annotations={"moorage.io/changed": "yes"}),
+        spec=replace(
+            node.spec,
+            unschedulable=not node.spec.unschedulable,
+            taints=(*node.spec.taints, Taint(key="moorage.io/changed", effect="NoSchedule")),
+        ),
+        status=replace(node.status, allocatable=room, images=images),
+    )
+
+
+def _newcomers(nodes: Sequence[Node]) -> list[Pod]:
+    return [
+        make_pod(
+            f"newcomer-on-{node.name}",
+            on=node.name,
+            labels={"app": "a"},
+            containers=[
+                {
+                    "name": "main",
+                    "ports": [{"containerPort": 80, "hostPort": 80}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+                }
+            ],
+        )
+        for node in nodes
+    ]
+
+
+def _unequal_to_equals(trial: Trial) -> Iterator[str]:
+    """Whether nodes of equal scores are equal after normalising: they may be settled once for all."""
+    stage, pod = trial.stage, trial.pod
+    if not stage.has("normalize_score"):
+        return
+    begun = begin(stage, pod)
+    nodes = stage.nodes
+    if not prepare_scoring(stage, begun.cycle, pod, nodes):
+        return
+    raw = raw_scores(stage, begun.cycle, pod, nodes)
+    normalised = np.asarray(stage.call("normalize_score", begun.cycle, pod, nodes, raw.copy()))
+    for score in np.unique(raw):
+        if len(set(normalised[raw == score].tolist())) > 1:
+            yield f"nodes that all score {score} are made unequal by normalize_score"
+            return
+
+
+CHECKS = (
+    Check(
+        "basis-is-true",
+        "What the basis does not name has no influence on the answers: they are remembered.",
+        _untrue,
+        ("basis",),
+    ),
+)

@@ -1,0 +1,112 @@
+"""What a plugin looks for: which labels and annotations it asks nodes and pods for.
+
+A plugin that looks for a label of its own would find it nowhere in a cluster that knows nothing of it, and
+all its answers would be the same. So it is asked once with objects that take down what is asked of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.framework.status import PluginError
+from moorage.testing.asking import ask
+from moorage.testing.clusters import Extras, Values, standard_clusters
+from moorage.testing.stage import Recipe
+
+T = TypeVar("T", bound=Object)
+
+_LIKELY: Final = ("1", "7", "60", "true", "x", "", None, None)
+"""What such a label may well be: a number, a word, nothing at all."""
+
+
+class _Attentive(dict[str, str]):
+    """Labels that take down which of them are asked for."""
+
+    def __init__(self, content: Mapping[str, str], asked: set[str]) -> None:
+        super().__init__(content)
+        self._asked = asked
+
+    def __getitem__(self, key: str) -> str:
+        self._asked.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._asked.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            self._asked.add(key)
+        return super().__contains__(key)
+
+
+@dataclass(slots=True)
+class _Asked:
+    node_labels: set[str] = field(default_factory=set)
+    node_annotations: set[str] = field(default_factory=set)
+    pod_labels: set[str] = field(default_factory=set)
+    pod_annotations: set[str] = field(default_factory=set)
+
+    def attentive(self, obj: T) -> T:
+        """The same object; if it is a node or a pod, one that listens."""
+        if isinstance(obj, Node):
+            labels, annotations = self.node_labels, self.node_annotations
+        elif isinstance(obj, Pod):
+            labels, annotations = self.pod_labels, self.pod_annotations
+        else:
+            return obj
+        meta = obj.metadata
+        listening = replace(
+            meta,
+            labels=_Attentive(meta.labels, labels),
+            annotations=_Attentive(meta.annotations, annotations),
+        )
+        return replace(obj, metadata=listening)
+
+
+def learn_extras(recipe: Recipe) -> Extras:
+    """The labels and annotations that a plugin asks for, with values that they may have."""
+    asked = _Asked()
+    clusters = standard_clusters()[1:3]
+    for cluster in clusters:
+        stage = recipe.stage([asked.attentive(each) for each in cluster.objects])
+        for pod in cluster.pods:
+            try:
+                ask(stage, asked.attentive(pod))
+            except PluginError:
+                continue  # What is wrong with it, the checks say.
+    values = (*_LIKELY, *_texts(recipe.args))
+    objects = [each for cluster in clusters for each in (*cluster.objects, *cluster.pods)]
+    return Extras(
+        _with_values(asked.node_labels - _labels(objects, Node), values),
+        _with_values(asked.node_annotations, values),
+        _with_values(asked.pod_labels - _labels(objects, Pod), values),
+        _with_values(asked.pod_annotations, values),
+    )
+
+
+def _labels(objects: Iterable[Object], kind: type[Object]) -> set[str]:
+    """The labels that objects of a kind have anyway."""
+    return {key for each in objects if isinstance(each, kind) for key in each.labels}
+
+
+def _with_values(keys: Iterable[str], values: Sequence[str | None]) -> Mapping[str, Values]:
+    return dict.fromkeys(sorted(keys), values)
+
+
+def _texts(args: Any) -> list[str]:
+    """The texts among a plugin's arguments: likely to be values that it looks for."""
+    if isinstance(args, str):
+        return [args]
+    if isinstance(args, Mapping):
+        return [text for value in args.values() for text in _texts(value)]
+    if isinstance(args, list | tuple):
+        return [text for value in args for text in _texts(value)]
+    return []

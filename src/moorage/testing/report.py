@@ -1,0 +1,104 @@
+"""What the checks found: one outcome a check, and a report that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+MOST_FINDINGS_KEPT: Final = 3
+
+
+class Result(Enum):
+    """How a check ended; a check does not apply to a plugin that has no such extension point."""
+
+    PASSED = "ok"
+    FAILED = "FAILED"
+    NOT_APPLICABLE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a plugin did and may not do, and for which pod in which cluster it did it."""
+
+    what: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.where})" if self.where else self.what
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one check came to. Of many findings only the first are kept; `count` says how many there were."""
+
+    check: str
+    sentence: str
+    applies: bool = True
+    findings: list[Finding] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, finding: Finding) -> None:
+        """Take a finding down; the same words about other pods are only counted."""
+        self.count += 1
+        is_known = any(known.what == finding.what for known in self.findings)
+        if len(self.findings) < MOST_FINDINGS_KEPT and not is_known:
+            self.findings.append(finding)
+
+    @property
+    def result(self) -> Result:
+        """How the check ended."""
+        if self.count:
+            return Result.FAILED
+        return Result.PASSED if self.applies else Result.NOT_APPLICABLE
+
+    def lines(self) -> Iterator[str]:
+        """The findings as text, one a line."""
+        yield from map(str, self.findings)
+        if (more := self.count - len(self.findings)) > 0:
+            yield f"... and {more} more"
+
+
+@dataclass(slots=True)
+class PluginReport:
+    """What all checks say of one plugin.
+
+    cases: how many pairs of a pod and a cluster it was asked about.
+    notes: what may make the checks worth less than they look, such as a filter that never refused.
+    """
+
+    plugin: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    cases: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """The checks that failed."""
+        return [outcome for outcome in self.outcomes if outcome.result is Result.FAILED]
+
+    def of(self, check: str) -> Outcome:
+        """The outcome of one check, by its name."""
+        return next(outcome for outcome in self.outcomes if outcome.check == check)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        ran = [outcome for outcome in self.outcomes if outcome.result is not Result.NOT_APPLICABLE]
+        passed = len(ran) - len(self.failed)
+        yield f"plugin {self.plugin}: {passed} of {len(ran)} checks passed, {self.cases} cases"
+        for outcome in self.failed:
+            yield f"  {outcome.check}: {outcome.sentence}"
+            yield from _indented(outcome.lines())
+        yield from _indented((f"note: {note}" for note in self.notes), "  ")
+
+
+def _indented(lines: Iterable[str], by: str = "    ") -> Iterator[str]:
+    return (f"{by}{line}" for line in lines)

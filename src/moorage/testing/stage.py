@@ -1,0 +1,118 @@
+"""A plugin in a cluster, ready to be asked: made as a profile makes it, beside as little else as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from moorage.api.base import Object
+from moorage.clock import VirtualClock
+from moorage.cluster.cache import Cache
+from moorage.config.load import parse_profiles
+from moorage.config.types import SchedulerConfiguration
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import Plugin, implements
+from moorage.framework.registry import Factory, Registry, RegistryError
+from moorage.framework.runtime import Framework
+from moorage.framework.step import Step
+from moorage.plugins import default_registry
+from moorage.sim.effects import CacheEffects
+
+_REFUSES_LARGE_PODS: Final = "NodeResourcesFit"
+
+
+class Recipe:
+    """How the plugin is made, any number of times: each time anew, for a cluster of its own."""
+
+    def __init__(self, name: str, factory: Factory, args: Any = None) -> None:
+        self.name = name
+        self.factory = factory
+        self.args = msgspec.to_builtins(args) if isinstance(args, msgspec.Struct) else args
+
+    def stage(self, objects: Sequence[Object]) -> Stage:
+        """A new plugin in a new cluster; RegistryError or ConfigError if it cannot be made."""
+        return Stage(self, objects)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """All plugins that come with moorage and this one, which may be one of them."""
+        registry = default_registry()
+        if registry.get(self.name) is not self.factory:
+            registry.register(self.name, self.factory)
+        return registry
+
+    @cached_property
+    def config_alone(self) -> SchedulerConfiguration:
+        """A configuration in which nobody else has a say in where a pod goes."""
+        return self._config(())
+
+    @cached_property
+    def config(self) -> SchedulerConfiguration:
+        """A configuration in which some pods fit nowhere, so that post-filters have something to do."""
+        return self._config((_REFUSES_LARGE_PODS,))
+
+    def _config(self, others: Sequence[str]) -> SchedulerConfiguration:
+        needed = (
+            ("DefaultBinder",)
+            if implements(self.factory, "queue_sort")
+            else ("PrioritySort", "DefaultBinder")
+        )
+        names = dict.fromkeys((*needed, *others, self.name))
+        plugins = {
+            "disabled": [{"name": "*"}],
+            "enabled": [{"name": name} for name in names],
+        }
+        args = [] if self.args is None else [{"name": self.name, "args": self.args}]
+        return parse_profiles([{"plugins": {"multiPoint": plugins}, "pluginConfig": args}])
+
+
+class Stage:
+    """One plugin, one cluster."""
+
+    def __init__(self, recipe: Recipe, objects: Sequence[Object]) -> None:
+        self.recipe = recipe
+        self.objects = objects
+        self.cache = Cache(objects)
+        handle = Handle(
+            objects=self.cache.objects,
+            effects=CacheEffects(self.cache),
+            clock=VirtualClock(),
+            random=Random(0),
+            nominations=self.cache.nominations,
+            snapshot=self.cache.snapshot,
+        )
+        (profile,) = recipe.config.profiles
+        self.framework = Framework(profile, recipe.registry, handle)
+        self.plugin: Plugin = self.framework.plugins[recipe.name]
+
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes, as they are now."""
+        return Nodes(self.cache.snapshot())
+
+    def has(self, method: str) -> bool:
+        """Whether the plugin has a method."""
+        return callable(getattr(self.plugin, method, None))
+
+    def step(self, point: str) -> Step | None:
+        """The plugin at an extension point where it answers for all nodes; None if it is not there."""
+        steps = self.framework.at(point)
+        return next((step for step in steps if step.plugin == self.recipe.name), None)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the plugin; what it raises becomes a PluginError with the error as its cause."""
+        return Step(self.recipe.name, method, getattr(self.plugin, method))(*arguments)
+
+
+def recipe_for(factory: Callable[..., Any], name: str | None, args: Any) -> Recipe:
+    """How to make a plugin, given by its class or a function; RegistryError if it has no name."""
+    known = name or getattr(factory, "name", None)
+    if not isinstance(known, str) or not known:
+        called = getattr(factory, "__name__", repr(factory))
+        raise RegistryError(f'plugin {called} has no name; give its class one: name = "{called}"')
+    return Recipe(known, factory, args)
