@@ -14,3 +14,4 @@ def test_the_section_about_plugins(tmp_path: Path) -> None:
     played = Play(tmp_path)
     played.play(text)
     assert ".venv/bin/python examples/first_decision.py" in played.commands
+    assert "moorage plugin new quiet-hours" in played.commands
