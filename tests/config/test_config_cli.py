@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from moorage.cli import config as cli
 from moorage.config.load import default_config, load_config, parse_config
-from moorage.config.types import SchedulerConfiguration
 
 DATA = Path(__file__).parent / "data"
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -29,7 +28,8 @@ def good(tmp_path: Path) -> Path:
         + "    score: {enabled: [{name: ImageLocality, weight: 9}], disabled: [{name: TaintToleration}]}\n"
         + "    multiPoint: {disabled: [{name: NodePorts}]}\n"
         + "extenders:\n"
-        + "- urlPrefix: http://127.0.0.1:8888\n"
+        + "- {urlPrefix: 'http://127.0.0.1:8888', filterVerb: f, bindVerb: b}\n"
+        + "- urlPrefix: http://127.0.0.1:8889\n"
     )
     return path
 
@@ -52,7 +52,8 @@ def test_check_says_ok_and_what_runs(good: Path) -> None:
     assert lines[2:] == [
         "    score: ImageLocality (9); without TaintToleration",
         "    multiPoint: without NodePorts",
-        "  extender http://127.0.0.1:8888 (this version does not call it)",
+        "  extender http://127.0.0.1:8888: filter, bind",
+        "  extender http://127.0.0.1:8889: never called",
     ]
 
 
@@ -79,27 +80,45 @@ def test_check_of_an_old_file_says_how_to_convert() -> None:
     assert "run `moorage config convert FILE`" in result.stderr
 
 
-def test_check_asks_the_registry(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+GHOST = """
+class Ghost:
+    name = "Ghost"
 
-    def unknown(config: SchedulerConfiguration) -> list[str]:
-        seen.append(config)
-        return ["profiles[0]: plugin Ghost is unknown", "and another"]
+    def __init__(self, args):
+        self.args = args
 
-    monkeypatch.setattr(cli, "check_plugins", unknown)
-    result = runner.invoke(cli.app, ["check", str(good)])
+    def filter(self, cycle, pod, nodes):
+        raise LookupError
+"""
+HAUNTED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {filter: {enabled: [{name: Ghost}]}}
+  pluginConfig: [{name: Ghost, args: {howls: 3}}]
+"""
+
+
+def test_check_knows_which_plugins_there_are(tmp_path: Path) -> None:
+    file, plugin = tmp_path / "haunted.yaml", tmp_path / "ghost.py"
+    file.write_text(HAUNTED)
+    plugin.write_text(GHOST)
+    result = runner.invoke(cli.app, ["check", str(file)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    [complaint] = result.stderr.splitlines()
+    assert complaint.startswith(f"{file}: profile default-scheduler: there is no plugin Ghost; known are ")
+    assert complaint.endswith("install its package, write module:Class, or add --plugin FILE.py")
+    result = runner.invoke(cli.app, ["check", str(file), "--plugin", str(plugin)])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "  filter: Ghost\n" in result.stdout
+
+
+def test_check_of_a_plugin_that_cannot_be_used(good: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "ghost.py"
+    plugin.write_text(f"{GHOST}\n    def events(self):\n        raise KeyError('when')\n")
+    result = runner.invoke(cli.app, ["check", str(good), "--plugin", str(plugin)])
     assert result.exit_code == 1
-    assert seen == [load_config(good)]
-    assert result.stderr.splitlines() == [
-        f"{good}: profiles[0]: plugin Ghost is unknown",
-        f"{good}: and another",
-    ]
-    assert result.stdout == ""
-
-
-def test_check_is_content_where_the_registry_is(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "check_plugins", lambda config: [])
-    assert runner.invoke(cli.app, ["check", str(good)]).exit_code == 0
+    assert result.stderr == f"{good}: plugin Ghost: events failed: KeyError: 'when' (ghost.py:12)\n"
 
 
 def test_defaults_of_nothing() -> None:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final, cast
 
+from moorage.apiserver.guard import MAX_BODY_BYTES
 from moorage.apiserver.http_answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
 from moorage.apiserver.http_requests import Asked, RequestReader
 from moorage.apiserver.rest.watches import Watch
@@ -63,11 +64,13 @@ class Connections:
 class HttpConnection(asyncio.Protocol):
     """One of a server's connections."""
 
-    def __init__(self, transport: Transport, connections: Connections) -> None:
+    def __init__(
+        self, transport: Transport, connections: Connections, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
         self._server = transport
         self._answer_now = transport.answer if isinstance(transport, Immediate) else None
         self._connections = connections
-        self._reader = RequestReader()
+        self._reader = RequestReader(max_body_bytes)
         self._asked = self._reader.asked
         self._task: asyncio.Task[None] | None = None
         self._stream: Stream | None = None

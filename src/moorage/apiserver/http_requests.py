@@ -18,8 +18,8 @@ from moorage.transport import Request, Response
 
 MAX_HEAD_BYTES: Final = 1024 * 1024
 """The longest request line with its headers."""
-_MAX_MESSAGE_BYTES: Final = MAX_HEAD_BYTES + 8 * MAX_BODY_BYTES
-"""The most that is read of a request, however little of it is kept.
+_BYTES_A_BODY_BYTE: Final = 8
+"""So many times as long as the longest body is what is read of a request, however little of it is kept.
 
 A body in chunks of one byte is six times as long as it says. And a body that is too long is read and thrown
 away, within reason: a client that is still sending when the connection is closed does not get to read why.
@@ -39,7 +39,9 @@ class Asked(NamedTuple):
 class RequestReader:
     """Reads what comes over one connection; `asked` is what has come whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self._max_body_bytes = max_body_bytes
+        self._max_message_bytes = MAX_HEAD_BYTES + _BYTES_A_BODY_BYTE * max_body_bytes
         self.asked: deque[Asked] = deque()
         self.is_awaited = False
         """Whether a client waits to be told that it may send a body."""
@@ -65,8 +67,8 @@ class RequestReader:
             self._refuse(_NOT_HTTP)
         if self._received_bytes > MAX_HEAD_BYTES and self._is_in_head:
             self._refuse(_HEAD_TOO_LONG)
-        elif self._received_bytes > _MAX_MESSAGE_BYTES:
-            self._refuse(_BODY_TOO_LONG)
+        elif self._received_bytes > self._max_message_bytes:
+            self._refuse(_body_too_long(self._max_body_bytes))
 
     def _refuse(self, why: Response) -> None:
         if not self._is_over:
@@ -100,7 +102,7 @@ class RequestReader:
     def on_body(self, piece: bytes) -> None:
         """A piece of the body came."""
         self._body_bytes += len(piece)
-        if self._body_bytes <= MAX_BODY_BYTES:
+        if self._body_bytes <= self._max_body_bytes:
             self._pieces.append(piece)
         else:
             self._pieces.clear()
@@ -110,8 +112,8 @@ class RequestReader:
         self._is_in_head = True
         self.is_awaited = False
         self._received_bytes = 0
-        if self._body_bytes > MAX_BODY_BYTES:
-            self._refuse(_BODY_TOO_LONG)
+        if self._body_bytes > self._max_body_bytes:
+            self._refuse(_body_too_long(self._max_body_bytes))
         if self._is_over:
             return
         parser, headers, pieces = self._parser, self._headers, self._pieces
@@ -136,7 +138,10 @@ def _text(status: int, text: bytes) -> Response:
     return Response(status, text, "text/plain; charset=utf-8")
 
 
-_TOO_LARGE: Final = errors.too_large(MAX_BODY_BYTES)
-_BODY_TOO_LONG: Final = Response(_TOO_LARGE.code, encode(_TOO_LARGE.status))
+def _body_too_long(max_body_bytes: int) -> Response:
+    refusal = errors.too_large(max_body_bytes)
+    return Response(refusal.code, encode(refusal.status))
+
+
 _HEAD_TOO_LONG: Final = _text(431, b"")
 _NOT_HTTP: Final = _text(400, b"Invalid HTTP request received.")

@@ -16,12 +16,14 @@ from rich.text import Text
 from moorage.api.decode import InputError
 from moorage.api.files import load_objects
 from moorage.api.pod import Pod
+from moorage.cli.plugin_options import PluginFiles, with_plugins
+from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
 from moorage.explain.report import NodeReport, Report, report
 from moorage.framework.cycle import CycleState
 from moorage.framework.registry import RegistryError
-from moorage.framework.status import Code
-from moorage.plugins import default_registry
+from moorage.framework.status import Code, PluginError
+from moorage.services.extender_client import http_extenders
 from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
@@ -37,6 +39,7 @@ def decide(
     config: Annotated[
         Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")
     ] = None,
+    plugin: PluginFiles = None,
     seed: Annotated[int, typer.Option(help="Chooses among equally good nodes.")] = 0,
     top: Annotated[int, typer.Option(min=1, help="How many of the feasible nodes to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
@@ -46,7 +49,7 @@ def decide(
     Several pods are placed one after another, each counting for the next.
     """
     try:
-        reports = _reports(cluster, pod, config, seed)
+        reports = _reports(cluster, pod, config, plugin, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
@@ -58,16 +61,18 @@ def decide(
     raise typer.Exit(NO_NODE if any(each.node is None for each in reports) else 0)
 
 
-def _reports(cluster: list[Path], pod_file: Path, config_file: Path | None, seed: int) -> list[Report]:
-    objects = [item for file in cluster for item in load_objects(file)]
-    found = load_objects(pod_file)
+def _reports(
+    cluster: list[Path], pod_file: Path, config_file: Path | None, plugins: list[Path] | None, seed: int
+) -> list[Report]:
+    configuration = default_config() if config_file is None else load_config(config_file)
+    extenders = http_extenders(configuration.extenders, LoopClock())
+    keeps_whole = extenders.want_whole_objects
+    objects = [item for file in cluster for item in load_objects(file, keeps_whole=keeps_whole)]
+    found = load_objects(pod_file, keeps_whole=keeps_whole)
     pods = [item for item in found if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
-    configuration = default_config() if config_file is None else load_config(config_file)
-    if configuration.extenders:
-        typer.echo("note: this version does not call extenders; it decides without them", err=True)
-    simulated = SimulatedCluster(objects, configuration, default_registry(), seed)
+    simulated = SimulatedCluster(objects, *with_plugins(configuration, plugins), seed, extenders)
     return [_place(simulated, pod) for pod in pods]
 
 
@@ -98,7 +103,10 @@ def _not_tried(cluster: SimulatedCluster, pod: Pod) -> str:
         return f"the pod has ended ({pod.status.phase})"
     if pod.terminating:
         return "the pod is being deleted"
-    gate = cluster.framework_of(pod).pre_enqueue(pod)
+    try:
+        gate = cluster.framework_of(pod).pre_enqueue(pod)
+    except PluginError as error:
+        return str(error)
     return "" if gate is None else gate.message
 
 

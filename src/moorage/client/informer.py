@@ -136,6 +136,13 @@ class Informer(Generic[T]):
         """Returns once everything has been listed."""
         await self._synced.wait()
 
+    def read_anew(self, decode: Callable[[bytes], T]) -> None:
+        """Decode everything in another way; for that, `run` must be begun anew. Then it is synced again."""
+        self._decode = decode
+        self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
+        self._version = ""
+        self._synced.clear()
+
     async def run(self) -> None:
         """Follow the kind until cancelled."""
         while True:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from moorage.api.pod import Pod
 from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.extenders import ExtenderError
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
 from moorage.framework.scores import ScoreTable
@@ -31,8 +32,8 @@ class Decision:
     """How many nodes were looked at."""
     post_filter: PostFilterResult | None = None
     """What post-filters arranged for a pod that fits nowhere."""
-    error: PluginError | None = None
-    """The plugin failure that ended the attempt."""
+    error: PluginError | ExtenderError | None = None
+    """The failure of a plugin or of an extender that ended the attempt."""
 
     @cached_property
     def message(self) -> str:

@@ -4,12 +4,16 @@
                          -> one node: that one, unscored
                          -> several:  pre_score -> score -> normalise -> weight -> pick
 
+Extenders are asked after the filters, after the scores, and by preemption. They are the only reason why a
+cycle may pause; without any it runs from start to end (`Engine.decide`).
+
 The cycle reads a snapshot and changes nothing in it: production, simulation and what-if call the same code.
 Every node is scored, unless the configuration asks for a share of them with percentageOfNodesToScore.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 
 import numpy as np
@@ -17,13 +21,19 @@ import numpy as np
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
+from moorage.engine.pausing import at_once
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.events import EXTENDER
+from moorage.framework.extenders import ExtenderError, Extenders
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult, Scores
 from moorage.framework.runtime import Framework
+from moorage.framework.scores import ScoreTable
 from moorage.framework.status import Code, PluginError
 from moorage.framework.templates import Templates
+
+log = logging.getLogger(__name__)
 
 _NO_ROWS = np.zeros(0, np.intp)
 
@@ -48,7 +58,13 @@ class Engine:
     def decide(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
     ) -> Decision:
-        """Choose a node for a pod, or find out why there is none."""
+        """Choose a node for a pod, or find out why there is none; for profiles without extenders."""
+        return at_once(self.decide_pausing(framework, pod, snapshot, cycle))
+
+    async def decide_pausing(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
+    ) -> Decision:
+        """The same, waiting for what extenders say; meanwhile the snapshot must not be brought up to date."""
         cycle = cycle or CycleState()
         everywhere = Nodes(snapshot)
         diagnosis = Diagnosis(len(snapshot))
@@ -57,27 +73,34 @@ class Engine:
             return Decision(pod, None, nowhere, None, diagnosis, 0)
         if self._templates is not None:
             cycle.template = self._templates.of(pod, len(snapshot))
+        extenders = framework.handle.extenders
         try:
             feasible = nowhere
             evaluated = 0
             candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
             if candidates is not None and pod.status.nominated_node_name:
-                nominated = _nominated_node(framework, cycle, pod, everywhere, diagnosis)
+                nominated = await _nominated_node(framework, cycle, pod, everywhere, diagnosis)
                 if len(nominated):
                     return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
             if candidates is not None:
                 feasible = framework.filter(cycle, pod, candidates, diagnosis)
                 feasible = self._share(framework, candidates, feasible, diagnosis)
+                if extenders:
+                    feasible = await _extended(extenders, pod, feasible, diagnosis)
                 evaluated = len(feasible) + diagnosis.refused_count
             if not len(feasible):
-                arranged = _make_room(framework, cycle, pod, everywhere, diagnosis)
+                arranged = await _make_room(framework, cycle, pod, everywhere, diagnosis)
                 return Decision(pod, None, nowhere, None, diagnosis, evaluated, arranged)
             if len(feasible) == 1:
                 return Decision(pod, feasible.names[0], feasible, None, diagnosis, evaluated)
-            scores = framework.score(cycle, pod, feasible)
-            chosen = self._best_of(scores.totals)
+            if extenders:
+                scores, is_scored = await _scored(framework, cycle, pod, feasible)
+                chosen = self._any_of_best(scores.totals, is_scored)
+            else:
+                scores = framework.score(cycle, pod, feasible)
+                chosen = self._best_of(scores.totals)
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
-        except PluginError as error:
+        except (PluginError, ExtenderError) as error:
             return Decision(pod, None, nowhere, None, diagnosis, 0, error=error)
 
     def _best_of(self, totals: Scores) -> int:
@@ -88,6 +111,12 @@ class Engine:
             return after
         before = int(totals[:start].argmax())
         return before if totals[before] > totals[after] else after
+
+    def _any_of_best(self, totals: Scores, is_scored: Scores) -> int:
+        """Where the best total is: of several, any of those that an extender has spoken of."""
+        best = np.flatnonzero(totals == totals.max())
+        spoken_of = best[is_scored[best] > 0]
+        return int(self._random.choice(spoken_of if len(spoken_of) else best))
 
     def _share(self, framework: Framework, candidates: Nodes, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The first feasible nodes from a start that moves on with every pod, if only a share is wanted."""
@@ -104,7 +133,8 @@ class Engine:
 
     def _wanted(self, framework: Framework, nodes: int) -> int:
         """How many feasible nodes are enough."""
-        if not framework.at("score"):
+        extenders = framework.handle.extenders
+        if not (framework.at("score") or extenders.filters or extenders.prioritizes):
             return 1
         own = framework.profile.percentage_of_nodes_to_score
         percentage = self._percentage if own is None else own
@@ -113,20 +143,47 @@ class Engine:
         return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-def _nominated_node(
+async def _nominated_node(
     framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes, diagnosis: Diagnosis
 ) -> Nodes:
     """The node that was freed for the pod, if it fits there now: then no other node is looked at."""
-    return framework.filter(cycle, pod, everywhere.named([pod.status.nominated_node_name]), diagnosis)
+    nominated = everywhere.named([pod.status.nominated_node_name])
+    nominated = framework.filter(cycle, pod, nominated, diagnosis)
+    if not framework.handle.extenders:
+        return nominated
+    try:
+        return await framework.handle.extenders.filter(pod, nominated, diagnosis)
+    except ExtenderError as error:
+        log.warning("%s is looked at with all other nodes: %s", pod.status.nominated_node_name, error)
+        return everywhere.named([])
 
 
-def _make_room(
+async def _extended(extenders: Extenders, pod: Pod, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
+    """The nodes that the extenders let pass, too; if they refused any, whatever happens may help the pod."""
+    left = await extenders.filter(pod, feasible, diagnosis)
+    if len(left) != len(feasible):
+        diagnosis.plugins.add(EXTENDER)
+    return left
+
+
+async def _scored(
+    framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes
+) -> tuple[ScoreTable, Scores]:
+    """The scores of plugins and extenders, and of which nodes an extender has spoken."""
+    if framework.at("score"):
+        table = framework.score(cycle, pod, nodes)
+    else:
+        table = ScoreTable(np.zeros(len(nodes), np.int64))
+    return await framework.handle.extenders.add_scores(pod, nodes, table)
+
+
+async def _make_room(
     framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> PostFilterResult | None:
     """Ask the post-filters, and take down what they say."""
     if not framework.at("post_filter"):
         return None
-    arranged = framework.post_filter(cycle, pod, nodes, diagnosis)
+    arranged = await framework.post_filter(cycle, pod, nodes, diagnosis)
     if arranged.status.code is not Code.SUCCESS:
         diagnosis.post_filter_message = arranged.status.message
     return arranged

@@ -30,7 +30,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import is_placed, uses_claim
+from moorage.plugins.common.hints import USES_CLAIM, is_placed, uses_claim
 from moorage.volumes.claims import (
     CLAIM_WITHOUT_NAME,
     Derived,
@@ -105,7 +105,13 @@ class NodeVolumeLimits:
             on(Resource.CSI_NODE, Action.ADD),
             on(Resource.CSI_NODE, Action.UPDATE, _raises_limit, per_template=True),
             on(Resource.POD, Action.DELETE, _frees_volume, per_template=True),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                Action.ADD,
+                _is_its_claim,
+                per_template=True,
+                sieve=USES_CLAIM,
+            ),
             on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_template=True),
         )
 

@@ -32,7 +32,7 @@ from moorage.framework.points import Scores
 from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import uses_claim
+from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.plugins.common.shape import on_shape
 from moorage.volumes.claims import (
     ClaimUse,
@@ -100,7 +100,7 @@ class VolumeBinding:
         either = Action.ADD | Action.UPDATE
         return (
             on(Resource.STORAGE_CLASS, either, _allows_other_places, per_template=True),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True, sieve=USES_CLAIM),
             on(Resource.PERSISTENT_VOLUME, either),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
             on(Resource.CSI_NODE, either, _migrates_others, per_template=True),

@@ -13,11 +13,11 @@ from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, PodInfo
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.events import Action, Interest, Resource, Sieve, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import uses_claim
+from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.volumes.claims import claim_uses, is_without_storage, not_found, refuse_everywhere
 
 NO_DISK = "node(s) had no available disk"
@@ -68,9 +68,21 @@ class VolumeRestrictions:
     def events(self) -> tuple[Interest, ...]:
         """A disk or claim may get free, a node come where the disk is, or the claim come into being."""
         return (
-            on(Resource.POD, Action.DELETE, _frees_volume, per_template=True),
+            on(
+                Resource.POD,
+                Action.DELETE,
+                _frees_volume,
+                per_template=True,
+                sieve=Sieve(_claims_wanted, _claims_freed),
+            ),
             on(Resource.NODE, Action.ADD),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_its_claim, per_template=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                Action.ADD,
+                _is_its_claim,
+                per_template=True,
+                sieve=USES_CLAIM,
+            ),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:
@@ -134,6 +146,16 @@ def _any_conflict(wanted: frozenset[Disk], used: frozenset[Disk]) -> bool:
 def _frees_volume(pod: Pod, old: Pod, new: None) -> bool:
     wanted, freed = PodInfo(pod), PodInfo(old)
     return _any_conflict(wanted.disks, freed.disks) or not wanted.claims.isdisjoint(freed.claims)
+
+
+def _claims_wanted(pod: Pod) -> frozenset[str] | None:
+    """What can be freed for a pod; where it has disks, one cannot tell: they are compared piece by piece."""
+    wanted = PodInfo(pod)
+    return None if wanted.disks else wanted.claims
+
+
+def _claims_freed(old: Pod, new: None) -> frozenset[str]:
+    return PodInfo(old).claims
 
 
 def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:

@@ -15,7 +15,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import uses_claim
+from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.volumes.claims import (
     CLAIM_WITHOUT_NAME,
     WAIT_FOR_FIRST_CONSUMER,
@@ -51,7 +51,7 @@ class VolumeZone:
         return (
             on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_template=True),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True, sieve=USES_CLAIM),
             on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from moorage.api.pod import Pod
+from moorage.api.selectors import Operator, Selector
 from moorage.api.storage import PersistentVolumeClaim
+from moorage.framework.events import Sieve
 from moorage.volumes.claims import claim_uses
 
 T = TypeVar("T")
@@ -28,6 +30,36 @@ def uses_claim(pod: Pod, claim: PersistentVolumeClaim, *, ephemeral: bool = True
     return claim.namespace == pod.namespace and any(
         use.name == claim.name and (ephemeral or not use.ephemeral) for use in claim_uses(pod)
     )
+
+
+def _claims_used(pod: Pod) -> set[tuple[str, str]]:
+    return {(pod.namespace, use.name) for use in claim_uses(pod)}
+
+
+def _claim_named(old: Any, new: PersistentVolumeClaim) -> tuple[tuple[str, str]]:
+    return ((new.namespace, new.name),)
+
+
+USES_CLAIM = Sieve(_claims_used, _claim_named)
+"""For hints about claims that come or change: only pods that use them are helped."""
+
+
+def labels_meant(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
+    """Labels of which every pod has one that any of some selectors means; None if there are none such."""
+    labels: set[tuple[str, str]] = set()
+    for selector in selectors:
+        if selector.requirements is None:
+            continue
+        named = next((each for each in selector.requirements if each.operator is Operator.IN), None)
+        if named is None:
+            return None
+        labels.update((named.key, value) for value in named.values)
+    return labels
+
+
+def labels_borne(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
+    """The labels that a pod had or has."""
+    return {label for each in (old, new) if each is not None for label in each.labels.items()}
 
 
 class Remembered(Generic[T, R]):

@@ -1,0 +1,223 @@
+"""`moorage extender`: a plugin as an extender, for clusters whose scheduler is to stay kube-scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Final
+
+import typer
+import uvloop
+
+from moorage.api.decode import InputError
+from moorage.api.files import load_documents, read_text
+from moorage.api.manifests import utc_now
+from moorage.apiserver.http_connection import Connections, HttpConnection
+from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.cli.local_server import on_signals
+from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins
+from moorage.cli.process import long_running
+from moorage.client.connect import connected
+from moorage.client.credentials import find_access
+from moorage.client.errors import KubeconfigError
+from moorage.clock import LoopClock
+from moorage.config.load import dump_yaml, parse_config
+from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
+from moorage.framework.finding import Found, plugins_in_file
+from moorage.framework.registry import RegistryError
+from moorage.framework.runtime import Framework
+from moorage.scheduler.extender_cluster import FollowedCluster
+from moorage.scheduler.extender_server import ExtenderServer
+from moorage.services.server_tls import ServerTls, TlsOptions
+from moorage.transport import Transport
+
+DEFAULT_PORT: Final = 8888
+_MAX_BODY_BYTES: Final = 512 * 1024 * 1024
+"""Whole nodes of a large cluster are long."""
+_EVERYTHING: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    plugin: str
+    found: Found
+    kubeconfig: Path | None
+    address: str
+    port: int
+    tls: TlsOptions | None
+    client_authority: Path | None
+
+
+def extender(
+    plugin: Annotated[
+        str,
+        typer.Argument(
+            help="The plugin: a name, or module:Class; not needed where a file has but one.",
+            show_default=False,
+        ),
+    ] = "",
+    plugin_files: Annotated[
+        list[Path] | None, typer.Option("--plugin", metavar="FILE.py", help=PLUGIN_HELP.partition(",")[0])
+    ] = None,
+    args: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The plugin's arguments, as YAML or JSON.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Follow the nodes and pods of this cluster: the scheduler then sends names only "
+            "(nodeCacheCapable). Without it, the plugin sees the nodes that the scheduler sends, and no pods."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
+    ] = DEFAULT_PORT,
+    address: Annotated[
+        str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
+    ] = "127.0.0.1",
+    tls_cert_file: Annotated[Path | None, typer.Option(help="Serve HTTPS with this certificate.")] = None,
+    tls_private_key_file: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
+    client_ca_file: Annotated[
+        Path | None, typer.Option(help="Let in only clients with a certificate of this authority.")
+    ] = None,
+) -> None:
+    """Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it."""
+    long_running("extender")
+    try:
+        tls = _tls_options(tls_cert_file, tls_private_key_file, client_ca_file)
+        name, found = _found(plugin, plugin_files or [], args)
+        uvloop.run(_serve(_Options(name, found, kubeconfig, address, port, tls, client_ca_file)))
+    except (InputError, RegistryError, ServingError, KubeconfigError) as error:
+        typer.echo(f"moorage extender: {'; '.join(str(error).splitlines())}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _tls_options(certificate: Path | None, key: Path | None, authority: Path | None) -> TlsOptions | None:
+    if certificate is None and key is None:
+        if authority is not None:
+            raise InputError("--client-ca-file", "needs --tls-cert-file and --tls-private-key-file")
+        return None
+    return TlsOptions(certificate, key)
+
+
+def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str, Found]:
+    """The plugin's name, and a configuration in which it is the only one that looks at nodes."""
+    if not plugin:
+        classes = [each for file in files for each in plugins_in_file(file)]
+        if len(classes) != 1:
+            names = ", ".join(each.name for each in classes)
+            raise InputError("", f"which plugin? {f'There are {names}.' if names else 'Name one.'}")
+        plugin = classes[0].name
+    found = with_plugins(_configuration(plugin, _args(args_file)), files)
+    name = found.config.profiles[0].plugins.multi_point.enabled[0].name
+    return name, found
+
+
+def _configuration(plugin: str, args: Any) -> SchedulerConfiguration:
+    # A profile cannot do without somebody who sorts and somebody who binds.
+    enabled = [{"name": each} for each in dict.fromkeys((plugin, "PrioritySort", "DefaultBinder"))]
+    profile: dict[str, Any] = {
+        "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": _EVERYTHING}]}}
+    }
+    if args is not None:
+        profile["pluginConfig"] = [{"name": plugin, "args": args}]
+    return parse_config({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "moorage extender")
+
+
+def _args(file: Path | None) -> Any:
+    if file is None:
+        return None
+    documents = load_documents(read_text(file), str(file))
+    if len(documents) != 1:
+        raise InputError(
+            str(file), f"one document with the plugin's arguments is wanted, not {len(documents)}"
+        )
+    return documents[0]
+
+
+async def _serve(options: _Options) -> None:
+    with listen(options.address, options.port) as listener:
+        tls = None if options.tls is None else ServerTls(options.tls, options.address)
+        if tls is not None and options.client_authority is not None:
+            tls.trust([read_text(options.client_authority)])
+        async with _answering(options) as endpoint:
+            context = None if tls is None else tls.context
+            connection = _Connection if options.client_authority is None else _KnownClient
+            server = HttpServer(endpoint, context, connection)
+            on_signals(server.stop)
+            serving = asyncio.ensure_future(server.serve(listener))
+            await server.listens()
+            url = _url(options.address, listener.getsockname()[1], is_secure=tls is not None)
+            typer.echo(_snippet(url, endpoint.verbs, options), nl=False)
+            typer.echo(f"{options.plugin} answers at {url}", err=True)
+            await serving
+
+
+class _Connection(HttpConnection):
+    """A connection over which long questions may come."""
+
+    def __init__(self, transport: Transport, connections: Connections) -> None:
+        super().__init__(transport, connections, _MAX_BODY_BYTES)
+
+
+class _KnownClient(_Connection):
+    """A connection that ends at once if the client has shown no certificate."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there, and TLS has been settled."""
+        super().connection_made(transport)
+        secured: ssl.SSLObject = transport.get_extra_info("ssl_object")
+        if not secured.getpeercert(binary_form=True):
+            self.abort()
+
+
+@asynccontextmanager
+async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
+    """Who answers, once the cluster is known if it is to be."""
+    profile, registry = options.found.config.profiles[0], options.found.registry
+    if options.kubeconfig is None:
+        yield ExtenderServer(Framework(profile, registry), options.plugin)
+        return
+    async with connected(find_access(options.kubeconfig), user_agent="moorage extender") as client:
+        cluster = FollowedCluster(client, LoopClock(), utc_now, Random())
+        framework = Framework(profile, registry, cluster.handle)
+        is_known = asyncio.Event()
+        following = asyncio.ensure_future(cluster.follow(framework, is_known))
+        try:
+            await is_known.wait()
+            yield ExtenderServer(framework, options.plugin, cluster.cache, cluster.pod)
+        finally:
+            following.cancel()
+            await asyncio.wait((following,))
+
+
+def _url(address: str, port: int, *, is_secure: bool) -> str:
+    try:
+        numeric = ipaddress.ip_address(address)
+        host = "127.0.0.1" if numeric.is_unspecified else address
+    except ValueError:
+        host = address
+    scheme = "https" if is_secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _snippet(url: str, verbs: list[str], options: _Options) -> str:
+    """What to write into a KubeSchedulerConfiguration."""
+    if options.kubeconfig is None:
+        verbs = [verb for verb in verbs if verb != "preempt"]  # It could only agree.
+    entry: dict[str, Any] = {"urlPrefix": url, **{f"{verb}Verb": verb for verb in verbs}}
+    if "prioritize" in verbs:
+        entry["weight"] = 1
+    if options.kubeconfig is not None:
+        entry["nodeCacheCapable"] = True
+    if options.tls is not None:
+        entry |= {"enableHTTPS": True, "tlsConfig": {"caFile": str(options.tls.certificate_file)}}
+        if options.client_authority is not None:
+            entry["tlsConfig"] |= {"certFile": "CLIENT.crt", "keyFile": "CLIENT.key"}
+    return dump_yaml({"extenders": [entry]})

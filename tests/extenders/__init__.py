@@ -1,0 +1,1 @@
+"""Extenders: asking them, and being one."""
