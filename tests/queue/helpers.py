@@ -10,7 +10,7 @@ from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.nominations import Nominations
 from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, Interest, Resource, on
+from moorage.queue.events import Action, Interest, Resource, Sieve, on
 from moorage.queue.flushing import Flusher
 from moorage.queue.observer import QueueObserver
 from moorage.queue.rules import QueueRules
@@ -42,10 +42,17 @@ def never(pod: Pod, old: Any, new: Any) -> bool:
     return False
 
 
+BY_LABEL = Sieve(
+    lambda pod: [pod.labels["a"]] if "a" in pod.labels else [],
+    lambda old, new: [new.labels["a"]] if "a" in new.labels else [],
+)
+"""Knows what `labelled` looks at."""
+
 INTERESTS: dict[str, Sequence[Interest]] = {
     "Any": (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
     "Named": (on(Resource.NODE, Action.ADD, named),),
     "Template": (on(Resource.NODE, Action.ADD, labelled, per_template=True),),
+    "Sieve": (on(Resource.NODE, Action.ADD, labelled, per_template=True, sieve=BY_LABEL),),
     "Broken": (on(Resource.NODE, Action.ADD, broken),),
     "Never": (on(Resource.NODE, Action.ALL, never),),
     "Pods": (on(Resource.POD, Action.DELETE),),

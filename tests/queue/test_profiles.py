@@ -85,7 +85,8 @@ REGISTERED: dict[str, dict[Resource, Action]] = {
         Resource.DEVICE_CLASS: ADDED_OR_UPDATED,
         Resource.RESOURCE_SLICE: ADDED_OR_UPDATED,
     },
-    "DefaultPreemption": {Resource.POD: Action.DELETE},
+    # There it is a deletion, with a hint that always says no: only whoever makes room lifts the gate.
+    "DefaultPreemption": {},
     "NodeDeclaredFeatures": {
         Resource.NODE: Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
         Resource.POD: Action.UPDATE,

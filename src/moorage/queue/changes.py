@@ -9,7 +9,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.quantity import NANO, round_up
 from moorage.api.requests import pod_requests
-from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue.events import Action, ClusterEvent, Resource, event
 
 _MILLI = NANO // 1000
 
@@ -18,7 +18,7 @@ def pod_events(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
     """What an update of a pod means; never nothing: an update of nothing in particular is one, too."""
     kind = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
     actions = tuple(_pod_actions(old, new)) or (Action.UPDATE,)
-    return tuple(ClusterEvent(kind, action) for action in actions)
+    return tuple(event(kind, action) for action in actions)
 
 
 def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
@@ -67,7 +67,7 @@ def _generated_claims(pod: Pod) -> tuple[Any, ...]:
 
 def node_events(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
     """What an update of a node means to pods; nothing, if it is none of their business (a heartbeat)."""
-    return tuple(ClusterEvent(Resource.NODE, action) for action in dict.fromkeys(_node_actions(old, new)))
+    return tuple(event(Resource.NODE, action) for action in dict.fromkeys(_node_actions(old, new)))
 
 
 def _node_actions(old: Node, new: Node) -> Iterator[Action]:

@@ -31,8 +31,8 @@ class QueuedPod:
     attempts: int = 0
     refusals: int = 0
     errors: int = 0
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
     gating_plugin: str = ""
     backoff_until: float | None = None
     flushed: bool = False

@@ -7,9 +7,10 @@ this very event may help this very pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from enum import IntFlag, StrEnum, auto
+from functools import cache
 from typing import Any
 
 from moorage.api.pod import Pod
@@ -85,24 +86,28 @@ class ClusterEvent:
     """Something that happened to an object of a kind, or may happen to one.
 
     name: what metrics call it, where that is not simply kind and action.
+    label: what logs and metrics call it, such as `NodeAdd` or `NodeUpdateNodeTaint`.
+    is_wildcard: whether this is about everything: a reason to try pods again whoever refused them.
     """
 
     resource: str
     action: Action
     name: str = ""
+    label: str = field(init=False, repr=False, compare=False)
+    is_wildcard: bool = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Events are looked up whenever anything happens, and flags are slow to hash."""
 
-    @property
-    def is_wildcard(self) -> bool:
-        """Whether this is about everything: a reason to try pods again whoever refused them."""
-        return self.resource == Resource.ANY and self.action == Action.ALL
-
-    @property
-    def label(self) -> str:
-        """What logs and metrics call this event, such as `NodeAdd` or `NodeUpdateNodeTaint`."""
-        if self.name:
-            return self.name
+    def __post_init__(self) -> None:
         words = (self.action.name or "").split("_")
-        return f"{self.resource}{''.join(word.capitalize() for word in words)}"
+        label = self.name or f"{self.resource}{''.join(word.capitalize() for word in words)}"
+        object.__setattr__(self, "label", label)
+        is_wildcard = self.resource == Resource.ANY and self.action == Action.ALL
+        object.__setattr__(self, "is_wildcard", is_wildcard)
+        object.__setattr__(self, "_hash", hash((self.resource, self.action, self.name)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def covers(self, happened: ClusterEvent) -> bool:
         """Whether who asks for this event means one that happened: the same, or a more specific one."""
@@ -113,13 +118,19 @@ class ClusterEvent:
         return same_kind and happened.action in self.action
 
 
-ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
-ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
-UNSCHEDULED_POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
-UNSCHEDULED_POD_UPDATE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE)
-UNSCHEDULED_POD_DELETE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE)
-NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
-NODE_DELETE = ClusterEvent(Resource.NODE, Action.DELETE)
+@cache
+def event(resource: str, action: Action) -> ClusterEvent:
+    """What happened to an object of a kind; always the same event, because these are made all the time."""
+    return ClusterEvent(resource, action)
+
+
+ASSIGNED_POD_ADD = event(Resource.ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE = event(Resource.ASSIGNED_POD, Action.DELETE)
+UNSCHEDULED_POD_ADD = event(Resource.UNSCHEDULED_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE = event(Resource.UNSCHEDULED_POD, Action.UPDATE)
+UNSCHEDULED_POD_DELETE = event(Resource.UNSCHEDULED_POD, Action.DELETE)
+NODE_ADD = event(Resource.NODE, Action.ADD)
+NODE_DELETE = event(Resource.NODE, Action.DELETE)
 
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, "UnschedulableTimeout")
 """A pod has waited so long that it is tried again without a reason."""
@@ -137,6 +148,22 @@ Hint = Callable[[Pod, Any, Any], bool]
 deleted). It is asked about pods that its plugin refused. One that raises is taken to say yes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sieve:
+    """Spares a hint the pods that it would say no to: those that want none of the marks an event bears.
+
+    A mark is anything that both sides can name: a label, the name of a claim.
+
+    wanted: the marks that may help a pod, the same for all pods of a template; None: one cannot tell.
+    borne: the marks of what has happened, from the object before and after; None: one cannot tell.
+    Who cannot tell is put to the hint; and so is, always, the pod that the event is about. One that raises
+    is taken to be unable to tell.
+    """
+
+    wanted: Callable[[Pod], Iterable[Hashable] | None]
+    borne: Callable[[Any, Any], Iterable[Hashable] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Interest:
     """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says.
@@ -144,20 +171,29 @@ class Interest:
     per_template: whether the hint gives the same answer for all pods that have namespace, labels, spec and
         managing owner in common, and so needs to be asked only once about thousands of them. Whether the
         event is about the waiting pod itself it may ask: such a pod is always asked about on its own.
+    sieve: finds, among thousands of templates, those that the hint need not be asked about.
     """
 
     event: ClusterEvent
     hint: Hint | None = None
     per_template: bool = False
+    sieve: Sieve | None = None
 
     def helps(self, pod: Pod, old: Any, new: Any) -> bool:
         """What the hint says; without one, yes."""
         return self.hint is None or self.hint(pod, old, new)
 
 
-def on(resource: str, action: Action, hint: Hint | None = None, *, per_template: bool = False) -> Interest:
+def on(
+    resource: str,
+    action: Action,
+    hint: Hint | None = None,
+    *,
+    per_template: bool = False,
+    sieve: Sieve | None = None,
+) -> Interest:
     """An interest in something that happens to a kind of object; see `Interest`."""
-    return Interest(ClusterEvent(resource, action), hint, per_template)
+    return Interest(ClusterEvent(resource, action), hint, per_template, sieve)
 
 
 EVERYTHING: tuple[Interest, ...] = tuple(

@@ -1,7 +1,9 @@
 """Pods that are being tried, and what has happened since each attempt began.
 
 An attempt decides by a snapshot. What happened after it was taken may be just what a pod needs that comes
-back refused, so events are kept for as long as any attempt is older than they are.
+back refused, so events are kept for as long as any attempt is older than they are. Most attempts last for a
+moment; one that waits for a permit can outlast more events than are worth keeping, and is then taken to have
+missed what may help it.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from typing import NamedTuple
 
 from moorage.api.base import Object
 from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent
+from moorage.queue.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent
 
 POD_POPPED = "PodPopped"
 """What metrics call a pod's own entry among the events."""
+
+MOST_EVENTS = 16_384
+"""No more are kept: they keep objects that have changed since."""
 
 
 class Happening(NamedTuple):
@@ -42,22 +47,37 @@ class InFlight:
         """An attempt begins."""
         self._pods[queued.uid] = (queued, self._forgotten + len(self._events))
 
-    def note(self, happening: Happening) -> None:
+    def note(self, event: ClusterEvent, old: Object | None, new: Object | None, only: str = "") -> None:
         """Something has happened; it matters only if any attempt is under way."""
-        if self._pods:
-            self._events.append(happening)
+        if not self._pods:
+            return
+        self._events.append(Happening(event, old, new, only))
+        if len(self._events) > MOST_EVENTS:
+            self._forget_until(self._forgotten + MOST_EVENTS // 2)
 
     def missed(self, uid: str) -> Iterator[Happening]:
         """What has happened since a pod's attempt began, in order."""
-        since = islice(self._events, self._pods[uid][1] - self._forgotten, None)
-        return (happening for happening in since if happening.only in ("", uid))
+        kept = self._pods[uid][1] - self._forgotten
+        if kept < 0:
+            # Among those that are forgotten may have been any event: as good as none that nobody waited for.
+            yield Happening(UNSCHEDULABLE_TIMEOUT, None, None)
+        for happening in islice(self._events, max(kept, 0), None):
+            if happening.only in ("", uid):
+                yield happening
 
     def end(self, uid: str) -> None:
         """An attempt has ended; what only it had missed is forgotten. Ending it twice does nothing."""
-        if self._pods.pop(uid, None) is None:
+        if self._pods.pop(uid, None) is None or not self._events:
             return
-        oldest = next((since for _, since in self._pods.values()), self._forgotten + len(self._events))
-        while self._forgotten < oldest:
+        self._forget_until(next((since for _, since in self._pods.values()), self._noted))
+
+    @property
+    def _noted(self) -> int:
+        """How many events there were."""
+        return self._forgotten + len(self._events)
+
+    def _forget_until(self, number: int) -> None:
+        while self._forgotten < number:
             self._events.popleft()
             self._forgotten += 1
 
@@ -80,5 +100,6 @@ class InFlight:
         """Raise AssertionError unless exactly the events are kept that some attempt has missed."""
         starts = [since for _, since in self._pods.values()]
         assert starts == sorted(starts)
-        assert all(self._forgotten <= since <= self._forgotten + len(self._events) for since in starts)
-        assert not self._events or (starts and starts[0] == self._forgotten)
+        assert all(since <= self._noted for since in starts)
+        assert len(self._events) <= MOST_EVENTS
+        assert not self._events or (starts and starts[0] <= self._forgotten)

@@ -59,11 +59,12 @@ class PodHeap:
 
     def pop(self) -> QueuedPod | None:
         """Take the first pod out."""
-        queued = self.first()
-        if queued is not None:
-            heapq.heappop(self._heap)
-            del self._slots[queued.uid]
-        return queued
+        while self._heap:
+            queued: QueuedPod | None = heapq.heappop(self._heap)[2]
+            if queued is not None:
+                del self._slots[queued.uid]
+                return queued
+        return None
 
     def get(self, uid: str) -> QueuedPod | None:
         """A pod by its uid."""

@@ -12,8 +12,8 @@ from moorage.api.pod import Pod
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import ClusterEvent, Interest
 from moorage.queue.flight import Happening
+from moorage.queue.groups import Group
 from moorage.queue.observer import QueueObserver
-from moorage.queue.pool import Group
 from moorage.queue.rules import Interested, InterestTable, QueueRules
 
 log = logging.getLogger(__name__)
@@ -43,28 +43,19 @@ class Judge:
 
     def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
         """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
-        if not queued.refused or event.is_wildcard:
+        if event.is_wildcard or not queued.refused:
             return Worth.RETRY
-        best = Worth.NOTHING
-        interested = self.interested_in(event)
+        interests, profile = self._table.about(event).interests, queued.profile
         for plugin in queued.refusing_plugins():
-            for interest in interested.get((queued.profile, plugin), ()):
+            for interest in interests.get((profile, plugin), ()):
                 if self._helps(plugin, interest, queued.pod, event, old, new):
-                    if plugin in queued.pending_plugins:
-                        return Worth.RETRY_NOW
-                    best = Worth.RETRY
-        return best
+                    # Those that are pending come first, so no later answer is worth more.
+                    return Worth.RETRY_NOW if plugin in queued.pending_plugins else Worth.RETRY
+        return Worth.NOTHING
 
     def same_for_all(self, group: Group, event: ClusterEvent) -> bool:
         """Whether an event is worth the same to all pods of a group: one of them can be asked for all."""
-        if event.is_wildcard:
-            return True
-        interested = self.interested_in(event)
-        return all(
-            interest.hint is None or interest.per_template
-            for refuser in group.refusers
-            for interest in interested.get(refuser, ())
-        )
+        return self._table.about(event).one_by_one.isdisjoint(group.refusers)
 
     def worth_of_all(self, queued: QueuedPod, happenings: Iterable[Happening]) -> Worth:
         """What several events together are worth to a pod: as much as the best of them."""

@@ -7,38 +7,12 @@ that the same plugins refused are kept together, so that it can be put to all of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from moorage.api.base import Object
+from moorage.api.pod import Pod
 from moorage.queue.entry import QueuedPod
-from moorage.queue.templates import template_of
-
-Refuser = tuple[str, str]
-"""A profile and a plugin of it."""
-
-
-class _Situation(NamedTuple):
-    """What pods of a group have in common."""
-
-    profile: str
-    refusing: tuple[str, ...]
-    pending: tuple[str, ...]
-    gating_plugin: str
-    template: bytes
-
-
-class Group:
-    """Pods in the same situation: who refused them, and what they are, to whoever looks at their template."""
-
-    __slots__ = ("pods", "refusers", "situation")
-
-    def __init__(self, situation: _Situation) -> None:
-        self.situation = situation
-        self.refusers: tuple[Refuser, ...] = tuple((situation.profile, p) for p in situation.refusing)
-        self.pods: dict[str, QueuedPod] = {}
-
-    def any_pod(self) -> QueuedPod:
-        """One of them, to speak for all."""
-        return next(iter(self.pods.values()))
+from moorage.queue.groups import Group, GroupsOfPlugin, Refuser, Situation, situation_of
+from moorage.queue.rules import Interested
 
 
 class UnschedulablePods:
@@ -47,12 +21,12 @@ class UnschedulablePods:
     def __init__(self) -> None:
         self.gated_count = 0
         self._pods: dict[str, tuple[QueuedPod, Group]] = {}
-        self._groups: dict[_Situation, Group] = {}
-        self._by_refuser: dict[Refuser, dict[_Situation, Group]] = {}
+        self._groups: dict[Situation, Group] = {}
+        self._by_waker: dict[Refuser, GroupsOfPlugin] = {}
 
     def put(self, queued: QueuedPod) -> None:
         """Add a pod, or find its group anew if it is here."""
-        situation = _situation(queued)
+        situation = situation_of(queued)
         known = self._pods.get(queued.uid)
         if known is not None:
             if known[1].situation == situation:
@@ -61,9 +35,9 @@ class UnschedulablePods:
         group = self._groups.get(situation)
         if group is None:
             group = self._groups[situation] = Group(situation)
-            for refuser in group.refusers:
-                self._by_refuser.setdefault(refuser, {})[situation] = group
         group.pods[queued.uid] = queued
+        if len(group.pods) == 1:
+            self._list(group)
         self._pods[queued.uid] = (queued, group)
         self.gated_count += bool(situation.gating_plugin)
 
@@ -77,25 +51,47 @@ class UnschedulablePods:
         del group.pods[uid]
         if not group.pods:
             del self._groups[group.situation]
-            for refuser in group.refusers:
-                of_refuser = self._by_refuser[refuser]
-                del of_refuser[group.situation]
-                if not of_refuser:
-                    del self._by_refuser[refuser]
+            self._unlist(group)
         return queued
+
+    def _list(self, group: Group) -> None:
+        for waker in group.wakers:
+            groups = self._by_waker.get(waker)
+            if groups is None:
+                groups = self._by_waker[waker] = GroupsOfPlugin()
+            groups.add(group)
+
+    def _unlist(self, group: Group) -> None:
+        for waker in group.wakers:
+            groups = self._by_waker[waker]
+            groups.remove(group)
+            if not groups.groups:
+                del self._by_waker[waker]
 
     def get(self, uid: str) -> QueuedPod | None:
         """A pod by its uid."""
         known = self._pods.get(uid)
         return None if known is None else known[0]
 
-    def refused_by(self, refusers: Iterable[Refuser]) -> list[Group]:
-        """The groups that any of some plugins refused, each once."""
-        found: dict[int, Group] = {}
-        for refuser in refusers:
-            for group in self._by_refuser.get(refuser, {}).values():
-                found[id(group)] = group
-        return list(found.values())
+    def concerned(self, interested: Interested, old: Object | None, new: Object | None) -> Iterable[Group]:
+        """The groups about which someone has to be asked when something has happened; each once."""
+        found: dict[Group, None] = {}
+        for waker, groups in self._by_waker.items():
+            interests = interested.interests.get(waker)
+            if interests is not None:
+                found |= groups.concerned(interests, old, new)
+        for each in (old, new):
+            # The pod that something has happened to goes through every sieve.
+            if isinstance(each, Pod) and (known := self._pods.get(each.uid)) is not None:
+                group = known[1]
+                if not interested.interests.keys().isdisjoint(group.wakers):
+                    found[group] = None
+        return found
+
+    def forget_sieves(self) -> None:
+        """Other plugins are going to be asked, with sieves of their own."""
+        for groups in self._by_waker.values():
+            groups.forget_sieves()
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
@@ -114,22 +110,14 @@ class UnschedulablePods:
             assert uid == queued.uid == queued.pod.uid
             assert queued.refused, f"nothing would ever wake {uid}"
             assert not queued.gating_plugin or queued.gating_plugin in queued.unschedulable_plugins, uid
-            assert group.situation == _situation(queued), uid
+            assert group.situation == situation_of(queued), uid
             assert self._groups[group.situation] is group
             assert group.pods[uid] is queued
-        expected: dict[Refuser, set[_Situation]] = {}
-        for situation, group in self._groups.items():
+        expected: dict[Refuser, set[Group]] = {}
+        for group in self._groups.values():
             assert group.pods
-            for refuser in group.refusers:
-                expected.setdefault(refuser, set()).add(situation)
-        assert {refuser: set(groups) for refuser, groups in self._by_refuser.items()} == expected
-
-
-def _situation(queued: QueuedPod) -> _Situation:
-    return _Situation(
-        queued.profile,
-        tuple(sorted(queued.refusing_plugins())),
-        tuple(sorted(queued.pending_plugins)),
-        queued.gating_plugin,
-        template_of(queued.pod),
-    )
+            for waker in group.wakers:
+                expected.setdefault(waker, set()).add(group)
+        assert {waker: set(groups.groups) for waker, groups in self._by_waker.items()} == expected
+        for groups in self._by_waker.values():
+            groups.validate()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from moorage.api.pod import Pod
 from moorage.queue.events import Action, ClusterEvent, Interest
-from moorage.queue.pool import Refuser
+from moorage.queue.groups import Refuser
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,16 @@ class QueueRules:
     interests: Mapping[str, Sequence[Interest]]
 
 
-Interested = Mapping[Refuser, tuple[Interest, ...]]
-"""Whom to ask about an event: the plugins with an interest in it, by profile."""
+@dataclass(frozen=True, slots=True)
+class Interested:
+    """Whom to ask about an event.
+
+    interests: what each plugin with an interest in it wants to know; by profile.
+    one_by_one: those of them who look at more of a pod than its template.
+    """
+
+    interests: Mapping[Refuser, tuple[Interest, ...]]
+    one_by_one: frozenset[Refuser]
 
 
 class InterestTable:
@@ -38,13 +46,22 @@ class InterestTable:
         """Whom to ask about an event; worked out once for each that occurs."""
         interested = self._by_event.get(event)
         if interested is None:
-            interested = self._by_event[event] = {
-                (profile, plugin): matching
-                for profile, rules in self._rules.items()
-                for plugin, interests in rules.interests.items()
-                if (matching := tuple(each for each in interests if each.event.covers(event)))
-            }
+            interested = self._by_event[event] = self._interested(event)
         return interested
+
+    def _interested(self, event: ClusterEvent) -> Interested:
+        interests = {
+            (profile, plugin): matching
+            for profile, rules in self._rules.items()
+            for plugin, interests in rules.interests.items()
+            if (matching := tuple(each for each in interests if each.event.covers(event)))
+        }
+        one_by_one = (
+            plugin
+            for plugin, matching in interests.items()
+            if any(each.hint is not None and not each.per_template for each in matching)
+        )
+        return Interested(interests, frozenset(one_by_one))
 
 
 def watched_actions(rules: Iterable[QueueRules]) -> dict[str, Action]:

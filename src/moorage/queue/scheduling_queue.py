@@ -33,12 +33,13 @@ from moorage.queue.backoff import Backoff
 from moorage.queue.changes import pod_events
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import ClusterEvent
-from moorage.queue.flight import Happening, InFlight
+from moorage.queue.flight import InFlight
+from moorage.queue.groups import Group
 from moorage.queue.heap import PodHeap
 from moorage.queue.judging import Judge, Worth
 from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
 from moorage.queue.observer import QueueObserver
-from moorage.queue.pool import Group, UnschedulablePods
+from moorage.queue.pool import UnschedulablePods
 from moorage.queue.rules import QueueRules
 
 INITIAL_BACKOFF_SECONDS = 1.0
@@ -100,9 +101,8 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """A pod that has no node is there."""
-        if pod.uid in self:
-            return
-        self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
+        if pod.uid not in self:
+            self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
 
     def update(self, old: Pod, new: Pod) -> None:
         """A pod without a node has changed, which may be what it needed; one that is not here is added.
@@ -115,7 +115,7 @@ class SchedulingQueue:
             return
         if new.uid in self._flight:
             for event in pod_events(old, new):
-                self._flight.note(Happening(event, old, new, only=new.uid))
+                self._flight.note(event, old, new, only=new.uid)
         elif (queued := self.get(new.uid)) is None:
             self._to_active(QueuedPod(new, self._clock.now()), events.UNSCHEDULED_POD_UPDATE.label)
         else:
@@ -136,8 +136,9 @@ class SchedulingQueue:
 
     def delete(self, pod: Pod) -> None:
         """A pod is gone, or has a node. An attempt that is under way goes on until `done` or `put_back`."""
-        self._nominations.remove(pod.uid)
-        queued = self._active.remove(pod.uid) or self._backoff.remove(pod.uid) or self._pool.remove(pod.uid)
+        uid = pod.uid
+        self._nominations.remove(uid)
+        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._pool.remove(uid)
         if queued is not None:
             self._count_refusals(queued, -1)
 
@@ -177,8 +178,8 @@ class SchedulingQueue:
             self._flight.end(queued.uid)
             return place
         queued.pod = pod
-        queued.unschedulable_plugins = set(unschedulable_plugins)
-        queued.pending_plugins = set(pending_plugins)
+        queued.unschedulable_plugins = frozenset(unschedulable_plugins)
+        queued.pending_plugins = frozenset(pending_plugins)
         queued.gating_plugin = ""
         if queued.refused:
             queued.refusals += 1
@@ -211,28 +212,26 @@ class SchedulingQueue:
 
         precheck: which of the waiting pods it can concern at all; those in flight are not looked at.
         """
-        if event.is_wildcard:
-            woken = [(queued, Worth.RETRY) for queued in self._pool]
-        elif interested := self._judge.interested_in(event):
-            woken = list(self._helped_by(event, old, new, self._pool.refused_by(interested)))
-        else:
+        interested = self._judge.interested_in(event)
+        if not interested.interests and not event.is_wildcard:
             return
-        if precheck is not None:
-            woken = [(queued, worth) for queued, worth in woken if precheck(queued.pod)]
-        self._wake(woken, Happening(event, old, new))
+        if self._pool:
+            woken: Iterable[tuple[QueuedPod, Worth]]
+            if event.is_wildcard:
+                woken = ((queued, Worth.RETRY) for queued in self._pool)
+            else:
+                woken = self._helped_by(event, old, new, self._pool.concerned(interested, old, new))
+            self._wake([each for each in woken if precheck is None or precheck(each[0].pod)], event)
+        self._flight.note(event, old, new)
 
     def _helped_by(
-        self, event: ClusterEvent, old: Object | None, new: Object | None, groups: list[Group]
+        self, event: ClusterEvent, old: Object | None, new: Object | None, groups: Iterable[Group]
     ) -> Iterator[tuple[QueuedPod, Worth]]:
-        """The waiting pods to which an event is worth something, with how much."""
-        interested = self._judge.interested_in(event)
+        """The pods of some groups to which an event is worth something, with how much."""
         subjects = {each.uid for each in (old, new) if isinstance(each, Pod)}
         for group in groups:
-            one = group.any_pod()
-            if one.gating_plugin and (one.profile, one.gating_plugin) not in interested:
-                continue
             if group.pods.keys().isdisjoint(subjects) and self._judge.same_for_all(group, event):
-                worth = self._judge.worth(one, event, old, new)
+                worth = self._judge.worth(group.any_pod(), event, old, new)
                 if worth is not Worth.NOTHING:
                     yield from ((queued, worth) for queued in group.pods.values())
             else:
@@ -241,13 +240,11 @@ class SchedulingQueue:
                     if worth is not Worth.NOTHING:
                         yield queued, worth
 
-    def _wake(self, woken: Iterable[tuple[QueuedPod, Worth]], happening: Happening) -> None:
-        label = happening.event.label
+    def _wake(self, woken: Iterable[tuple[QueuedPod, Worth]], event: ClusterEvent) -> None:
         for queued, worth in woken:
             # Out first: should a gate send it back, that counts as coming in once more.
             self._pool.remove(queued.uid)
-            self._place(queued, worth, label)
-        self._flight.note(happening)
+            self._place(queued, worth, event.label)
 
     def nomination_gone(self, pod: Pod) -> None:
         """A pod, as it was, has lost the node kept for it: others that respected that may have the room."""
@@ -260,7 +257,7 @@ class SchedulingQueue:
         """
         for pod in pods:
             if pod.uid in self._flight:
-                self._flight.note(Happening(events.FORCE_ACTIVATE, None, pod, only=pod.uid))
+                self._flight.note(events.FORCE_ACTIVATE, None, pod, only=pod.uid)
             elif (queued := self._backoff.remove(pod.uid)) is not None:
                 self._into_active(queued, events.FORCE_ACTIVATE.label)
             elif (queued := self._pool.get(pod.uid)) is not None:
@@ -283,7 +280,8 @@ class SchedulingQueue:
                 queued.flushed, queued.flush_timestamp = True, now
                 overdue.append((queued, Worth.RETRY))
         if overdue:
-            self._wake(overdue, Happening(events.UNSCHEDULABLE_TIMEOUT, None, None))
+            self._wake(overdue, events.UNSCHEDULABLE_TIMEOUT)
+            self._flight.note(events.UNSCHEDULABLE_TIMEOUT, None, None)
 
     # Moving
 
@@ -334,10 +332,12 @@ class SchedulingQueue:
         if plugin and plugin not in queued.unschedulable_plugins:
             if plugin not in queued.pending_plugins:
                 self.unschedulable_by_plugin[plugin, queued.profile] += 1
-            queued.unschedulable_plugins.add(plugin)
+            queued.unschedulable_plugins |= {plugin}
         return bool(plugin)
 
     def _count_refusals(self, queued: QueuedPod, change: int) -> None:
+        if not queued.refused:
+            return
         for plugin in queued.refusing_plugins():
             key = plugin, queued.profile
             self.unschedulable_by_plugin[key] += change
@@ -387,7 +387,7 @@ class SchedulingQueue:
         return self._flight.tally()
 
     def __contains__(self, uid: str) -> bool:
-        return self.place_of(uid) is not None
+        return uid in self._active or uid in self._flight or uid in self._backoff or uid in self._pool
 
     def __iter__(self) -> Iterator[QueuedPod]:
         """All pods that wait."""
@@ -409,6 +409,7 @@ class SchedulingQueue:
         """Go on with other plugins. Who was refused by the old ones is tried again, sooner or later."""
         self._rules = rules
         self._judge = Judge(rules, self._observer)
+        self._pool.forget_sieves()
         self._active.sort_by(sort_key)
         self._backoff.reconfigure(sort_key, initial_backoff_seconds, max_backoff_seconds)
         self.move_all(events.FORCE_ACTIVATE)
