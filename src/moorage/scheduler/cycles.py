@@ -1,7 +1,7 @@
 """One pod's way to its node: the scheduling cycle, and the binding cycle beside the others.
 
-A pod is assumed to be on its node from the end of its scheduling cycle until the API server confirms it or the
-binding fails; then everything is taken back, and those whom the room may help are woken.
+A pod is assumed to be on its node from the end of its scheduling cycle until the API server confirms it or
+the binding fails; then everything is taken back, and those whom the room may help are woken.
 """
 
 from __future__ import annotations
