@@ -31,23 +31,37 @@ class Diagnosis:
     """The refusals of one attempt, over all `total` nodes of the cluster."""
 
     total: int
-    refusals: list[Refusal] = field(default_factory=list)
-    _codes: NDArray[np.int32] | None = None
     left_out: Status | None = None
     """What is said of nodes that pre-filters left out."""
     pre_filter: Status | None = None
     """The refusal of a pre-filter, which speaks for all nodes."""
     post_filter_message: str = ""
-    plugins: set[str] = field(default_factory=set)
-    """The plugins that refused; what may help the pod is what may change their mind."""
     pending_plugins: set[str] = field(default_factory=set)
+    _refusals: list[Refusal] = field(default_factory=list)
+    _codes: NDArray[np.int32] | None = None
+    _plugins: set[str] = field(default_factory=set)
+    _recalled: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
+    """What is remembered of nodes, not taken down yet: where a pod has a node, nobody asks for it."""
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """The reasons that there are."""
+        self._take_down()
+        return self._refusals
 
     @property
     def codes(self) -> NDArray[np.int32]:
         """Index into `refusals` for each row of the snapshot; -1 where no filter refused."""
+        self._take_down()
         if self._codes is None:
             self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
         return self._codes
+
+    @property
+    def plugins(self) -> set[str]:
+        """The plugins that refused; what may help the pod is what may change their mind."""
+        self._take_down()
+        return self._plugins
 
     def refuse(self, plugin: str, nodes: Nodes, verdict: Verdict) -> None:
         """Take down a filter's verdict over nodes."""
@@ -59,17 +73,21 @@ class Diagnosis:
         self.plugins.add(plugin)
 
     def refuse_recalled(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
-        """Take down what is remembered of nodes: 0, or 1 + index into `refusals`."""
-        offset = len(self.refusals) - 1
-        if nodes.rows is None:
-            self._codes = np.where(codes == 0, _NOT_REFUSED, codes.astype(np.int32) + offset)
-        else:
-            refused = np.flatnonzero(codes)
-            self.codes[nodes.rows[refused]] = codes[refused].astype(np.int32) + offset
-        self.refusals.extend(refusals)
-        # Mostly few nodes are refused: counting those is faster than looking for distinct codes in all.
-        counts = np.bincount(codes[codes != 0])[1:].tolist()
-        self.plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
+        """Take down what is remembered of nodes, and may change later: 0, or 1 + index into `refusals`."""
+        self._take_down()
+        self._recalled = (nodes, codes.copy(), refusals)
+
+    def _take_down(self) -> None:
+        if self._recalled is None:
+            return
+        (nodes, codes, refusals), self._recalled = self._recalled, None
+        offset = len(self._refusals) - 1
+        refused = np.flatnonzero(codes)
+        rows = refused if nodes.rows is None else nodes.rows[refused]
+        self.codes[rows] = codes[refused].astype(np.int32) + offset
+        self._refusals.extend(refusals)
+        counts = np.bincount(codes[refused])[1:].tolist()
+        self._plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
 
     def keep_only(self, rows: NDArray[np.intp]) -> None:
         """Forget what was said of all other rows: they were not looked at."""
@@ -99,6 +117,8 @@ class Diagnosis:
     @property
     def refused_count(self) -> int:
         """How many nodes filters refused."""
+        if self._recalled is not None and not self._refusals:
+            return int(np.count_nonzero(self._recalled[1]))
         return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
 
     def tally(self) -> Counter[str]:

@@ -23,7 +23,7 @@ from moorage.config.args import NodeAffinityArgs
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
+from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
@@ -90,6 +90,13 @@ class NodeAffinity:
         if self._enforced is not None:
             codes[~nodes.required_by(self._enforced)] = 1
         return Verdict(codes, _REASONS)
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        if self._enforced is not None and not self._enforced.matches(node.node):
+            return _REASONS[0]
+        wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
+        return None if wanted.matches(node.node) else _REASONS[1]
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Nothing to score without preferences; those that ask for nothing still count as there."""
