@@ -326,6 +326,18 @@ def named_nodes(pod: Pod) -> frozenset[str] | None:
     return names
 
 
+def is_only_named(pod: Pod) -> bool:
+    """Whether a pod asks for nothing of its node but one name, as pods of DaemonSets do."""
+    required = _required_affinity(pod)
+    if required is None or pod.spec.node_selector or len(required.node_selector_terms) != 1:
+        return False
+    term = required.node_selector_terms[0]
+    if term.match_expressions or len(term.match_fields) != 1:
+        return False
+    field = term.match_fields[0]
+    return field.key == NODE_NAME_FIELD and field.operator == Operator.IN and len(field.values) == 1
+
+
 def _required_affinity(pod: Pod) -> NodeSelector | None:
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None:

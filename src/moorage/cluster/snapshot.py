@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
 from moorage.cluster.changes import RowLog
-from moorage.cluster.columns import CodeColumn, Column, clipped
+from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
 from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
 from moorage.cluster.nominations import Nominations
@@ -238,14 +238,16 @@ class Snapshot:
 
     def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
         """Amounts by resource lane; a resource seen for the first time gets a lane."""
-        for name in amounts:
-            if name not in self.resource_lanes:
-                self.resource_lanes[name] = len(self.resource_lanes)
+        known = self.resource_lanes
+        lanes = [0] * len(known)
+        for name, amount in amounts.items():
+            lane = known.get(name)
+            if lane is None:
+                lane = known[name] = len(lanes)
+                lanes.append(0)
                 for column in (self.allocatable, self.requested, self.pods.load):
                     column.add_lane()
-        lanes = [0] * len(self.resource_lanes)
-        for name, amount in amounts.items():
-            lanes[self.resource_lanes[name]] = clipped(amount)
+            lanes[lane] = min(amount, COLUMN_MAX)
         return lanes
 
     # Checking

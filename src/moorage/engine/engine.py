@@ -120,8 +120,9 @@ class Engine:
 
     def _share(self, framework: Framework, candidates: Nodes, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The first feasible nodes from a start that moves on with every pod, if only a share is wanted."""
-        wanted = self._wanted(framework, len(candidates))
-        if wanted >= len(candidates):
+        count = len(candidates)
+        wanted = self._wanted(framework, count)
+        if wanted >= count:
             return feasible
         rows = candidates.row_numbers()
         rotated = np.roll(rows, -(self._next_start % len(rows)))
@@ -133,9 +134,10 @@ class Engine:
 
     def _wanted(self, framework: Framework, nodes: int) -> int:
         """How many feasible nodes are enough."""
-        extenders = framework.handle.extenders
-        if not (framework.at("score") or extenders.filters or extenders.prioritizes):
-            return 1
+        if not framework.at("score"):
+            extenders = framework.handle.extenders
+            if not (extenders.filters or extenders.prioritizes):
+                return 1
         own = framework.profile.percentage_of_nodes_to_score
         percentage = self._percentage if own is None else own
         if not percentage:

@@ -13,6 +13,7 @@ from moorage.api.pod import Pod, PreferredSchedulingTerm
 from moorage.api.selectors import (
     NodeTerm,
     RequiredNodes,
+    is_only_named,
     named_nodes,
     node_term,
     node_terms,
@@ -72,14 +73,14 @@ class NodeAffinity:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
         """Narrow the search where every term names its nodes, as the pods of DaemonSets do."""
+        names = named_nodes(pod)
+        if names is not None:
+            return names or unresolvable(CONFLICT)
         wanted = required_nodes(pod)
         if wanted.anything and self._enforced is None:
             return SKIP
         cycle.write(_WANTED, wanted)
-        names = named_nodes(pod)
-        if names is None:
-            return None
-        return names or unresolvable(CONFLICT)
+        return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Refuse what the configuration does not allow first, then what the pod does not want."""
@@ -95,8 +96,11 @@ class NodeAffinity:
         """As `filter`, for one node."""
         if self._enforced is not None and not self._enforced.matches(node.node):
             return _REASONS[0]
-        wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
-        return None if wanted.matches(node.node) else _REASONS[1]
+        if is_only_named(pod):
+            is_wanted = node.name in (named_nodes(pod) or ())
+        else:
+            is_wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod)).matches(node.node)
+        return None if is_wanted else _REASONS[1]
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Nothing to score without preferences; those that ask for nothing still count as there."""

@@ -122,19 +122,21 @@ class PodTopologySpread:
         hard = memory.hard.of(pod, nodes.objects)
         if not hard:
             return NO_SPREAD
+        if memory.is_named:
+            return count_spreads(pod, nodes, hard)
         return memory.spread(self._follower.of(nodes.snapshot), pod, hard)
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """What is remembered for pods like this one; None where nothing may be."""
         template = cycle.template
-        # Where each pod insists on another node, other nodes' pods count for each.
-        if template is None or template.is_named:
+        if template is None:
             return None
         memory: _Memory | None = template.memory.get(self)
         if memory is None:
             memory = template.memory[self] = _Memory(
                 TemplateConstraints(pod, DO_NOT_SCHEDULE, self._defaults),
                 TemplateConstraints(pod, SCHEDULE_ANYWAY, self._defaults),
+                is_named=template.is_named,
             )
         return memory
 
@@ -160,7 +162,7 @@ class PodTopologySpread:
     ) -> Crowding:
         # The system's constraints spread over hosts even where nodes have no zone.
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._system_defaults
-        if memory is None:
+        if memory is None or memory.is_named:
             return count_crowd(pod, nodes, soft, needs_all_keys=needs_all_keys)
         return memory.crowding(
             self._follower.of(nodes.snapshot), pod, soft, needs_all_keys=needs_all_keys
@@ -187,11 +189,13 @@ class PodTopologySpread:
 class _Memory:
     """What is remembered for the pods of one template."""
 
-    __slots__ = ("_crowding", "_spread", "hard", "soft")
+    __slots__ = ("_crowding", "_spread", "hard", "is_named", "soft")
 
-    def __init__(self, hard: TemplateConstraints, soft: TemplateConstraints) -> None:
+    def __init__(self, hard: TemplateConstraints, soft: TemplateConstraints, *, is_named: bool) -> None:
         self.hard = hard
         self.soft = soft
+        self.is_named = is_named
+        """Whether each pod insists on another node: then other nodes' pods count for each."""
         self._spread: FollowedSpread | None = None
         self._crowding: FollowedCrowding | None = None
 
