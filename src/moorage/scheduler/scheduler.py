@@ -19,7 +19,7 @@ from typing import Any
 from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.informer import Informer
-from moorage.clock import Clock
+from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.engine import Engine
@@ -50,6 +50,7 @@ from moorage.services.events import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
 
+_KEEP_UP_SECONDS = 0.5
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
 
@@ -156,6 +157,7 @@ class Scheduler:
         self._following: dict[Informer[Any], asyncio.Task[None]] = {}
         self._deciding: asyncio.Task[None] | None = None
         """The cycle that waits for extenders."""
+        self._keeping_up: Timer | None = None
 
     def _new_engine(self, config: SchedulerConfiguration) -> Engine:
         return Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
@@ -180,10 +182,19 @@ class Scheduler:
         if may_begin is not None:
             await may_begin.wait()
         self._flusher.start()
+        self._keep_up()
         try:
             await self._loop()
         finally:
             self._flusher.stop()
+            if self._keeping_up is not None:
+                self._keeping_up.cancel()
+
+    def _keep_up(self) -> None:
+        """Bring the snapshot up to date from time to time, so that no pod has to wait for much of that."""
+        if self._deciding is None:
+            self.cache.snapshot()
+        self._keeping_up = self._clock.call_later(_KEEP_UP_SECONDS, self._keep_up)
 
     async def _loop(self) -> None:
         cycles = 0
