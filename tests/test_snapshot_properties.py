@@ -99,7 +99,7 @@ class ChangingCluster(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.assumed: set[str] = set()
-        self.seen: dict[Cache, dict[tuple[int, int], Any]] = {self.watched: {}, self.ignored: {}}
+        self.seen: dict[Cache, tuple[int, dict[int, Any]]] = {self.watched: (-1, {}), self.ignored: (-1, {})}
 
     @property
     def caches(self) -> tuple[Cache, Cache]:
@@ -208,7 +208,7 @@ class ChangingCluster(RuleBasedStateMachine):
         contents = cache.snapshot().contents()
         self.check_contents(cache.snapshot(), contents)
         self.check_pods(cache.snapshot())
-        self.check_generations(cache, contents)
+        self.check_changes(cache, contents)
         assert {uid for uid, pod in self.pods.items() if cache.is_assumed(pod)} == self.assumed
         assert {uid: cache.pod(uid) for uid in UIDS if cache.pod(uid)} == self.pods
         cache.validate()
@@ -243,17 +243,19 @@ class ChangingCluster(RuleBasedStateMachine):
             assert int(table.priority.values[row]) == pod.priority
             assert bool(table.holds.values[row]) == bool(info.host_ports or info.claims or info.disks)
 
-    def check_generations(self, cache: Cache, contents: dict[str, Parts]) -> None:
-        """A row with the generation it had before says what it said before."""
+    def check_changes(self, cache: Cache, contents: dict[str, Parts]) -> None:
+        """A row of whose change nobody was told says what it said before."""
         snapshot = cache.snapshot()
-        before, now = self.seen[cache], {}
+        position, before = self.seen[cache]
+        changed = snapshot.changes.since(position)
+        now = {}
         for name, columns in contents.items():
             row = snapshot.row_of[name]
-            stamp = (row, int(snapshot.generation.values[row]))
             said = (name, {key: value for key, value in columns.items() if key != "labels"})
-            assert before.get(stamp, said) == said, f"row {row} changed and its generation did not"
-            now[stamp] = said
-        self.seen[cache] = now
+            if changed is not None and row not in changed:
+                assert before[row] == said, f"row {row} changed, and that was not told"
+            now[row] = said
+        self.seen[cache] = (snapshot.changes.position, now)
 
 
 ITEM = any_of(

@@ -146,13 +146,18 @@ def test_columns_cannot_be_changed_by_readers() -> None:
         snapshot.allocatable.values[0, 0] = 5
 
 
-def test_generations_move_with_rows() -> None:
+def test_written_rows_are_told_of_and_moved_ones_end_what_was_known() -> None:
     cache = Cache([make_node("a"), make_node("b"), make_node("c")])
-    before = cache.snapshot().generation.values.tolist()
+    before, nodes_before = cache.snapshot().changes.position, cache.snapshot().node_changes.position
+    assert cache.snapshot().changes.since(before) == []
     cache.put_pod(make_pod("p", on="b"))
-    after = cache.snapshot().generation.values.tolist()
-    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    assert cache.snapshot().changes.since(before) == [1]
+    assert cache.snapshot().node_changes.since(nodes_before) == []
+    cache.put_node(make_node("c", unschedulable=True))
+    assert cache.snapshot().changes.since(before) == [1, 2]
+    assert cache.snapshot().node_changes.since(nodes_before) == [2]
     cache.remove_node("a")
     snapshot = cache.snapshot()
     assert snapshot.names == ["c", "b"]
-    assert snapshot.generation.values[0] > max(after)
+    assert snapshot.changes.since(before) is None
+    assert snapshot.changes.since(snapshot.changes.position) == []

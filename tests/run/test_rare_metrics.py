@@ -27,7 +27,7 @@ from moorage.services.metric_values import Distribution, Number
 from moorage.services.metrics import Metrics
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
-from tests.scheduler.test_volumes import _add_claim, _using
+from tests.scheduler.storage import add_claim, using
 from tests.services.authorities import Authority
 
 SAMPLES_ALL = 0.0
@@ -104,8 +104,8 @@ async def a_volume_is_never_made(world: World, metrics: Metrics) -> None:
     scheduler = watched(world, metrics)
     await world.client.create(STORAGE_CLASS, "", default_storage_class())
     await world.add_node("n1")
-    await _add_claim(world, "data")
-    await world.add_pod("p", **_using("data"))
+    await add_claim(world, "data")
+    await world.add_pod("p", **using("data"))
     await world.passes(1)
     read_gauges(metrics, scheduler)
     assert metrics.goroutines.labels("PreBind").value == 1

@@ -11,10 +11,10 @@ from moorage.client.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
 from moorage.config.load import default_config, parse_config
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Request, Response
+from moorage.transport import Request, Response, Transport
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
-from tests.scheduler.test_volumes import _add_claim, _using
+from tests.scheduler.storage import add_claim, using
 
 SMALL: Any = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -49,19 +49,19 @@ def kinds_of(scheduler: Scheduler) -> set[Any]:
     return {informer.kind for informer in scheduler.informers}
 
 
+def small_scheduler(world: World, line: Transport) -> Scheduler:
+    """A scheduler at work whose plugins look at nodes and pods alone."""
+    client, config = Client(line, world.server.token), parse_config(SMALL, "test")
+    registry = default_registry()
+    scheduler = Scheduler(client, config, registry, world.clock, world.now, world.random, "host")
+    world.runs(scheduler.run())
+    return scheduler
+
+
 def test_plugins_are_used_once_what_they_look_at_is_known_and_no_longer_than_needed() -> None:
     async def scenario(world: World) -> None:
         slow = Slow(world)
-        scheduler = Scheduler(
-            Client(slow, world.server.token),
-            parse_config(SMALL, "test"),
-            default_registry(),
-            world.clock,
-            world.now,
-            world.random,
-            "host",
-        )
-        world.runs(scheduler.run())
+        scheduler = small_scheduler(world, slow)
         await world.add_node("n1", cpu="1")
         await world.passes(1)
         assert kinds_of(scheduler) == {NODE, POD}
@@ -78,14 +78,14 @@ def test_plugins_are_used_once_what_they_look_at_is_known_and_no_longer_than_nee
         await world.passes(1)
         assert await world.node_of("larger") == ""
         assert kinds_of(scheduler) > {NODE, POD, PERSISTENT_VOLUME_CLAIM, SERVICE}
-        await _add_claim(world, "data")
+        await add_claim(world, "data")
         await world.passes(1)
         claims = scheduler.cache.objects.of(PersistentVolumeClaim)
         assert claims.get("default", "data") is not None
         await scheduler.reconfigure(parse_config(SMALL, "test"))
         await world.passes(1)
         assert kinds_of(scheduler) == {NODE, POD}
-        await _add_claim(world, "more")
+        await add_claim(world, "more")
         await world.passes(1)
         assert (claims.get("default", "data"), claims.get("default", "more")) == (None, None)
         assert await world.node_of("larger") == "n1"
@@ -125,16 +125,7 @@ def test_what_is_under_way_keeps_what_it_looks_at() -> None:
 def test_a_newer_wish_does_not_lose_what_it_needs() -> None:
     async def scenario(world: World) -> None:
         slow = Slow(world)
-        scheduler = Scheduler(
-            Client(slow, world.server.token),
-            parse_config(SMALL, "test"),
-            default_registry(),
-            world.clock,
-            world.now,
-            world.random,
-            "host",
-        )
-        world.runs(scheduler.run())
+        scheduler = small_scheduler(world, slow)
         await world.add_node("n1")
         await world.passes(1)
         first = asyncio.ensure_future(scheduler.reconfigure(default_config()))
@@ -145,8 +136,8 @@ def test_a_newer_wish_does_not_lose_what_it_needs() -> None:
         slow.may_tell.set()
         await world.passes(1)
         await second
-        await _add_claim(world, "data")
-        await world.add_pod("p", **_using("data"))
+        await add_claim(world, "data")
+        await world.add_pod("p", **using("data"))
         await world.passes(1)
         assert "PersistentVolumeClaim" in {type(one).__name__ for one in _objects(scheduler)}
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pytest
 
-from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from moorage.client.kinds import STORAGE_CLASS
 from moorage.client.retry import Retrying
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.manager import MakeController, Manager
@@ -15,6 +14,7 @@ from moorage.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage.controllers.volume_provisioning import HostPathProvisioner, default_storage_class
 from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import World, in_world
+from tests.scheduler.storage import add_claim, add_class, add_volume, using
 
 SEEDS = range(3)
 
@@ -24,53 +24,19 @@ def _controllers(world: World, *controllers: MakeController) -> None:
     world.runs(Manager(cluster, controllers).run())
 
 
-async def _add_claim(world: World, name: str, class_name: str = "standard") -> None:
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": class_name,
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
-    meta = {"name": name, "namespace": "default"}
-    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
-    await world.client.create(PERSISTENT_VOLUME_CLAIM, "default", body)
-
-
-async def _add_volume(world: World, name: str, class_name: str) -> None:
-    spec = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": class_name,
-        "hostPath": {"path": "/data"},
-    }
-    body = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
-    await world.client.create(PERSISTENT_VOLUME, "", body)
-
-
-async def _add_class(world: World, name: str, mode: str) -> None:
-    body = default_storage_class() | {
-        "volumeBindingMode": mode,
-        "provisioner": "kubernetes.io/no-provisioner",
-    }
-    await world.client.create(STORAGE_CLASS, "", body | {"metadata": {"name": name}})
-
-
-def _using(claim: str) -> dict[str, Any]:
-    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
-
-
 def test_a_claim_that_is_bound_late_lets_its_pod_go() -> None:
     async def scenario(world: World) -> None:
         _controllers(world, PersistentVolumeBinder)
         scheduler = world.scheduler()
         await world.add_node("n1")
-        await _add_class(world, "slow", "Immediate")
-        await world.add_pod("p", **_using("data"))
+        await add_class(world, "slow", "Immediate")
+        await world.add_pod("p", **using("data"))
         await world.passes(2)
         assert 'persistentvolumeclaim "data" not found' in (await world.condition("p"))["message"]
-        await _add_claim(world, "data", "slow")
+        await add_claim(world, "data", "slow")
         await world.passes(10)
         assert "unbound immediate PersistentVolumeClaims" in (await world.condition("p"))["message"]
-        await _add_volume(world, "v1", "slow")
+        await add_volume(world, "v1", "slow")
         await world.passes(20)
         assert await world.node_of("p") == "n1"
         await world.check(scheduler)
@@ -83,8 +49,8 @@ def test_a_volume_is_made_for_the_node_that_was_chosen() -> None:
         scheduler = world.scheduler()
         await world.client.create(STORAGE_CLASS, "", default_storage_class())
         await world.add_node("n1")
-        await _add_claim(world, "data")
-        await world.add_pod("p", **_using("data"))
+        await add_claim(world, "data")
+        await world.add_pod("p", **using("data"))
         await world.passes(20)
         # Nobody makes volumes yet; others know already where the pod is going to be.
         waiting = await world.pod("p")
@@ -103,8 +69,8 @@ def test_a_volume_that_is_never_made_gives_the_room_back() -> None:
         scheduler = world.scheduler()
         await world.client.create(STORAGE_CLASS, "", default_storage_class())
         await world.add_node("n1")
-        await _add_claim(world, "data")
-        await world.add_pod("p", cpu="3", **_using("data"))
+        await add_claim(world, "data")
+        await world.add_pod("p", cpu="3", **using("data"))
         await world.passes(1)
         assert scheduler.cache.assumed_count == 1
         await world.delete_pod("p")
@@ -127,8 +93,8 @@ def test_volumes_get_bound_on_a_bad_network(seed: int) -> None:
         await world.add_node("n1")
         await world.add_node("n2")
         for index in range(6):
-            await _add_claim(world, f"data{index}")
-            await world.add_pod(f"p{index}", **_using(f"data{index}"))
+            await add_claim(world, f"data{index}")
+            await world.add_pod(f"p{index}", **using(f"data{index}"))
             await world.passes(2)
         faulty.faults = Faults()
         await world.passes(200, step=1.0)

@@ -3,8 +3,8 @@
 A node is a row. `Cache.snapshot` writes the rows that changed since the last time and nothing else; between
 two refreshes nothing here moves, so a cycle that pauses for I/O goes on with what it saw before.
 
-Invariants: `row_of[names[row]] == row`; every column has exactly `len(names)` rows; a row's generation moves
-whenever anything in it does.
+Invariants: `row_of[names[row]] == row`; every column has exactly `len(names)` rows; whatever is written into
+a row is noted in `changes`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ class Snapshot:
     | taints, features | code | | interned sets: taints, features the kubelet declares |
     | ports, claims, disks | code | | interned sets: host ports, volume claims and disks in use by pods |
     | labels (by key, made when asked for) | code | | a label's value |
-    | generation | int64 | | moves with every change of the row |
     """
 
     def __init__(self) -> None:
@@ -69,10 +68,8 @@ class Snapshot:
         self.claims: CodeColumn[frozenset[str]] = CodeColumn()
         self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
-        self.generation = Column(np.int64)
         self._labels: dict[str, CodeColumn[str]] = {}
         self._pods_of: list[dict[str, PodInfo]] = []
-        self._writes = 0
         self.changes = RowLog()
         """The rows written lately, and those whose nominations have changed."""
         self.node_changes = RowLog()
@@ -143,8 +140,6 @@ class Snapshot:
         elif self.nodes[row] is not entry.node:
             self._write_node(row, self.nodes[row], entry.node)
         self._write_pods(row, entry)
-        self._writes += 1
-        self.generation[row] = self._writes
         self.changes.note(row)
 
     def remove(self, name: str) -> None:
@@ -168,9 +163,6 @@ class Snapshot:
             column.drop(row)
         self.changes.start_anew()
         self.node_changes.start_anew()
-        if row != last:
-            self._writes += 1
-            self.generation[row] = self._writes
 
     def _columns(self) -> list[Column | CodeColumn[Any]]:
         return [
@@ -185,7 +177,6 @@ class Snapshot:
             self.claims,
             self.disks,
             self.features,
-            self.generation,
             *self._labels.values(),
         ]
 

@@ -91,39 +91,11 @@ class Scheduler:
         self._waiting, pre_binding = WaitingPods(clock), PreBinding()
         binder = Binder(client, clock, random)
         self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
-        self._handle = Handle(
-            self.cache.objects,
-            self._effects,
-            clock,
-            random,
-            self._waiting,
-            pre_binding,
-            nominations=self.cache.nominations,
-            snapshot=self.cache.latest_snapshot,
-            extenders=http_extenders(config.extenders, clock, connect_extender),
-            live=Live(
-                client,
-                self._recorder,
-                lambda pods: self.queue.activate(pods),
-                lambda kind: self._feed.custom(kind),
-            ),
-            slow_calls=SlowCalls(slow_plugin_seconds),
-        )
+        self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         self._awaited = self._profiles
         """The profiles that are to be in force once all is known that they look at."""
-        frameworks = dict(self._profiles.items())
-        first = next(iter(frameworks.values()))
-        self.queue = SchedulingQueue(
-            _queue_rules(frameworks.items()),
-            first.sort_key,
-            clock,
-            initial_backoff_seconds=config.pod_initial_backoff_seconds,
-            max_backoff_seconds=config.pod_max_backoff_seconds,
-            max_unschedulable_seconds=max_unschedulable_seconds,
-            nominations=self.cache.nominations,
-            observer=self._observer.queue,
-        )
+        self.queue = self._new_queue(config, max_unschedulable_seconds)
         self._woken = asyncio.Event()
         self.queue.changed = self._woken.set
         self._flusher = Flusher(self.queue, clock)
@@ -133,7 +105,7 @@ class Scheduler:
             clock,
             random,
             self._handlers,
-            frameworks.values(),
+            self._profiles.values(),
             new_informer,
             keeps_whole=self._handle.extenders.want_whole_objects,
         )
@@ -158,6 +130,45 @@ class Scheduler:
         self._deciding: asyncio.Task[None] | None = None
         """The cycle that waits for extenders."""
         self._keeping_up: Timer | None = None
+
+    def _new_handle(
+        self,
+        client: Client,
+        config: SchedulerConfiguration,
+        pre_binding: PreBinding,
+        slow_plugin_seconds: float,
+    ) -> Handle:
+        """What plugins are lent; those who ask for the queue or the informers do so once these are there."""
+        return Handle(
+            self.cache.objects,
+            self._effects,
+            self._clock,
+            self._random,
+            self._waiting,
+            pre_binding,
+            nominations=self.cache.nominations,
+            snapshot=self.cache.latest_snapshot,
+            extenders=http_extenders(config.extenders, self._clock, self._connect_extender),
+            live=Live(
+                client,
+                self._recorder,
+                lambda pods: self.queue.activate(pods),
+                lambda kind: self._feed.custom(kind),
+            ),
+            slow_calls=SlowCalls(slow_plugin_seconds),
+        )
+
+    def _new_queue(self, config: SchedulerConfiguration, max_unschedulable_seconds: float) -> SchedulingQueue:
+        return SchedulingQueue(
+            _queue_rules(self._profiles.items()),
+            next(iter(self._profiles.values())).sort_key,
+            self._clock,
+            initial_backoff_seconds=config.pod_initial_backoff_seconds,
+            max_backoff_seconds=config.pod_max_backoff_seconds,
+            max_unschedulable_seconds=max_unschedulable_seconds,
+            nominations=self.cache.nominations,
+            observer=self._observer.queue,
+        )
 
     def _new_engine(self, config: SchedulerConfiguration) -> Engine:
         return Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
