@@ -175,14 +175,14 @@ class StagedPool:
 
     def __init__(self) -> None:
         self.connection = StagedConnection()
-        self._is_free = True
+        self.is_free = True
 
     def take_idle(self) -> StagedConnection | None:
-        is_free, self._is_free = self._is_free, False
+        is_free, self.is_free = self.is_free, False
         return self.connection if is_free else None
 
     def give_back(self, connection: StagedConnection) -> None:
-        self._is_free = True
+        self.is_free = True
 
     async def connect(self) -> StagedConnection:
         return await asyncio.get_running_loop().create_future()
@@ -207,7 +207,7 @@ def test_as_many_go_together_as_are_answered_in_a_moment(
         tasks = [asyncio.ensure_future(pipeline.ask(b"x")) for _ in range(400)]
         for pace in paces:
             groups = len(pool.connection.sent)
-            while len(pool.connection.sent) == groups or pool._is_free:
+            while len(pool.connection.sent) == groups or pool.is_free:
                 await asyncio.sleep(0)
             pool.connection.answer(pace(pool.connection.sent[-1]))
         assert pool.connection.sent == sent

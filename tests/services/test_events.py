@@ -16,7 +16,14 @@ from moorage.apiserver.embedded import Settings
 from moorage.client.kinds import EVENT
 from moorage.services import events as events_module
 from moorage.services.event_series import Reference
-from moorage.services.events import FINISH_SECONDS, MOST_QUEUED, REFRESH_SECONDS, Broadcaster, Recorder
+from moorage.services.events import (
+    FINISH_SECONDS,
+    MOST_QUEUED,
+    MOST_WRITERS,
+    REFRESH_SECONDS,
+    Broadcaster,
+    Recorder,
+)
 from tests.apiserver.client import settled
 from tests.builders import make_pod
 from tests.services.faults import Link, World
@@ -334,7 +341,7 @@ def test_a_slow_server_does_not_fill_the_queue() -> None:
             if number % 500 == 0:
                 await settled()
         assert scene.broadcaster.dropped == 0
-        assert len(scene.link.requests) == 8, "a few at a time"
+        assert len(scene.link.requests) == MOST_WRITERS, "a few at a time"
 
     on_scene(test)
 

@@ -17,8 +17,11 @@ ResourceList = dict[str, Quantity]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of all API structs: frozen, keyword-only, camelCase on the wire."""
+class Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """The base of all API structs: frozen, keyword-only, camelCase on the wire.
+
+    They hold nothing but each other and plain values, never in a circle: the garbage collector need not look.
+    """
 
 
 class OwnerReference(Struct):

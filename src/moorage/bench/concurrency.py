@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 MOST_AT_ONCE: Final = 30
 """So many objects are created, or deleted, at the same time; as scheduler_perf does."""
+
+Work = Callable[[], Coroutine[Any, Any, object]]
 
 
 async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
@@ -23,7 +26,30 @@ async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
             for _ in range(MOST_AT_ONCE):
                 tasks.create_task(some())
     except BaseExceptionGroup as group:
-        first: BaseException = group
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from None
+        raise _first(group) from None
+
+
+@asynccontextmanager
+async def overlapping(most: int) -> AsyncIterator[Callable[[Work], Awaitable[None]]]:
+    """A way to begin work before what was begun earlier has ended, unless `most` of it has not.
+
+    All has ended when the context does; the first failure ends it, and is raised.
+    """
+    free = asyncio.Semaphore(most)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+
+            async def begin(work: Work) -> None:
+                await free.acquire()
+                tasks.create_task(work()).add_done_callback(lambda _: free.release())
+
+            yield begin
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

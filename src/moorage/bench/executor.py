@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from functools import partial
+from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from moorage.api.manifests import Manifest, copy
 from moorage.bench.collecting import Collection
-from moorage.bench.concurrency import at_once
+from moorage.bench.concurrency import at_once, overlapping
 from moorage.bench.objects import PodSource, base_namespace, nodes
 from moorage.bench.ops import (
     Barrier,
@@ -42,6 +44,8 @@ T = TypeVar("T")
 WAIT_SECONDS: Final = 600.0
 """So long pods may take until the workload is given up."""
 _CHURN_SECONDS: Final = 0.5
+_MOST_CHURNED: Final = 100
+"""So many objects are being created at most where they come at a steady rate."""
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +134,7 @@ class Executor:
     async def _create(self, manifest: Manifest, namespace: str) -> None:
         prepared = await self._target.prepared(manifest)
         if prepared is not None:
-            await self._target.create(prepared, namespace)
+            await self._create_prepared(prepared, namespace)
 
     async def _create_namespaces(self, op: CreateNamespaces) -> None:
         path = op.namespace_template_path
@@ -221,7 +225,15 @@ class Executor:
 
     async def _create_pod(self, parts: list[Prepared], namespace: str) -> None:
         for part in parts:
-            await self._target.create(part, namespace)
+            await self._create_prepared(part, namespace)
+
+    async def _create_prepared(self, prepared: Prepared, namespace: str) -> str:
+        """Create an object, and remember when: a pod's latency begins here."""
+        began_at = perf_counter()
+        name = await self._target.create(prepared, namespace)
+        if prepared.kind == POD:
+            self._target.pods.was_created((namespace, name), began_at)
+        return name
 
     async def _keep_steady(self, op: CreatePods, namespace: str, pods: list[list[Prepared]]) -> None:
         """Make all pods anew whenever all are scheduled, until the time is over."""
@@ -305,11 +317,13 @@ class Executor:
             number += 1
 
     async def _create_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
-        async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
-            if op.number and number >= op.number:
-                return
-            for each in ready:
-                await self._create_or_leave(each, namespace)
+        """Create objects at a steady rate, however long the server takes for each."""
+        async with overlapping(_MOST_CHURNED) as begin:
+            async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
+                if op.number and number >= op.number:
+                    return
+                for each in ready:
+                    await begin(partial(self._create_or_leave, each, namespace))
 
     async def _recreate_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
         names = [[""] * op.number for _ in ready]
@@ -327,7 +341,7 @@ class Executor:
         if self._collection is not None:
             self._collection.creating()
         try:
-            return await self._target.create(prepared, namespace)
+            return await self._create_prepared(prepared, namespace)
         except RequestError as error:
             log.warning("churning: %s", error)
             return ""

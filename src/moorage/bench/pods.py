@@ -95,20 +95,31 @@ class Bindings:
     times: list[float] = field(default_factory=list)
     """When each was bound, in order."""
     latencies: list[float] = field(default_factory=list)
-    """How long after each was seen first that was; only of those that were seen to come."""
-    created: dict[Key, float] = field(default_factory=dict)
+    """How long after its creation was asked for each was seen to be bound."""
+    _created: dict[Key, float] = field(default_factory=dict)
+    _bound: dict[Key, float] = field(default_factory=dict)
+    """When: of those of which only this is known yet. A pod may be bound before its creator has an answer."""
+
+    def was_created(self, key: Key, at: float) -> None:
+        """A pod is there, whose creation was asked for at some time."""
+        if key[0] in self.group.namespaces:
+            bound = self._bound.pop(key, None)
+            if bound is None:
+                self._created[key] = at
+            else:
+                self.latencies.append(bound - at)
 
     def note(self, pod: SeenPod, before: SeenPod | None) -> None:
         """A pod has come or changed."""
-        if not self.group.holds(pod):
+        if not pod.spec.node_name or (before is not None and before.spec.node_name):
             return
-        now, key = perf_counter(), (pod.metadata.namespace, pod.metadata.name)
-        if before is None:
-            self.created[key] = now
-        if pod.spec.node_name and (before is None or not before.spec.node_name):
+        if self.group.holds(pod):
+            now, key = perf_counter(), (pod.metadata.namespace, pod.metadata.name)
             self.times.append(now)
-            created = self.created.pop(key, None)
-            if created is not None:
+            created = self._created.pop(key, None)
+            if created is None:
+                self._bound[key] = now
+            else:
                 self.latencies.append(now - created)
 
 
@@ -185,6 +196,11 @@ class PodWatch:
         bindings = Bindings(group)
         self._bindings.append(bindings)
         return bindings
+
+    def was_created(self, key: Key, at: float) -> None:
+        """A pod is there, whose creation was asked for at some time."""
+        for bindings in self._bindings:
+            bindings.was_created(key, at)
 
     def stop_noting(self, bindings: Bindings) -> None:
         """Take down no more."""

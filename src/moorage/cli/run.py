@@ -16,7 +16,7 @@ from moorage.api.decode import InputError
 from moorage.apiserver.serving import ServingError
 from moorage.cli.flags import FlagError, FlagValues, read_flags
 from moorage.cli.logs import write_logs
-from moorage.cli.process import collect_rarely
+from moorage.cli.process import collect_in_passing
 from moorage.cli.run_flags import FLAGS, GROUPS
 from moorage.cli.run_options import (
     access_options,
@@ -146,7 +146,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
         return
     write_logs(logs)
     _tell(flags, gates)
-    collect_rarely()
+    collect_in_passing()
     uvloop.run(_live(options, found.registry))
 
 

@@ -23,7 +23,10 @@ _OWN_HEADERS: Final = frozenset({"host", "content-length", "connection", "transf
 
 
 class HttpTransport:
-    """Carries requests to one server over connections that are kept open."""
+    """Carries requests to one server over connections that are kept open.
+
+    gather_seconds: so long those that may share a connection wait for others, where they are many.
+    """
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class HttpTransport:
         most_connections: int = MOST_CONNECTIONS,
         connect_seconds: float = 10.0,
         silence_seconds: float = 60.0,
+        gather_seconds: float = 0.0,
     ) -> None:
         url = urlsplit(endpoint.url)
         self._prefix = url.path.rstrip("/")
@@ -39,7 +43,7 @@ class HttpTransport:
         self._silence_seconds = silence_seconds
         self._free = asyncio.Semaphore(most_connections)
         self._pool = ConnectionPool(endpoint, connect_seconds)
-        self._pipeline = Pipeline(self._pool, silence_seconds)
+        self._pipeline = Pipeline(self._pool, silence_seconds, gather_seconds)
 
     async def handle(self, request: Request) -> Response:
         """The server's answer; ConnectionFailed if there is none."""

@@ -14,10 +14,13 @@ from typing import Final, cast
 import httptools
 
 from moorage.client.errors import AnswerLost, ConnectionFailed
+from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024
 """So much of a stream is read ahead; then the server has to wait."""
+_BEAT_SECONDS: Final = 0.004
+"""Streams on which much comes are read so often: what comes together costs less than what comes alone."""
 _OK: Final = range(200, 300)
 
 
@@ -145,6 +148,8 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(f"the server does not speak HTTP: {error}")
+        if self._stream is not None:
+            self._stream.rest()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone; an answer that was not complete stays so."""
@@ -209,10 +214,13 @@ class BodyStream:
         self._transport = transport
         self._pieces: list[bytes] = []
         self._buffered_bytes = 0
-        self._is_paused = False
+        self._is_resting = False
+        self._is_reading = True
         self._has_ended = False
         self._error: ConnectionFailed | None = None
         self._news: asyncio.Future[None] | None = None
+        self._rhythm = Rhythm(_BEAT_SECONDS)
+        self._loop = asyncio.get_running_loop()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -224,13 +232,11 @@ class BodyStream:
                 raise self._error
             if self._has_ended:
                 raise StopAsyncIteration
-            self._news = asyncio.get_running_loop().create_future()
+            self._news = self._loop.create_future()
             await self._news
         pieces, self._pieces = self._pieces, []
         self._buffered_bytes = 0
-        if self._is_paused:
-            self._is_paused = False
-            self._transport.resume_reading()
+        self._read_or_wait()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
@@ -245,10 +251,27 @@ class BodyStream:
             return
         self._pieces.append(piece)
         self._buffered_bytes += len(piece)
-        if self._buffered_bytes > _MOST_BUFFERED_BYTES and not self._is_paused:
-            self._is_paused = True
-            self._transport.pause_reading()
+        self._read_or_wait()
         self._wake()
+
+    def rest(self) -> None:
+        """All that was there has come: where much comes, the rest is left until there is more of it."""
+        if not self._is_resting and not self._has_ended:
+            seconds = self._rhythm.wait_seconds(self._loop.time())
+            if seconds:
+                self._is_resting = True
+                self._loop.call_later(seconds, self._rested)
+                self._read_or_wait()
+
+    def _rested(self) -> None:
+        self._is_resting = False
+        self._read_or_wait()
+
+    def _read_or_wait(self) -> None:
+        wanted = not self._is_resting and self._buffered_bytes <= _MOST_BUFFERED_BYTES
+        if wanted != self._is_reading and not self._has_ended:
+            self._is_reading = wanted
+            (self._transport.resume_reading if wanted else self._transport.pause_reading)()
 
     def end(self, error: ConnectionFailed | None) -> None:
         """No more comes; what came before is still read."""

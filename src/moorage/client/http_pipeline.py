@@ -5,6 +5,8 @@ to do with it: system calls, TLS records, waking up. Eight together cost less th
 answers the requests of a connection one after the other, so only as many are sent together as it answers in a
 moment; the others go over other connections. How fast it is, is learnt from how its answers come: those that
 are there when we look at the first have cost nobody any time.
+
+Requests that nobody waits for, such as events, can be gathered for longer where they are many.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Final
 from moorage.client.errors import ConnectionFailed
 from moorage.client.http_connection import Connection
 from moorage.client.http_pool import ConnectionPool
+from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 MOST_TOGETHER: Final = 32
@@ -37,7 +40,7 @@ _Waiting = tuple[bytes, asyncio.Future[Response]]
 class Pipeline:
     """Sends requests in groups."""
 
-    def __init__(self, pool: ConnectionPool, silence_seconds: float) -> None:
+    def __init__(self, pool: ConnectionPool, silence_seconds: float, gather_seconds: float = 0.0) -> None:
         self._pool = pool
         self._silence_seconds = silence_seconds
         self._waiting: deque[_Waiting] = deque()
@@ -45,6 +48,7 @@ class Pipeline:
         self._opening: set[asyncio.Task[Connection]] = set()
         """Connections that are going to be there."""
         self._is_due = False
+        self._rhythm = Rhythm(gather_seconds)
         self._most_groups = 1
         self._most_together = 2.0
         self._recovery = _RECOVERY
@@ -60,7 +64,12 @@ class Pipeline:
         """Send when all who are about to ask something have done so."""
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._send)
+            loop = asyncio.get_running_loop()
+            wait_seconds = self._rhythm.wait_seconds(loop.time())
+            if wait_seconds:
+                loop.call_later(wait_seconds, self._send)
+            else:
+                loop.call_soon(self._send)
 
     def _send(self) -> None:
         self._is_due = False

@@ -41,7 +41,8 @@ REFRESH_SECONDS: Final = 30 * 60.0
 MOST_TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _RETRY_JITTER: Final = 0.25
-_WRITERS: Final = 8
+MOST_WRITERS: Final = 32
+"""So many events are being written at the same time; the others wait, and bindings go first."""
 
 
 class Broadcaster:
@@ -134,7 +135,7 @@ class Broadcaster:
             return
         entry.is_waiting = True
         self._to_write.append(entry)
-        if self._writers < _WRITERS:
+        if self._writers < MOST_WRITERS:
             self._writers += 1
             self._tasks.create_task(self._write_all())
 
