@@ -376,3 +376,29 @@ def test_counting_only_where_needed_equals_counting_everywhere(
         more = len([each for each in wanted - used[number] if each < 4])
         expected[name] = (TOO_MANY_VOLUMES,) if more and count + more > limit else ()
     assert ask(NodeVolumeLimits(), pod_with(*(str(each) for each in sorted(wanted))), cache) == expected
+
+
+NODES = ("n0", "n1", "n2")
+CLAIMS = ("0", "1", "2", "3", "4")
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> tuple[bool, Object]:
+    """Something that comes or changes (True) or goes."""
+    name, each = draw(st.sampled_from(NODES)), draw(st.sampled_from(CLAIMS))
+    made: list[Object] = [
+        make_node(name),
+        csi_node(name, draw(st.sampled_from([{DRIVER: 1}, {DRIVER: 3}, {DRIVER: None}, {"other": 0}]))),
+        on(name, each),
+        attachment(f"{name}-{each}", name, f"v-{each}"),
+    ]
+    return draw(st.booleans()), draw(st.sampled_from(made))
+
+
+@given(happened=st.lists(happenings(), min_size=1, max_size=25))
+def test_what_is_kept_from_pod_to_pod_follows_what_happens(happened: list[tuple[bool, Object]]) -> None:
+    cache = Cache([make_node("n0"), csi_node("n0", {DRIVER: 2}), *bound(*CLAIMS)])
+    wanted, kept = pod_with("3", "4"), NodeVolumeLimits()
+    for comes, item in happened:
+        (cache.put if comes else cache.remove)(item)
+        assert ask(kept, wanted, cache) == ask(NodeVolumeLimits(), wanted, cache)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import (
@@ -41,6 +40,7 @@ from moorage.volumes.claims import (
     not_found,
     refuse_everywhere,
 )
+from moorage.volumes.columns import HeldVolumes, NodeColumns
 from moorage.volumes.migration import (
     DRIVER_OF,
     MigratedDisk,
@@ -80,6 +80,14 @@ def _limits(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
     return limits
 
 
+_ALL_DRIVERS = ""
+
+
+def _attached_counts(attachments: Iterable[VolumeAttachment]) -> dict[str, dict[str, int]]:
+    """How many volumes are attached to each node, of whichever driver."""
+    return {_ALL_DRIVERS: {name: len(there) for name, there in _attachments(attachments).items()}}
+
+
 def _attachments(attachments: Iterable[VolumeAttachment]) -> dict[str, list[tuple[str, str]]]:
     """What is attached to each node: attacher and name of the persistent volume."""
     by_node: dict[str, list[tuple[str, str]]] = {}
@@ -96,7 +104,9 @@ class NodeVolumeLimits:
     name = "NodeVolumeLimits"
 
     def __init__(self) -> None:
-        self._limits: Derived[CSINode, dict[str, dict[str, int]]] = Derived(_limits)
+        self._limits: NodeColumns[CSINode] = NodeColumns(_limits, absent=_NO_LIMIT)
+        self._attached: NodeColumns[VolumeAttachment] = NodeColumns(_attached_counts)
+        self._held = HeldVolumes()
         self._attachments: Derived[VolumeAttachment, dict[str, list[tuple[str, str]]]] = Derived(_attachments)
 
     def events(self) -> tuple[Interest, ...]:
@@ -133,29 +143,22 @@ class NodeVolumeLimits:
         csi_nodes = nodes.objects.of(CSINode)
         if wanted.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
             return refuse_everywhere(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
-        limits = self._limits.of(csi_nodes)
+        limits = self._limits.subjects(csi_nodes)
         brought = Counter(driver for driver, _ in wanted.volumes if driver in limits)
         if not brought:
             return ALL
-        names = nodes.names
-        attached = self._attachments.of(nodes.objects.of(VolumeAttachment))
-        most = nodes.claims.judge(len, np.int64) + nodes.disks.judge(len, np.int64)
-        if attached:
-            most = most + np.array([len(attached.get(name, ())) for name in names], np.int64)
-        allowed = {driver: _of_nodes(limits[driver], names) for driver in brought}
+        attachments = nodes.objects.of(VolumeAttachment)
+        most = self._held.count(nodes) + self._attached.column(attachments, _ALL_DRIVERS, nodes)
+        allowed = {driver: self._limits.column(csi_nodes, driver, nodes) for driver in brought}
         doubtful = np.zeros(len(nodes), bool)
         for driver, count in brought.items():
             doubtful |= most + count > allowed[driver]
         refused = np.zeros(len(nodes), bool)
-        in_use = _InUse(nodes)
+        in_use, attached = _InUse(nodes), self._attachments.of(attachments)
         for index in np.flatnonzero(doubtful).tolist():
-            needed = in_use.with_new(index, wanted.volumes, attached.get(names[index], ()))
+            needed = in_use.with_new(index, wanted.volumes, attached.get(nodes.name(index), ()))
             refused[index] = any(needed[driver] > limit[index] for driver, limit in allowed.items())
         return refuse_where(refused, TOO_MANY_VOLUMES)
-
-
-def _of_nodes(limit_of: dict[str, int], names: list[str]) -> NDArray[np.int64]:
-    return np.array([limit_of.get(name, _NO_LIMIT) for name in names], np.int64)
 
 
 def _disks(pod: Pod) -> list[MigratedDisk]:

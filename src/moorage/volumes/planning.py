@@ -18,6 +18,7 @@ from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, P
 from moorage.cluster.objects import Objects
 from moorage.framework.nodes import Nodes
 from moorage.volumes.claims import SELECTED_NODE, Derived, VolumeError
+from moorage.volumes.columns import NodeColumns
 from moorage.volumes.matching import (
     NONE,
     Match,
@@ -39,12 +40,12 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 """On a CSINode: the old drivers whose volumes CSI drivers serve on the node, separated by commas."""
 
 
-def _migrated_nodes(csi_nodes: Iterable[CSINode]) -> dict[str, set[str]]:
-    """The nodes on which each old driver has been replaced."""
-    nodes: dict[str, set[str]] = {}
+def _migrated_nodes(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
+    """1 for the nodes on which each old driver has been replaced."""
+    nodes: dict[str, dict[str, int]] = {}
     for csi_node in csi_nodes:
         for old_name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(","):
-            nodes.setdefault(old_name, set()).add(csi_node.name)
+            nodes.setdefault(old_name, {})[csi_node.name] = 1
     return nodes
 
 
@@ -101,7 +102,7 @@ class Planner:
         self._capacities: Derived[CSIStorageCapacity, dict[str, list[CSIStorageCapacity]]] = Derived(
             capacities_by_class
         )
-        self._migrated: Derived[CSINode, dict[str, set[str]]] = Derived(_migrated_nodes)
+        self._migrated: NodeColumns[CSINode] = NodeColumns(_migrated_nodes)
 
     def check(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> BoundCheck:
         """Where the volumes of bound claims are; the first claim that has a problem on a node decides."""
@@ -124,8 +125,8 @@ class Planner:
         disk = migrated_disk(volume.spec)
         if disk is None:
             return plain
-        replaced_on = self._migrated.of(nodes.objects.of(CSINode)).get(migration_of(disk).old_name, set())
-        replaced = np.array([name in replaced_on for name in nodes.names], bool)
+        csi_nodes = nodes.objects.of(CSINode)
+        replaced = self._migrated.column(csi_nodes, migration_of(disk).old_name, nodes) > 0
         if not (replaced & asked).any():
             return plain
         return np.where(replaced, reach.mask(_translated(volume)), plain)
