@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
@@ -72,9 +73,19 @@ def copy(value: Any) -> Any:
     return value
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
 def timestamp(moment: datetime) -> str:
     """A time as metadata carries it: whole seconds, UTC."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    return _second_text((moment - _EPOCH) // _SECOND)
+
+
+@lru_cache(maxsize=256)
+def _second_text(second: int) -> str:
+    """A second since 1970; much happens in the same one."""
+    return (_EPOCH + second * _SECOND).replace(tzinfo=None).isoformat() + "Z"
 
 
 def micro_timestamp(moment: datetime) -> str:

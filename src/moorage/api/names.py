@@ -1,7 +1,8 @@
 """Kubernetes' rules for names, keys and label values, each with the complaints about a text (none: fine).
 
-Whoever is asked about names is asked about the same ones again and again, so answers are remembered. Fields
-whose rules Kubernetes declares rather than writes in code (label keys and values, all of
+Whoever is asked about keys and values is asked about the same ones again and again, so answers are
+remembered. Names of objects are mostly new, and that one is fine is seen as fast as it would be recalled.
+Fields whose rules Kubernetes declares rather than writes in code (label keys and values, all of
 scheduling.k8s.io/v1alpha2) speak of bytes, all others of characters, though bytes are counted either way.
 """
 
@@ -134,26 +135,30 @@ def _length_problems(text: str, most: int, unit: str = "characters") -> list[str
 
 
 def _label_problems(name: str, unit: str) -> Problems:
+    is_label = _LABEL_RE.fullmatch(name) is not None
+    if is_label and len(name) <= _MOST_OF_A_LABEL:
+        return ()
     problems = _length_problems(name, _MOST_OF_A_LABEL, unit)
-    if not _LABEL_RE.fullmatch(name):
+    if not is_label:
         problems.append("must not contain dots" if _SUBDOMAIN_RE.fullmatch(name) else _LABEL_RULE)
     return tuple(problems)
 
 
 def _subdomain_problems(name: str, unit: str) -> Problems:
+    is_subdomain = _SUBDOMAIN_RE.fullmatch(name) is not None
+    if is_subdomain and len(name) <= _MOST_OF_A_SUBDOMAIN:
+        return ()
     problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN, unit)
-    if not _SUBDOMAIN_RE.fullmatch(name):
+    if not is_subdomain:
         problems.append(_SUBDOMAIN_RULE)
     return tuple(problems)
 
 
-@remembered
 def dns_label_problems(name: str) -> Problems:
     """What keeps `name` from being a lowercase DNS label."""
     return _label_problems(name, "characters")
 
 
-@remembered
 def dns_subdomain_problems(name: str) -> Problems:
     """What keeps `name` from being a lowercase DNS subdomain."""
     return _subdomain_problems(name, "characters")

@@ -11,24 +11,23 @@ _NAMESPACE_PARTS = ("status", "finalize")
 
 
 class Address(NamedTuple):
-    """A path, read."""
+    """A path, read: what a request wants, whoever asks (`RequestAttributes` has the same fields)."""
 
     verb: str
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
     path: str
-    is_resource: bool = False
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
+    is_resource: bool
 
 
 @lru_cache(maxsize=1024)
 def parse_address(method: str, path: str, watching: bool) -> Address:
     """What a request to a path means; `watching` is the query's `watch`."""
     verb = method.lower()
-    elsewhere = Address(verb, path)
     parts = path.strip("/").split("/")
     if "%" in path:
         parts = [unquote(part) for part in parts]
@@ -37,7 +36,7 @@ def parse_address(method: str, path: str, watching: bool) -> Address:
     elif parts[0] == "apis" and len(parts) > 3:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        return elsewhere
+        return _elsewhere(verb, path)
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
@@ -45,11 +44,16 @@ def parse_address(method: str, path: str, watching: bool) -> Address:
             rest = rest[2:]
     resource, name, *more = [*rest, ""] if len(rest) == 1 else rest
     if not all(rest) or len(more) > 1:
-        return elsewhere
+        return _elsewhere(verb, path)
     if method in ("GET", "HEAD"):
         verb = "get" if name else "watch" if watching else "list"
     elif method == "DELETE":
         verb = "delete" if name else "deletecollection"
     else:
         verb = _VERBS.get(method, verb)
-    return Address(verb, path, True, group, version, resource, more[0] if more else "", namespace, name)
+    return Address(verb, group, version, resource, more[0] if more else "", namespace, name, path, True)
+
+
+def _elsewhere(verb: str, path: str) -> Address:
+    """A path that is not about a resource."""
+    return Address(verb, "", "", "", "", "", "", path, False)

@@ -105,7 +105,7 @@ class CustomResources:
         for resource in self._served.get(name, ())[:1]:
             collection = self._writer.store.collection(resource.storage)
             for custom in list(collection.items.values()):
-                if b'"deletionTimestamp"' not in custom.raw:
+                if not custom.is_being_deleted:
                     try:
                         self._deleter.delete(resource, *custom.key, DeleteOptions(), Context())
                     except ApiError:

@@ -61,17 +61,15 @@ class GarbageCollector:
 
     def follow(self, collection: Collection, change: Change) -> None:
         """Note a change, and what is to be done because of it."""
-        place = _Place(collection.name, change.stored.key)
-        before = change.previous
-        # Most writes touch no owner: looking at the encoded form is much cheaper than decoding it.
-        concerned = b'"ownerReferences"' in change.stored.raw or (
-            before is not None and b'"ownerReferences"' in before.raw
-        )
-        is_gone, uid = change.type == "DELETED", change.stored.uid
-        if not is_gone and not concerned and b'"deletionTimestamp"' not in change.stored.raw:
-            self._live[uid] = place
+        stored, before = change.stored, change.previous
+        concerned = stored.has_owners or (before is not None and before.has_owners)
+        is_gone, uid = change.type == "DELETED", stored.uid
+        if not (is_gone or concerned or stored.is_being_deleted):
+            if before is None:
+                self._live[uid] = _Place(collection.name, stored.key)
             return
-        meta = decode(change.stored.raw)["metadata"]
+        place = _Place(collection.name, stored.key)
+        meta = decode(stored.raw)["metadata"]
         if before is not None and concerned:
             self._release(place, before.decoded()["metadata"], {} if is_gone else meta)
         if is_gone:

@@ -12,6 +12,7 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 """What a client wants to hear before it sends a body, if it says so."""
 LAST_CHUNK: Final = b"0\r\n\r\n"
 """The end of a stream."""
+_NOT_MODIFIED: Final = int(HTTPStatus.NOT_MODIFIED)
 
 
 def whole(response: Response, *, is_last: bool, is_head: bool) -> bytes:
@@ -19,7 +20,7 @@ def whole(response: Response, *, is_last: bool, is_head: bool) -> bytes:
     body = response.body
     assert isinstance(body, bytes)
     start = _start(response, is_last)
-    if response.status == HTTPStatus.NOT_MODIFIED:  # Which says nothing of the body it stands for.
+    if response.status == _NOT_MODIFIED:  # Which says nothing of the body it stands for.
         return b"%b\r\n" % start
     return b"%bcontent-length: %d\r\n\r\n%b" % (start, len(body), b"" if is_head else body)
 

@@ -186,7 +186,7 @@ class HttpConnection(asyncio.Protocol):
             log.exception("%s %s failed", asked.request.method, asked.request.path)
             self._is_ending = True
             if response is None:
-                self._write(self._encoded(asked._replace(is_last=True), _FAILED))
+                self._write(self._encoded(Asked(asked.request, is_last=True), _FAILED))
         finally:
             self._task = None
             self._is_ending = self._is_ending or asked.is_last

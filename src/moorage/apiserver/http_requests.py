@@ -7,9 +7,10 @@ without a token too; so there is a limit on what one request may send before any
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 import httptools
+import msgspec
 
 from moorage.apiserver import errors
 from moorage.apiserver.guard import MAX_BODY_BYTES
@@ -26,7 +27,7 @@ away, within reason: a client that is still sending when the connection is close
 """
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A request, or why what came is none."""
 
     request: Request | None
@@ -50,7 +51,11 @@ class RequestReader:
         self._is_in_head = True
         self._is_over = False
         self._url = b""
-        self._headers: list[tuple[str, str]] = []
+        self._came: list[tuple[bytes, bytes]] = []
+        self._known: list[tuple[bytes, bytes]] = []
+        """The headers of the last request; its client is likely to send the same ones again."""
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._by_name: dict[str, str] = {}
         self._pieces: list[bytes] = []
         self._body_bytes = 0
 
@@ -80,7 +85,7 @@ class RequestReader:
     def on_message_begin(self) -> None:
         """A request begins."""
         self._url = b""
-        self._headers = []
+        self._came = []
         self._pieces = []
         self._body_bytes = 0
 
@@ -89,15 +94,20 @@ class RequestReader:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header came."""
-        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+        """A header came, or a trailer, which says nothing that we look for."""
+        if self._is_in_head:
+            self._came.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The head is over."""
         self._is_in_head = False
-        for name, value in self._headers:
-            if name == "expect" and value.lower() == "100-continue":
-                self.is_awaited = True
+        if self._came != self._known:
+            self._headers = tuple(
+                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self._came
+            )
+            self._by_name = dict(self._headers)
+            self._known = self._came
+        self.is_awaited = self._by_name.get("expect", "").lower() == "100-continue"
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body came."""
@@ -116,10 +126,11 @@ class RequestReader:
             self._refuse(_body_too_long(self._max_body_bytes))
         if self._is_over:
             return
-        parser, headers, pieces = self._parser, self._headers, self._pieces
+        parser, pieces = self._parser, self._pieces
         path, query = _split(self._url)
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        request = Request(parser.get_method().decode("ascii"), path, query, dict(headers), body, headers)
+        method = parser.get_method().decode("ascii")
+        request = Request(method, path, query, self._by_name, body, self._headers)
         self._is_over = not parser.should_keep_alive() or parser.should_upgrade()
         self.asked.append(Asked(request, None, self._is_over))
 

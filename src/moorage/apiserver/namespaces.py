@@ -49,7 +49,7 @@ class NamespaceKeeper:
                 self._begin(name)
             elif change.type == "DELETED":
                 self._ending.discard(name)
-            elif b'"deletionTimestamp"' in change.stored.raw:
+            elif change.stored.is_being_deleted:
                 self._end(name)
         elif change.type == "DELETED" and namespace in self._ending:
             self._work.soon(lambda: self._empty(namespace))
@@ -80,7 +80,7 @@ class NamespaceKeeper:
         left = 0
         for resource in self._stored_resources():
             for stored in list(self._writer.store.collection(resource.storage).within(namespace).values()):
-                if b'"deletionTimestamp"' not in stored.raw:
+                if not stored.is_being_deleted:
                     self._delete(resource, namespace, stored.key[1])
             left += len(self._writer.store.collection(resource.storage).within(namespace))
         if not left:

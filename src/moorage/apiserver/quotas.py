@@ -19,6 +19,7 @@ class QuotaKeeper:
         self._resources = resources
         self._writer = writer
         self._work = work
+        self._quotas = writer.store.collection(RESOURCE_QUOTAS)
         self._due: set[str] = set()
 
     def follow(self, collection: Collection, change: Change) -> None:
@@ -26,7 +27,7 @@ class QuotaKeeper:
         namespace = change.stored.key[0]
         if not namespace or namespace in self._due or collection.name in _NEVER_CHARGED:
             return
-        if self._writer.store.collection(RESOURCE_QUOTAS).within(namespace):
+        if self._quotas.within(namespace):
             self._due.add(namespace)
             self._work.soon(lambda: self._write(namespace))
 
@@ -34,7 +35,7 @@ class QuotaKeeper:
         self._due.discard(namespace)
         resource = self._resources.of_kind("v1", "ResourceQuota")
         assert resource is not None
-        for stored in list(self._writer.store.collection(RESOURCE_QUOTAS).within(namespace).values()):
+        for stored in list(self._quotas.within(namespace).values()):
             old, quota = stored.decoded(), stored.decoded()
             quota["status"] = quota_usage(quota, self._writer.store, self._writer.now())
             self._writer.replace(resource, stored, old, quota, Context())

@@ -101,7 +101,10 @@ class Resource:
 
     def subresource(self, name: str) -> Subresource | None:
         """A subresource by its name."""
-        return next((sub for sub in self.subresources if sub.name == name), None)
+        for sub in self.subresources:
+            if sub.name == name:
+                return sub
+        return None
 
 
 class Resources:

@@ -79,29 +79,15 @@ class ApiServer:
     def _acting_as(self, user: User, address: Address, request: Request) -> User:
         for name, _ in request.repeated:
             if name.startswith("impersonate-"):
-                return impersonate(_attributes(user, address), request.repeated, self._authorizer.authorize)
+                wanted = RequestAttributes(user, *address)
+                return impersonate(wanted, request.repeated, self._authorizer.authorize)
         return user
 
     def _authorize(self, user: User, address: Address) -> None:
-        attributes = _attributes(user, address)
+        attributes = RequestAttributes(user, *address)
         decision = self._authorizer.authorize(attributes)
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
-
-
-def _attributes(user: User, address: Address) -> RequestAttributes:
-    return RequestAttributes(
-        user,
-        address.verb,
-        address.group,
-        address.version,
-        address.resource,
-        address.subresource,
-        address.namespace,
-        address.name,
-        address.path,
-        address.is_resource,
-    )
 
 
 def failure(error: ApiError) -> Response:

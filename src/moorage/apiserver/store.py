@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -26,29 +27,22 @@ encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
 
 
-class Stored:
-    """One object at one revision."""
+class Stored(msgspec.Struct, eq=False, gc=False):
+    """One object at one revision.
 
-    __slots__ = ("_obj", "api_version", "fields", "key", "labels", "raw", "uid", "version")
+    There are a great many, none of them ever part of a circle: the garbage collector need not know them.
+    """
 
-    def __init__(
-        self,
-        key: Key,
-        uid: str,
-        version: int,
-        api_version: str,
-        raw: bytes,
-        labels: dict[str, str],
-        fields: dict[str, str],
-    ) -> None:
-        self.key = key
-        self.uid = uid
-        self.version = version
-        self.api_version = api_version
-        self.raw = raw
-        self.labels = labels
-        self.fields = fields
-        self._obj: Manifest | None = None
+    key: Key
+    uid: str
+    version: int
+    api_version: str
+    raw: bytes
+    labels: dict[str, str]
+    fields: dict[str, str]
+    has_owners: bool
+    is_being_deleted: bool
+    _obj: Manifest | None = None
 
     def decoded(self) -> Manifest:
         """A new copy of the object."""
@@ -66,7 +60,7 @@ class Stored:
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
     """What a write did. A deletion's `stored` is the object's last state under the deletion's revision."""
 
     version: int
@@ -202,6 +196,20 @@ class Collection:
 Listener = Callable[[Collection, Change], None]
 
 _DEFAULT_HISTORY: Final = 20_000
+_shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
+
+
+class _Collections(dict[str, Collection]):
+    """Collections by their names; there is one for every name."""
+
+    def __init__(self, history: int, revision: int) -> None:
+        super().__init__()
+        self._history = history
+        self._started_at = revision
+
+    def __missing__(self, name: str) -> Collection:
+        collection = self[name] = Collection(name, self._history, self._started_at)
+        return collection
 
 
 class Store:
@@ -211,19 +219,14 @@ class Store:
         self, journal: Journal | None = None, revision: int = 1, history: int = _DEFAULT_HISTORY
     ) -> None:
         self._journal = journal
-        self._history = history
-        self._collections: dict[str, Collection] = {}
-        self._started_at = revision
+        self._collections = _Collections(history, revision)
         self.revision = revision
         self.listeners: list[Listener] = []
         """Called after each change, before the writer gets its answer; they must not raise."""
 
     def collection(self, name: str) -> Collection:
         """A collection by its name; there is one for every name."""
-        collection = self._collections.get(name)
-        if collection is None:
-            collection = self._collections[name] = Collection(name, self._history, self._started_at)
-        return collection
+        return self._collections[name]
 
     def collections(self) -> Iterable[Collection]:
         """All collections that hold or held something."""
@@ -262,15 +265,14 @@ class Store:
 
     def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
         """One object of a collection, not to be changed."""
-        stored = self.collection(storage).get((namespace, name))
+        stored = self._collections[storage].items.get((namespace, name))
         return None if stored is None else stored.obj
 
     def all(self, storage: str, namespace: str | None = None) -> Iterator[Manifest]:
         """All objects of a collection, in one namespace or in all; not to be changed."""
-        collection = self.collection(storage)
+        collection = self._collections[storage]
         found = collection.items if namespace is None else collection.within(namespace)
-        for stored in found.values():
-            yield stored.obj
+        return map(_shared, found.values())
 
 
 def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
@@ -278,5 +280,13 @@ def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
     meta["resourceVersion"] = str(version)
     key = (meta.get("namespace", ""), meta["name"])
     return Stored(
-        key, meta.get("uid", ""), version, obj["apiVersion"], encode(obj), meta.get("labels") or {}, fields
+        key,
+        meta.get("uid", ""),
+        version,
+        obj["apiVersion"],
+        encode(obj),
+        meta.get("labels") or {},
+        fields,
+        "ownerReferences" in meta,
+        "deletionTimestamp" in meta,
     )

@@ -59,6 +59,9 @@ def forged(claims: Any, key: bytes = KEY, alg: str = "HS256") -> str:
         ("Bearer admin's", ADMIN),
         ("bearer admin's", ADMIN),
         ("Bearer bob's", User("bob", ("devs", AUTHENTICATED), "7")),
+        (" Bearer bob's and more", User("bob", ("devs", AUTHENTICATED), "7")),
+        ("Bearer two words", None),
+        ("Bearer ", NOBODY),
         (None, NOBODY),
         ("", NOBODY),
         ("Basic YTpi", NOBODY),
@@ -71,7 +74,8 @@ def forged(claims: Any, key: bytes = KEY, alg: str = "HS256") -> str:
     ],
 )
 def test_headers_identify(header: str | None, user: User | None) -> None:
-    authenticator = Server(static_users={"bob's": User("bob", ("devs",), "7")}).authenticator
+    users = {"bob's": User("bob", ("devs",), "7"), "two words": User("eve"), "": User("eve")}
+    authenticator = Server(static_users=users).authenticator
     if user is not None:
         assert authenticator.authenticate(header) == user
         return

@@ -165,6 +165,44 @@ def test_a_request_is_read_as_it_was_meant() -> None:
     play(scenario)
 
 
+HEADS: list[tuple[tuple[str, ...], tuple[str | None, str | None]]] = [
+    (("X-A: 1", "X-B: 2"), ("1", "2")),
+    (("X-A: 1", "X-B: 2"), ("1", "2")),
+    (("X-A: 1", "X-B: 5"), ("1", "5")),
+    (("X-A: 1",), ("1", None)),
+    (("x-a: 3", "X-A: 4"), ("4", None)),
+    ((), (None, None)),
+    (("X-A: 1", "X-B: 2"), ("1", "2")),
+]
+
+
+def test_every_request_has_its_own_headers_and_no_others() -> None:
+    async def scenario() -> None:
+        transport = AtOnce()
+        _, connection, _ = connected(transport)
+        for head, _ in HEADS:
+            connection.data_received(get("/", *head))
+        seen = [(each.headers.get("x-a"), each.headers.get("x-b")) for each in transport.asked]
+        assert seen == [meant for _, meant in HEADS]
+        assert [len(each.repeated) for each in transport.asked] == [1 + len(head) for head, _ in HEADS]
+
+    play(scenario)
+
+
+def test_what_follows_a_body_is_no_header() -> None:
+    async def scenario() -> None:
+        transport = AtOnce()
+        _, connection, _ = connected(transport)
+        trailer = b"3\r\nabc\r\n0\r\nAuthorization: Bearer late\r\n\r\n"
+        for _ in range(2):
+            connection.data_received(get("/", "Transfer-Encoding: chunked", method="PUT") + trailer)
+        connection.data_received(get("/"))
+        assert [each.body for each in transport.asked] == [b"abc", b"abc", b""]
+        assert not any("authorization" in each.headers for each in transport.asked)
+
+    play(scenario)
+
+
 TARGETS = {
     "/a": ("/a", ""),
     "/a?": ("/a", ""),

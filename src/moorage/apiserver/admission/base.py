@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.users import User
@@ -23,8 +24,7 @@ class Reader(Protocol):
         """All objects of a collection, in one namespace or in all."""
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(msgspec.Struct):
     """One write on its way in."""
 
     operation: Operation
@@ -38,7 +38,7 @@ class Attributes:
     old: Manifest | None
     user: User
     dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 Admit = Callable[[Attributes, Reader], None]

@@ -30,7 +30,8 @@ _SUBJECT_FIELDS: Final = tuple(
     (key, f"involvedObject.{key}", f"regarding.{key}")
     for key in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 )
-_MOST_CHARACTERS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_MOST_BYTES: Final = 128
+_MOST_BYTES_OF_TEXT: Final = 1024
 _OLD_FIELDS = ("deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount")
 _NEW_FIELDS = ("action", "related", "reportingController", "reportingInstance")
 _NOT_ITS_NAMESPACE = "does not match event.namespace"
@@ -65,7 +66,7 @@ class EventStrategy(Strategy):
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """The event is where its object is; one with an exact time says who reports it and why."""
-        return _check_common(obj, "reportingComponent")
+        return _check_common(obj, "involvedObject", "reportingComponent", "message")
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
         """Events can be chosen by their object, reason, type and source."""
@@ -85,7 +86,7 @@ class EventsEventStrategy(Strategy):
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """A new event leaves the old fields alone."""
-        errors = _check_common(to_core(obj), "reportingController")
+        errors = _check_common(obj, "regarding", "reportingController", "note")
         errors += _check_series(obj)
         if not obj.get("eventTime"):
             errors.append(required("eventTime"))
@@ -104,7 +105,7 @@ class EventsEventStrategy(Strategy):
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
         """Only the series of repetitions goes on."""
-        errors = _check_common(to_core(obj), "reportingController")
+        errors = _check_common(obj, "regarding", "reportingController", "note")
         if obj.get("series") != old.get("series"):
             errors += _check_series(obj)
         for key in ("regarding", "reason", "note", *_OLD_FIELDS, "type", "eventTime", *_NEW_FIELDS):
@@ -137,9 +138,10 @@ def selectable_fields(event: Manifest) -> dict[str, str]:
     return fields
 
 
-def _check_common(event: Manifest, reporter_name: str) -> list[FieldError]:
+def _check_common(event: Manifest, subject_key: str, reporter_key: str, text_key: str) -> list[FieldError]:
+    """What is wrong with an event of either form; the keys are those that differ."""
     namespace = event["metadata"].get("namespace", "")
-    subject = (event.get("involvedObject") or {}).get("namespace", "")
+    subject = (event.get(subject_key) or {}).get("namespace", "")
     path = "involvedObject.namespace"
     errors = []
     if not event.get("eventTime"):
@@ -149,17 +151,23 @@ def _check_common(event: Manifest, reporter_name: str) -> list[FieldError]:
     else:
         if not subject and namespace not in ("default", "kube-system"):
             errors.append(invalid(path, subject, _NOT_ITS_NAMESPACE))
-        reporter = event.get("reportingComponent", "")
+        reporter = event.get(reporter_key, "")
         if not reporter:
-            errors.append(required(reporter_name))
-        errors += check_qualified_name(reporter, reporter_name)
-        for key, most in _MOST_CHARACTERS.items():
+            errors.append(required(reporter_key))
+        errors += check_qualified_name(reporter, reporter_key)
+        for key in ("reportingInstance", "action", "reason"):
             text = event.get(key, "")
-            if not text and key != "message":
+            if not text:
                 errors.append(required(key))
-            if len(text.encode()) > most:
-                errors.append(invalid(key, "", f"can have at most {most} characters"))
+            errors += _check_length(key, text, _MOST_BYTES)
+        errors += _check_length("message", event.get(text_key, ""), _MOST_BYTES_OF_TEXT)
     return errors + check_subdomain(namespace, "namespace")
+
+
+def _check_length(path: str, text: str, most_bytes: int) -> list[FieldError]:
+    if len(text.encode()) <= most_bytes:
+        return []
+    return [invalid(path, "", f"can have at most {most_bytes} characters")]
 
 
 def _check_series(event: Manifest) -> list[FieldError]:

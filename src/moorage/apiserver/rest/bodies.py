@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 _decode_json = msgspec.json.Decoder().decode
 
 
+@lru_cache(maxsize=256)
 def media_type(content_type: str) -> str:
     """A content type without its parameters."""
     return content_type.partition(";")[0].strip().lower()

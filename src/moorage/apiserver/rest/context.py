@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from moorage.apiserver.auth.users import MASTERS, User
 from moorage.apiserver.options import WriteOptions
@@ -11,13 +11,12 @@ SYSTEM = User("system:apiserver", (MASTERS,))
 """Whom the server's own work is done for."""
 
 
-@dataclass(slots=True)
-class Context:
+class Context(msgspec.Struct):
     """Who writes, how, and what to tell them beside the answer."""
 
     user: User = SYSTEM
-    options: WriteOptions = field(default_factory=WriteOptions)
-    warnings: list[str] = field(default_factory=list)
+    options: WriteOptions = msgspec.field(default_factory=WriteOptions)
+    warnings: list[str] = msgspec.field(default_factory=list)
     user_agent: str = ""
 
     @property

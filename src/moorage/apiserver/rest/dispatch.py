@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -24,13 +25,14 @@ from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.bodies import decode_object, parse_body
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
+from moorage.apiserver.rest.known_bodies import KnownBodies
 from moorage.apiserver.rest.patching import Patcher
 from moorage.apiserver.rest.reads import ObjectReader, check_fields, check_revision, transformed
 from moorage.apiserver.rest.subresources import BINDINGS, Subresources
 from moorage.apiserver.rest.virtual import made_now
 from moorage.apiserver.rest.watches import Watch
 from moorage.apiserver.rest.writes import Writer
-from moorage.apiserver.store import Stored, encode
+from moorage.apiserver.store import encode
 from moorage.apiserver.warning_header import warning_header
 from moorage.clock import Clock
 from moorage.transport import Request, Response
@@ -61,6 +63,7 @@ class Dispatcher:
         self._patcher = Patcher(writer)
         self._subresources = subresources
         self._answers = answers
+        self._bodies = KnownBodies()
         self._clock = clock
         self._random = random
 
@@ -127,9 +130,7 @@ class Dispatcher:
         return Response(code, raw)
 
     def _create(self, resource: Resource, namespace: str, request: Request, context: Context) -> bytes:
-        content_type = request.headers.get("content-type", "")
-        value = parse_body(request.body, content_type)
-        obj = decode_object(value, resource, context, request.body, content_type)
+        obj = self._bodies.read(resource, request, context)
         answer = self._answers.get(resource.storage)
         if answer is not None:
             return encode(answer(obj, namespace, context))
@@ -191,21 +192,16 @@ class Dispatcher:
         headers = iter((True,))
 
         def formed(raw: bytes) -> bytes:
-            if not wanted.transform:
-                return raw
             first = next(headers, False)
             return transformed(raw, resource.printer, wanted, self._writer.now(), included, headers=first)
-
-        def show(stored: Stored) -> bytes:
-            return formed(self._writer.shown(resource, stored))
 
         stream = Watch(
             self._writer.store,
             resource,
             namespace,
             options,
-            show,
-            formed,
+            partial(self._writer.shown, resource),
+            formed if wanted.transform else None,
             self._clock,
             timeout_seconds=timeout,
             bookmarks=flag(query, "allowWatchBookmarks"),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
@@ -49,21 +51,17 @@ def no_logs(pod: Manifest, query: Query) -> bytes:
     )
 
 
-class _Call:
+class _Call(msgspec.Struct):
     """One request for a subresource, and what handlers need of it."""
 
-    def __init__(
-        self, resource: Resource, sub: Subresource, namespace: str, address: Address, query: Query,
-        request: Request, context: Context,
-    ) -> None:  # fmt: skip
-        self.resource = resource
-        self.sub = sub
-        self.namespace = namespace
-        self.name = address.name
-        self.verb = address.verb
-        self.query = query
-        self.request = request
-        self.context = context
+    resource: Resource
+    sub: Subresource
+    namespace: str
+    name: str
+    verb: str
+    query: Query
+    request: Request
+    context: Context
 
     @property
     def api_version(self) -> str:
@@ -74,10 +72,11 @@ class _Call:
 
     def body(self) -> Manifest:
         """The request's body as the subresource's kind."""
-        group, _, version = self.api_version.rpartition("/")
+        api_version = self.api_version
+        group, _, version = api_version.rpartition("/")
         schema = schema_of(group, version, self.sub.kind) or ANYTHING_GOES
         value = parse_body(self.request.body, self.request.headers.get("content-type", ""))
-        return decode_as(value, self.api_version, self.sub.kind, schema, self.context)
+        return decode_as(value, api_version, self.sub.kind, schema, self.context)
 
 
 class Subresources:
@@ -114,7 +113,7 @@ class Subresources:
             raise errors.unknown_path()
         if address.verb not in sub.verbs:
             raise errors.not_allowed_here()
-        call = _Call(resource, sub, namespace, address, query, request, context)
+        call = _Call(resource, sub, namespace, address.name, address.verb, query, request, context)
         printer = {"status": resource.printer, "scale": _SCALE_PRINTER}.get(sub.name)
         if printer is None:
             return self._handlers[sub.name](call)

@@ -15,7 +15,7 @@ from moorage.apiserver import errors
 from moorage.apiserver.options import ListOptions
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.reads import matches
-from moorage.apiserver.store import Change, Collection, Store, Stored, encode
+from moorage.apiserver.store import Change, ChangeType, Collection, Store, Stored, encode
 from moorage.clock import Clock
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -24,9 +24,9 @@ _BATCH: Final = 500
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Show = Callable[[Stored], bytes]
-"""An object as this watcher's client wants it."""
+"""A stored object as clients of this watcher's resource see it."""
 Form = Callable[[bytes], bytes]
-"""An encoded object in the form that this watcher's client wants."""
+"""An encoded object in the form that this watcher's client wants, if that is not what is stored."""
 
 
 class Watch:
@@ -39,7 +39,7 @@ class Watch:
         namespace: str | None,
         options: ListOptions,
         show: Show,
-        form: Form,
+        form: Form | None,
         clock: Clock,
         *,
         timeout_seconds: float,
@@ -91,9 +91,7 @@ class Watch:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for start in range(0, len(self._initial), _BATCH):
-            yield b"".join(
-                _event("ADDED", self._show(stored)) for stored in self._initial[start : start + _BATCH]
-            )
+            yield b"".join(self._told("ADDED", stored) for stored in self._initial[start : start + _BATCH])
         self._initial = []
         if self._marks_initial_end:
             yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
@@ -136,22 +134,31 @@ class Watch:
             return b""
         options = self._options
         if not options.labels and not options.fields:
-            return _event(change.type, self._show(stored))
+            return self._told(change.type, stored)
         was = previous is not None and matches(previous, options)
         now = change.type != "DELETED" and matches(stored, options)
         if now:
-            return _event("MODIFIED" if was else "ADDED", self._show(stored))
-        if was:
-            return _event("DELETED", self._show(stored))
-        return b""
+            return self._told("MODIFIED" if was else "ADDED", stored)
+        return self._told("DELETED", stored) if was else b""
+
+    def _told(self, kind: ChangeType, stored: Stored) -> bytes:
+        raw = self._show(stored)
+        return _event(kind, self._form(raw) if self._form else raw)
 
     def _bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         metadata: Manifest = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
         mark = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
-        return _event("BOOKMARK", self._form(encode(mark)))
+        raw = encode(mark)
+        return _event("BOOKMARK", self._form(raw) if self._form else raw)
+
+
+_BEGINNINGS: Final = {
+    kind: b'{"type":"%b","object":' % kind.encode()
+    for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
 
 
 def _event(kind: str, raw: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (kind.encode(), raw)
+    return b"".join((_BEGINNINGS[kind], raw, b"}\n"))

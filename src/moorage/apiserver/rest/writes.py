@@ -29,6 +29,9 @@ _SUFFIX_LENGTH: Final = 5
 _GENERATED_BASE_LENGTH: Final = 63 - _SUFFIX_LENGTH
 _GENERATE_ATTEMPTS: Final = 8
 
+_UUID_FIXED_BITS: Final = 0xF << 76 | 0b11 << 62
+_UUID_VERSION_4: Final = 4 << 76 | 0b10 << 62
+
 _NO_VERSION: Final = msgspec.Raw(b"0x0")
 """How the absence of a resourceVersion is shown: as the unsigned number that it becomes."""
 
@@ -298,9 +301,8 @@ def unowned(resource: Resource, subresource: str) -> FieldSet:
 
 def _random_uid(random: Random) -> str:
     """A UUID of version 4, as `uuid` would write it after three times as long."""
-    digits = f"{random.getrandbits(128):032x}"
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    digits = f"{random.getrandbits(128) & ~_UUID_FIXED_BITS | _UUID_VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def modified(resource: Resource, name: str) -> errors.ApiError:

@@ -40,7 +40,6 @@ def canonical_time(text: str) -> str:
     return text if _is_canonical(text, _SECONDS) else timestamp(_parsed(text, SECONDS_LAYOUT))
 
 
-@lru_cache(maxsize=1024)
 def canonical_micro_time(text: str) -> str:
     """A time in microseconds, UTC; exactly six digits must be given, as Kubernetes demands."""
     return text if _is_canonical(text, _MICROS) else micro_timestamp(_parsed(text, MICROS_LAYOUT))

@@ -66,10 +66,10 @@ class ResourceQuota:
     def admit(self, attributes: Attributes, reader: Reader) -> None:
         """Compare a write with the quotas of its namespace."""
         resource = attributes.resource
-        if not resource.namespaced:
+        if not resource.namespaced or resource.storage in _NEVER_CHARGED:
             return
         quotas = list(reader.all(RESOURCE_QUOTAS, attributes.namespace))
-        if quotas and resource.storage not in _NEVER_CHARGED:
+        if quotas:
             meter = _METERS.get(resource.storage) or count_meter(resource.storage)
             self._check(attributes, reader, quotas, meter)
 

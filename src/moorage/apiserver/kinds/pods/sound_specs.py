@@ -28,7 +28,11 @@ class SoundSpecs:
     def key(self, spec: Manifest) -> bytes:
         """By what a spec is known; empty: it is not remembered."""
         raw = encode(spec)
-        if len(raw) > _LONGEST_BYTES or _DEPENDS_ON_THE_POD in raw:
+        if len(raw) > _LONGEST_BYTES:
+            return b""
+        if not spec.get("volumes"):
+            return raw
+        if _DEPENDS_ON_THE_POD in raw:
             return b""
         names = set(_TOKEN_VOLUME.findall(raw))
         if not names:
