@@ -29,9 +29,16 @@ class Clock(Protocol):
 class LoopClock:
     """The running event loop's own clock."""
 
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
     def now(self) -> float:
         """Seconds since some moment."""
-        return asyncio.get_running_loop().time()
+        # Python may ask the system which process this is before it says which loop runs: that takes longer
+        # than all else here, for what is asked some twenty times a pod.
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
 
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once, later."""

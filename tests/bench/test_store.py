@@ -196,7 +196,7 @@ def test_what_else_the_scheduler_asks_for(place: Place) -> None:
     assert len(place.do(place.client.list(RESOURCE_CLAIM))) == 1
     assert place.do(place.client.list(RESOURCE_CLAIM, "b")) == []
     assert refused(place.client.get(POD, "a", "nobody")).is_not_found
-    place.do(place.client.create(EVENT, "a", {}))
+    place.do(place.client.post(EVENT, "a", {}))
     place.do(place.client.patch(EVENT, "a", "e", {}))
     assert place.client.events == 1
     with pytest.raises(ConnectionFailed):

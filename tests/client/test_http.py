@@ -68,6 +68,24 @@ def test_a_header_may_come_several_times() -> None:
     asyncio.run(scenario())
 
 
+def test_who_asks_is_said_with_every_request() -> None:
+    async def scenario() -> None:
+        async with serving(_good) as server, HttpTransport(Endpoint(server.url)) as transport:
+            claims = Request("GET", "/", headers={"authorization": "Bearer own", "x": "1"})
+            await transport.handle(claims)
+            transport.introduce([("authorization", "Bearer a"), ("impersonate-group", "g")])
+            await transport.handle(claims)
+            await transport.handle(POST)
+            transport.introduce([("authorization", "Bearer b")])
+            await transport.handle(claims)
+        said = [(each.header("authorization"), each.header("impersonate-group")) for each in server.asked]
+        a = (["Bearer a"], ["g"])
+        assert said == [(["Bearer own"], []), a, a, (["Bearer b"], [])]
+        assert [each.header("x") for each in server.asked] == [["1"], ["1"], [], ["1"]]
+
+    asyncio.run(scenario())
+
+
 SMUGGLED = {
     "a header": Request("GET", "/", headers={"x": "a\r\nevil: yes"}),
     "the query": Request("GET", "/", "a=b HTTP/1.1\r\nevil: yes"),

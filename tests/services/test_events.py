@@ -346,6 +346,20 @@ def test_a_slow_server_does_not_fill_the_queue() -> None:
     on_scene(test)
 
 
+def test_who_has_written_one_event_writes_the_next() -> None:
+    async def test(scene: Scene) -> None:
+        scene.recorder.scheduled(a_pod("a"), "node-1")
+        await scene.stored()
+        under_way = len(asyncio.all_tasks())
+        scene.recorder.scheduled(a_pod("b"), "node-1")
+        scene.recorder.scheduled(a_pod("b"), "node-1")
+        await scene.broadcaster.flush(0.0)
+        assert [event["regarding"]["name"] for event in await scene.stored()] == ["a", "b"]
+        assert len(asyncio.all_tasks()) == under_way
+
+    on_scene(test)
+
+
 def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
     async def test(scene: Scene) -> None:
         scene.link.late_seconds = 100

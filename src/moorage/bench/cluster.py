@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -65,6 +65,23 @@ class _Metadata(msgspec.Struct):
     labels: dict[str, str] = {}
 
 
+class _StoredMetadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+    finalizers: list[str] | None = None
+
+
+class _StoredSpec(msgspec.Struct):
+    taints: list[dict[str, Any]] | None = None
+
+
+class _Stored(msgspec.Struct):
+    """What is looked at of an object that was created."""
+
+    metadata: _StoredMetadata
+    spec: _StoredSpec = msgspec.field(default_factory=_StoredSpec)
+
+
 class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
 
@@ -87,6 +104,14 @@ class _Pod(msgspec.Struct):
 
 
 _read_pod = msgspec.json.Decoder(_Pod).decode
+_read_stored = msgspec.json.Decoder(_Stored).decode
+
+
+class _Body(NamedTuple):
+    """An object ready to be sent, encoded once however often that is."""
+
+    manifest: Manifest
+    encoded: msgspec.Raw
 
 
 class ClusterTarget:
@@ -112,7 +137,7 @@ class ClusterTarget:
             manifest = await self._admissible_pod(manifest)
         elif kind == CSI_NODE:
             manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": ""}}
-        return Prepared(kind, manifest)
+        return Prepared(kind, _Body(manifest, msgspec.Raw(msgspec.json.encode(manifest))))
 
     async def _kind(self, manifest: Manifest) -> Kind:
         """Where objects of a kind live; the server says so of kinds that are not known here."""
@@ -148,34 +173,37 @@ class ClusterTarget:
                 "metadata": {"name": name},
                 "value": priority,
             }
-            making = self._priorities[priority] = asyncio.ensure_future(self._make(PRIORITY_CLASS, "", body))
+            making = self._priorities[priority] = asyncio.ensure_future(self._make_class(body))
         await making
         return name
 
-    async def _make(self, kind: Kind, namespace: str, body: Manifest) -> Manifest:
+    async def _make_class(self, body: Manifest) -> None:
+        """Create a priority class, unless it is there."""
         try:
-            stored = await self._client.create(kind, namespace, body)
+            await self._make(PRIORITY_CLASS, "", body)
         except RequestError as error:
-            if kind != PRIORITY_CLASS or not error.already_exists:
+            if not error.already_exists:
                 raise
-            return body
-        meta = stored["metadata"]
-        self._created[kind, meta.get("namespace", ""), meta["name"]] = bool(meta.get("finalizers"))
+
+    async def _make(self, kind: Kind, namespace: str, body: Manifest | msgspec.Raw) -> _Stored:
+        stored = _read_stored(await self._client.post(kind, namespace, body))
+        meta = stored.metadata
+        self._created[kind, meta.namespace, meta.name] = bool(meta.finalizers)
         return stored
 
     async def create(self, prepared: Prepared, namespace: str) -> str:
         """Create an object, and write the status that creation leaves out."""
         kind, body = prepared
         place = namespace if kind.namespaced else ""
-        stored = await self._make_with_patience(kind, place, body)
-        name = str(stored["metadata"]["name"])
+        stored = await self._make_with_patience(kind, place, body.encoded)
+        name, wanted = stored.metadata.name, body.manifest
         if kind == NODE:
-            await self._declare_ready(stored, body)
-        elif kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM) and "status" in body:
-            await self._client.patch(kind, place, name, {"status": body["status"]}, "merge", "status")
+            await self._declare_ready(stored, wanted)
+        elif kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM) and "status" in wanted:
+            await self._client.patch(kind, place, name, {"status": wanted["status"]}, "merge", "status")
         return name
 
-    async def _make_with_patience(self, kind: Kind, namespace: str, body: Manifest) -> Manifest:
+    async def _make_with_patience(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
         """Create an object; a new namespace's service account may take a moment to come."""
         for _ in range(_MOST_ACCOUNT_PAUSES):
             try:
@@ -186,20 +214,20 @@ class ClusterTarget:
             await sleep(self._clock, _PAUSE_SECONDS)
         return await self._make(kind, namespace, body)
 
-    async def _declare_ready(self, node: Manifest, wanted: Manifest) -> None:
+    async def _declare_ready(self, node: _Stored, wanted: Manifest) -> None:
         """Take away the taint that every new node gets, unless it was to have it."""
         taints = wanted.get("spec", {}).get("taints") or []
-        known = node.get("spec", {}).get("taints") or []
+        known = node.spec.taints or []
         if any(each["key"] == _NOT_READY for each in known) and known != taints:
             await self._client.patch(
-                NODE, "", node["metadata"]["name"], {"spec": {"taints": taints or None}}, "merge"
+                NODE, "", node.metadata.name, {"spec": {"taints": taints or None}}, "merge"
             )
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
         """Replace an object (or a part of it), and then its status."""
         prepared = await self.prepared(manifest)
         assert prepared is not None
-        kind, body = prepared
+        kind, body = prepared.kind, prepared.body.manifest
         place = namespace if kind.namespaced else ""
         stored = await self._client.get(kind, place, body["metadata"]["name"])
         kept = {field: stored["spec"][field] for field in _KEPT.get(kind.name, ()) if field in stored["spec"]}

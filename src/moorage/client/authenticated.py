@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
-from typing import Protocol
+from typing import Final, Protocol
 
 from moorage.client.errors import KubeconfigError, NoAccess
 from moorage.client.http import HttpTransport
 from moorage.transport import Request, Response
+
+_UNAUTHORIZED: Final = 401
 
 
 class Credentials(Protocol):
@@ -39,24 +40,28 @@ class Authenticated:
         self._transport = transport
         self._credentials = credentials
         self._impersonated = impersonated
+        self._shown: Mapping[str, str] | None = None
+        """The credentials that the transport sends."""
         self._renewing = asyncio.Lock()
 
     async def handle(self, request: Request) -> Response:
         """The answer; who is not known to the server tries once more with new credentials."""
         if self._credentials.is_stale:
             await self._renew(self._credentials.headers)
-        used = self._credentials.headers
-        response = await self._transport.handle(self._signed(request))
-        if response.status == HTTPStatus.UNAUTHORIZED and await self._renew(used):
-            response = await self._transport.handle(self._signed(request))
+        used = self._show()
+        response = await self._transport.handle(request)
+        if response.status == _UNAUTHORIZED and await self._renew(used):
+            self._show()
+            response = await self._transport.handle(request)
         return response
 
-    def _signed(self, request: Request) -> Request:
-        headers = {**request.headers, **self._credentials.headers}
-        repeated = [*headers.items(), *self._impersonated] if self._impersonated else ()
-        return Request(
-            request.method, request.path, request.query, headers, request.body, repeated, request.may_share
-        )
+    def _show(self) -> Mapping[str, str]:
+        """Have the credentials of the moment sent with what is asked next."""
+        headers = self._credentials.headers
+        if headers is not self._shown:
+            self._transport.introduce((*headers.items(), *self._impersonated))
+            self._shown = headers
+        return headers
 
     async def _renew(self, used: Mapping[str, str]) -> bool:
         """Whether there are others than those that were used; many may ask at once, one gets them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -13,6 +13,9 @@ from moorage.client.errors import RequestError
 from moorage.client.kinds import Kind
 from moorage.transport import Request, Response, Stream, Transport
 
+T = TypeVar("T")
+Answer = Coroutine[Any, Any, T]
+"""What comes of a request once it is awaited."""
 PatchType = Literal["json", "merge", "strategic"]
 
 _PATCH_TYPES: Mapping[PatchType, str] = {
@@ -37,9 +40,11 @@ class Client:
 
     # -- verbs
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
+    # Most only say which request it is, and hand on the one that is made below.
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Answer[Manifest]:
         """One object."""
-        return await self.call("GET", kind.path(namespace, name))
+        return self.call("GET", kind.path(namespace, name))
 
     async def list(self, kind: Kind, namespace: str = "", **query: str | int) -> list[Manifest]:
         """All objects, of one namespace or of all."""
@@ -47,17 +52,21 @@ class Client:
         items: list[Manifest] = answer["items"]
         return items
 
-    async def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Manifest:
+    def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Answer[Manifest]:
         """Create an object; the answer is what was stored."""
-        return await self.call("POST", kind.path(namespace), query, obj)
+        return self.call("POST", kind.path(namespace), query, obj)
 
-    async def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Manifest:
+    def post(self, kind: Kind, namespace: str, obj: Any) -> Answer[bytes]:
+        """Create an object; what was stored is left encoded, for who reads little of it or nothing."""
+        return self.exchange("POST", kind.path(namespace), None, obj)
+
+    def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Answer[Manifest]:
         """Replace an object, or a part of it; a conflict is raised if it has changed since it was read."""
         meta = obj["metadata"]
         path = kind.path(meta.get("namespace", ""), meta["name"], subresource)
-        return await self.call("PUT", path, None, obj)
+        return self.call("PUT", path, None, obj)
 
-    async def patch(
+    def patch(
         self,
         kind: Kind,
         namespace: str,
@@ -65,12 +74,12 @@ class Client:
         patch: Any,
         type: PatchType = "strategic",
         subresource: str = "",
-    ) -> Manifest:
+    ) -> Answer[Manifest]:
         """Change an object by a patch; the answer is what is stored then."""
         path = kind.path(namespace, name, subresource)
-        return await self.call("PATCH", path, None, patch, _PATCH_TYPES[type])
+        return self.call("PATCH", path, None, patch, _PATCH_TYPES[type])
 
-    async def delete(
+    def delete(
         self,
         kind: Kind,
         namespace: str,
@@ -79,7 +88,7 @@ class Client:
         grace_seconds: int | None = None,
         uid: str = "",
         propagation: str = "",
-    ) -> Manifest:
+    ) -> Answer[Manifest]:
         """Delete an object, or begin to; with a uid, only that very object."""
         options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if grace_seconds is not None:
@@ -88,13 +97,13 @@ class Client:
             options["preconditions"] = {"uid": uid}
         if propagation:
             options["propagationPolicy"] = propagation
-        return await self.call("DELETE", kind.path(namespace, name), None, options)
+        return self.call("DELETE", kind.path(namespace, name), None, options)
 
-    async def create_part(
+    def create_part(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
-    ) -> Manifest:
-        """Create a part of an object: bind a pod, evict it."""
-        return await self.call("POST", kind.path(namespace, name, subresource), None, obj)
+    ) -> Answer[object]:
+        """Create a part of an object: bind a pod, evict it. The answer says only that it is done."""
+        return self.exchange("POST", kind.path(namespace, name, subresource), None, obj)
 
     # -- below the verbs
 
@@ -107,33 +116,51 @@ class Client:
         content_type: str = "application/json",
     ) -> Manifest:
         """A request whose answer is one JSON object; RequestError if the server refuses."""
-        raw = b"" if body is None else _encode(body)
-        response = await self._send(method, path, query, raw, content_type)
-        assert isinstance(response.body, bytes)
-        answer: Manifest = _decode(response.body)
+        answer: Manifest = _decode(await self.exchange(method, path, query, body, content_type))
         return answer
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        """A request whose answer comes whole; RequestError if the server refuses.
+
+        body: anything that is written as JSON; as `msgspec.Raw`, what is JSON already.
+        """
+        response = await self._transport.handle(self._request(method, path, query, body, content_type))
+        if response.status >= 400:
+            raise await _refusal(response)
+        assert isinstance(response.body, bytes)
+        return response.body
 
     async def stream(self, path: str, query: Mapping[str, str | int]) -> Stream:
         """A request whose answer comes bit by bit; RequestError if the server refuses."""
-        response = await self._send("GET", path, query, b"", "")
+        response = await self._transport.handle(self._request("GET", path, query))
+        if response.status >= 400:
+            raise await _refusal(response)
         if isinstance(response.body, bytes):
             return _Whole(response.body)
         return response.body
 
-    async def _send(
-        self, method: str, path: str, query: Mapping[str, str | int] | None, body: bytes, content_type: str
-    ) -> Response:
-        headers = self._headers
-        if body:
-            headers = self._headers_with.get(content_type) or self._with(content_type)
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: Any = None,
+        content_type: str = "",
+    ) -> Request:
+        encoded = urlencode(query) if query else ""
+        if body is None:
+            return Request(method, path, encoded, self._headers)
+        headers = self._headers_with.get(content_type) or self._with(content_type)
         # What has a body changes something, and has a small answer. Who changes something has to know what
         # to do when the answer is lost, whoever else the connection was shared with.
-        response = await self._transport.handle(
-            Request(method, path, urlencode(query) if query else "", headers, body, may_share=bool(body))
-        )
-        if response.status >= 400:
-            raise await _refusal(response)
-        return response
+        return Request(method, path, encoded, headers, _encode(body), may_share=True)
 
     def _with(self, content_type: str) -> dict[str, str]:
         headers = self._headers_with[content_type] = {**self._headers, "content-type": content_type}

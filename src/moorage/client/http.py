@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from copy import copy
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
@@ -20,6 +20,8 @@ MOST_CONNECTIONS: Final = 32
 _PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
 _is_plain: Final = re.compile(r"[\w/.:-]*", re.ASCII).fullmatch
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "connection", "transfer-encoding"})
+
+Headers = tuple[tuple[str, str], ...]
 
 
 class HttpTransport:
@@ -40,10 +42,18 @@ class HttpTransport:
         url = urlsplit(endpoint.url)
         self._prefix = url.path.rstrip("/")
         self._first_header = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
+        self._introduction: Headers = ()
+        self._said: dict[str, tuple[object, str]] = {}
+        """By method, the headers of the latest request and how they are sent: mostly all have the same."""
         self._silence_seconds = silence_seconds
         self._free = asyncio.Semaphore(most_connections)
         self._pool = ConnectionPool(endpoint, connect_seconds)
         self._pipeline = Pipeline(self._pool, silence_seconds, gather_seconds)
+
+    def introduce(self, headers: Iterable[tuple[str, str]]) -> None:
+        """Say who asks, with every request from now on, whatever that says of it itself."""
+        self._introduction = tuple(headers)
+        self._said.clear()
 
     async def handle(self, request: Request) -> Response:
         """The server's answer; ConnectionFailed if there is none."""
@@ -80,19 +90,28 @@ class HttpTransport:
         path = request.path
         target = self._prefix + (path if _is_plain(path) else quote(path, safe=_PATH_CHARACTERS))
         if request.query:
+            if "\n" in request.query or "\r" in request.query:
+                raise ValueError("a line break in the query")
             target = f"{target}?{request.query}"
-        if "\n" in target or "\r" in target:
-            raise ValueError("a line break in the path or in the query")
-        headers = _header_lines(tuple(request.repeated or request.headers.items()))
+        headers = self._header_lines(request)
         length = f"content-length: {len(request.body)}\r\n\r\n" if request.body else "\r\n"
         head = f"{request.method} {target}{self._first_header}{headers}{length}"
         return head.encode("latin-1") + request.body
 
+    def _header_lines(self, request: Request) -> str:
+        headers = request.repeated or request.headers
+        said = self._said.get(request.method)
+        if said is None or said[0] != headers:
+            pairs = tuple(request.repeated or request.headers.items())
+            said = self._said[request.method] = copy(headers), _header_lines(pairs, self._introduction)
+        return said[1]
 
-@lru_cache(maxsize=64)
-def _header_lines(headers: Iterable[tuple[str, str]]) -> str:
-    """Headers as they are sent: the same ones again and again, until credentials are renewed."""
-    lines = [f"{name}: {value}\r\n" for name, value in headers if name not in _OWN_HEADERS]
+
+def _header_lines(headers: Headers, introduction: Headers) -> str:
+    """Headers as they are sent."""
+    others = _OWN_HEADERS.union(name for name, _ in introduction)
+    said = (*(each for each in headers if each[0] not in others), *introduction)
+    lines = [f"{name}: {value}\r\n" for name, value in said]
     text = "".join(lines)
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
         raise ValueError("a line break in a header")

@@ -41,6 +41,7 @@ class Pipeline:
     """Sends requests in groups."""
 
     def __init__(self, pool: ConnectionPool, silence_seconds: float, gather_seconds: float = 0.0) -> None:
+        self._loop = asyncio.get_running_loop()
         self._pool = pool
         self._silence_seconds = silence_seconds
         self._waiting: deque[_Waiting] = deque()
@@ -53,23 +54,22 @@ class Pipeline:
         self._most_together = 2.0
         self._recovery = _RECOVERY
 
-    async def ask(self, request: bytes) -> Response:
+    def ask(self, request: bytes) -> asyncio.Future[Response]:
         """Send a request, together with others; the answer, or ConnectionFailed."""
-        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Response] = self._loop.create_future()
         self._waiting.append((request, answer))
         self._send_soon()
-        return await answer
+        return answer
 
     def _send_soon(self) -> None:
         """Send when all who are about to ask something have done so."""
         if not self._is_due:
             self._is_due = True
-            loop = asyncio.get_running_loop()
-            wait_seconds = self._rhythm.wait_seconds(loop.time())
+            wait_seconds = self._rhythm.wait_seconds(self._loop.time())
             if wait_seconds:
-                loop.call_later(wait_seconds, self._send)
+                self._loop.call_later(wait_seconds, self._send)
             else:
-                loop.call_soon(self._send)
+                self._loop.call_soon(self._send)
 
     def _send(self) -> None:
         self._is_due = False
@@ -80,7 +80,7 @@ class Pipeline:
             self._send_group(connection)
         to_open = -(-len(self._waiting) // int(self._most_together)) - len(self._opening)
         for _ in range(min(to_open, self._most_groups - self._groups - len(self._opening))):
-            task = asyncio.get_running_loop().create_task(self._pool.connect())
+            task = self._loop.create_task(self._pool.connect())
             self._opening.add(task)
             task.add_done_callback(self._opened)
 

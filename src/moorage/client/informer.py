@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 import msgspec
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 _read_manifest = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _Known(NamedTuple):
+class _Known(msgspec.Struct, frozen=True, gc=False):
     """Which state of an object is known."""
 
     version: str
@@ -198,7 +198,7 @@ class Informer(Generic[T]):
                 query = dict(self._query)
                 continue
             for raw in page.items or ():
-                self._note(listing, Event("ADDED", bytes(raw)))
+                self._note(listing, Event("ADDED", read_metadata(raw), bytes(raw)))
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
@@ -210,7 +210,7 @@ class Informer(Generic[T]):
 
     def _note(self, listing: _Listing[T], event: Event) -> Metadata | None:
         """Add an object of a list; its metadata, if readable."""
-        meta = read_metadata(event.raw)
+        meta = event.metadata
         if meta is None:
             log.error("one of the %s is unreadable and left out", self.kind.plural)
             return None
@@ -296,7 +296,7 @@ class Informer(Generic[T]):
         return True
 
     def _apply(self, event: Event) -> None:
-        meta = read_metadata(event.raw)
+        meta = event.metadata
         if meta is None:
             log.error("one of the %s is unreadable; its change is left out", self.kind.plural)
             return
@@ -329,9 +329,10 @@ class Informer(Generic[T]):
         return obj
 
     def _put(self, key: Key, known: _Known, obj: T) -> None:
-        if key in self.objects and self._known[key].uid != known.uid:
-            self._remove(key, None)  # Another object of the same name; that the old one went was missed.
         before = self.objects.get(key)
+        if before is not None and self._known[key].uid != known.uid:
+            self._remove(key, None)  # Another object of the same name; that the old one went was missed.
+            before = None
         self.objects[key] = obj
         self._known[key] = known
         self._tell("MODIFIED" if before is not None else "ADDED", obj, before)
@@ -348,10 +349,11 @@ class Informer(Generic[T]):
             listener(type, obj, before)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for change in waiting:
-            if not change.done():
-                change.set_result(None)
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for change in waiting:
+                if not change.done():
+                    change.set_result(None)
 
 
 class Index(Generic[T]):

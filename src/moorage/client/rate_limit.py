@@ -5,6 +5,9 @@ Every request costs one token, a watch and a repeated request too. Who finds the
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from moorage.client.observing import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
@@ -30,25 +33,31 @@ class RateLimited:
         self._filled_at: float | None = None
         self._observer = observer or RequestObserver()
 
-    async def handle(self, request: Request) -> Response:
-        """The answer, asked for when it is this request's turn."""
+    def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+        """The answer, asked for when it is this request's turn; mostly that is at once."""
         if self._qps > 0:
-            self._observer.waited(request.method, await self._take())
-        return await self._transport.handle(request)
+            wait_seconds = self._take()
+            if wait_seconds:
+                return self._handle_later(request, wait_seconds)
+            self._observer.waited(request.method, 0.0)
+        return self._transport.handle(request)
 
-    async def _take(self) -> float:
-        """Take a token, when it is this request's turn; how long that took."""
+    def _take(self) -> float:
+        """Take a token; how long it is until this request's turn."""
         now = self._clock.now()
         if self._filled_at is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
         self._filled_at = now
         self._tokens -= 1
-        if self._tokens >= 0:
-            return 0.0
         # A debt is a place in line: who comes next owes more, and waits longer.
+        return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
+
+    async def _handle_later(self, request: Request, wait_seconds: float) -> Response:
+        began_at = self._clock.now()
         try:
-            await sleep(self._clock, -self._tokens / self._qps)
+            await sleep(self._clock, wait_seconds)
         except BaseException:
             self._tokens += 1
             raise
-        return self._clock.now() - now
+        self._observer.waited(request.method, self._clock.now() - began_at)
+        return await self._transport.handle(request)

@@ -59,17 +59,23 @@ _read_page = msgspec.json.Decoder(Page).decode
 _read_status = msgspec.json.Decoder(_Status).decode
 
 
-class Event:
-    """One event of a watch: its type, and the object as bytes."""
-
-    __slots__ = ("raw", "type")
-
-    def __init__(self, type: str, raw: bytes) -> None:
-        self.type = type
-        self.raw = raw
+_OPENINGS: Final = {
+    b'{"type":"%b"' % type.encode(): type for type in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+}
+"""How the lines of a watch begin, as servers write them."""
 
 
-def read_metadata(raw: bytes) -> Metadata | None:
+class Event(msgspec.Struct):
+    """One event of a watch, or one object of a list."""
+
+    type: str
+    metadata: Metadata | None
+    """None: what came is not an object."""
+    raw: bytes
+    """The object as it came."""
+
+
+def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
     """The metadata of an object; None if these bytes are not an object."""
     try:
         return _read_head(raw).metadata
@@ -97,8 +103,9 @@ def number(version: str) -> int | None:
 
 def is_newer(version: str, than: str) -> bool:
     """Whether a resourceVersion comes after another; where they are no numbers, whether it is another."""
-    one, other = number(version), number(than)
-    return version != than if one is None or other is None else one > other
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than
 
 
 class EventLines:
@@ -129,10 +136,23 @@ class EventLines:
 
 
 def _event(line: bytes) -> Event:
+    # Mostly an object need not be looked for: it is what is left of the line.
+    opening, _, rest = line.partition(b',"object":')
+    type = _OPENINGS.get(opening)
+    if type is not None and line.endswith(b"}"):
+        raw = rest[:-1]
+        metadata = read_metadata(raw)
+        if metadata is not None:
+            return Event(type, metadata, raw)
+    return _any_event(line)
+
+
+def _any_event(line: bytes) -> Event:
     try:
         event = _read_line(line)
         if event.type != "ERROR":
-            return Event(event.type, bytes(event.object))
+            raw = bytes(event.object)
+            return Event(event.type, read_metadata(raw), raw)
         status = _read_status(event.object)
     except msgspec.MsgspecError as error:
         raise ConnectionFailed(f"the watch says something unreadable: {error}") from None

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from moorage.api.pod import Pod
-from moorage.client.client import Client
+from moorage.client.client import Answer, Client
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 from moorage.client.kinds import POD
 from moorage.client.waiting import Backoff, sleep
@@ -34,7 +34,7 @@ class Binder:
         """Bind a pod to a node; raises if it is not bound there, or if somebody else has bound it."""
         try:
             async with self._slots:
-                await self._write(pod, node_name)
+                await self._written(pod, node_name)
         except RequestError as error:
             # A conflict may be with ourselves: an earlier request that seemed to be lost.
             may_be_bound = error.is_conflict or error.code >= _SERVER_ERROR
@@ -44,14 +44,14 @@ class Binder:
             if not await self._is_on(pod, node_name):
                 raise
 
-    async def _write(self, pod: Pod, node_name: str) -> None:
+    def _written(self, pod: Pod, node_name: str) -> Answer[object]:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
             "target": {"kind": "Node", "name": node_name},
         }
-        await self._client.create_part(POD, pod.namespace, pod.name, "binding", binding)
+        return self._client.create_part(POD, pod.namespace, pod.name, "binding", binding)
 
     async def _is_on(self, pod: Pod, node_name: str) -> bool:
         """Whether a pod is on a node, by the server's word; asks until there is an answer."""

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
-from moorage.api.manifests import Manifest, micro_timestamp
+import msgspec
+
+from moorage.api.manifests import micro_timestamp
 from moorage.api.names import dns_subdomain_problems
 from moorage.api.pod import Pod
 from moorage.client.kinds import EVENT
@@ -22,15 +24,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Reference(NamedTuple):
-    """What an event is about."""
+class Reference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What an event is about, as events carry it: what is not known is left out."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
 
     @classmethod
     def to_pod(cls, pod: Pod) -> Reference:
@@ -38,20 +40,8 @@ class Reference(NamedTuple):
         meta = pod.metadata
         return cls("v1", "Pod", meta.namespace, meta.name, meta.uid, meta.resource_version)
 
-    def manifest(self) -> Manifest:
-        """The reference as events carry it."""
-        fields = {
-            "kind": self.kind,
-            "namespace": self.namespace,
-            "name": self.name,
-            "uid": self.uid,
-            "apiVersion": self.api_version,
-            "resourceVersion": self.resource_version,
-        }
-        return {key: value for key, value in fields.items() if value}
 
-
-class Happening(NamedTuple):
+class Happening(msgspec.Struct, frozen=True):
     """Something that happened: an event before it is an object."""
 
     at: datetime
@@ -67,7 +57,45 @@ class Happening(NamedTuple):
     @property
     def key(self) -> tuple[object, ...]:
         """Equal keys are the same thing happening again; the note may differ."""
-        return self[1:-1]
+        return (
+            self.controller,
+            self.instance,
+            self.regarding,
+            self.related,
+            self.type,
+            self.reason,
+            self.action,
+        )
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str
+
+
+class Series(msgspec.Struct, rename="camel"):
+    """How often an event has happened, and when last."""
+
+    count: int
+    last_observed_time: str
+
+
+class Event(msgspec.Struct, rename="camel", kw_only=True):
+    """An event as it is written."""
+
+    api_version: str = EVENT.api_version
+    kind: str = EVENT.name
+    metadata: _Metadata
+    event_time: str
+    reporting_controller: str
+    reporting_instance: str
+    action: str
+    reason: str
+    regarding: Reference
+    related: Reference | msgspec.UnsetType = msgspec.UNSET
+    note: str
+    type: str
+    series: Series | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +104,8 @@ class Entry:
 
     namespace: str
     name: str
-    event: Manifest
-    """As it was when it first happened."""
+    event: Event
+    """As it was when it first happened, or was last written."""
     last: datetime
     count: int = 1
     is_stored: bool = False
@@ -93,13 +121,15 @@ class Entry:
         return self.count > 1
 
     @property
-    def series(self) -> Manifest:
+    def series(self) -> Series:
         """How often it has happened, and when last."""
-        return {"count": self.count, "lastObservedTime": micro_timestamp(self.last)}
+        return Series(self.count, micro_timestamp(self.last))
 
-    def manifest(self) -> Manifest:
+    def current(self) -> Event:
         """The event as it is now."""
-        return {**self.event, "series": self.series} if self.is_series else self.event
+        if self.is_series:
+            self.event.series = self.series
+        return self.event
 
 
 class Names:
@@ -124,21 +154,18 @@ def new_entry(happened: Happening, names: Names) -> Entry:
     """An event that has happened for the first time."""
     namespace = happened.regarding.namespace or "default"
     name = names.name(happened.regarding.name, happened.at)
-    event: Manifest = {
-        "apiVersion": EVENT.api_version,
-        "kind": EVENT.name,
-        "metadata": {"name": name, "namespace": namespace},
-        "eventTime": micro_timestamp(happened.at),
-        "reportingController": happened.controller,
-        "reportingInstance": happened.instance,
-        "action": happened.action,
-        "reason": happened.reason,
-        "regarding": happened.regarding.manifest(),
-        "note": cut_note(happened.note),
-        "type": happened.type,
-    }
-    if happened.related is not None:
-        event["related"] = happened.related.manifest()
+    event = Event(
+        metadata=_Metadata(name, namespace),
+        event_time=micro_timestamp(happened.at),
+        reporting_controller=happened.controller,
+        reporting_instance=happened.instance,
+        action=happened.action,
+        reason=happened.reason,
+        regarding=happened.regarding,
+        related=happened.related or msgspec.UNSET,
+        note=cut_note(happened.note),
+        type=happened.type,
+    )
     return Entry(namespace, name, event, happened.at)
 
 

@@ -62,6 +62,8 @@ class Broadcaster:
         self._to_write: deque[Entry] = deque()
         self._tasks: asyncio.TaskGroup | None = None
         self._writers = 0
+        self._resting: list[asyncio.Future[None]] = []
+        """Writers with nothing to write: waking one costs less than a new task for every event."""
         self._is_taking_in = False
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -93,13 +95,15 @@ class Broadcaster:
                 self._take_in()
         finally:
             self._tasks = None
+            self._writers = 0
+            self._resting.clear()
 
     async def flush(self, seconds: float) -> None:
         """Returns once all is written, or after that long."""
         try:
             await within(self._clock, seconds, self._is_idle.wait())
         except TimeoutError:
-            waiting = len(self._queue) + len(self._to_write) + self._writers
+            waiting = len(self._queue) + len(self._to_write) + self._writers - len(self._resting)
             log.warning("%d events are not written yet", waiting)
 
     # -- from what happened to what is to be written
@@ -135,19 +139,28 @@ class Broadcaster:
             return
         entry.is_waiting = True
         self._to_write.append(entry)
-        if self._writers < MOST_WRITERS:
+        if self._resting:
+            woken = self._resting.pop()
+            if not woken.done():  # Or else all are ending.
+                woken.set_result(None)
+        elif self._writers < MOST_WRITERS:
             self._writers += 1
             self._tasks.create_task(self._write_all())
 
     async def _write_all(self) -> None:
-        try:
+        while True:
             while self._to_write:
                 await self._write_with_patience(self._to_write.popleft())
                 self._take_in()
-        finally:
-            self._writers -= 1
-            if not self._writers and not self._queue:
-                self._is_idle.set()
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Returns when there is something to write again."""
+        woken = asyncio.get_running_loop().create_future()
+        self._resting.append(woken)
+        if len(self._resting) == self._writers and not self._queue:
+            self._is_idle.set()
+        await woken
 
     async def _write_with_patience(self, entry: Entry) -> None:
         tries = 0
@@ -167,7 +180,7 @@ class Broadcaster:
         """Write an event, or how often it has happened; whether that is done with, well or not."""
         try:
             if not (entry.is_stored and await self._patched(entry)):
-                await self._client.create(EVENT, entry.namespace, entry.manifest())
+                await self._client.post(EVENT, entry.namespace, entry.current())
                 entry.is_stored = True
         except RequestError as error:
             if error.already_exists:
