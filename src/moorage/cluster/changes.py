@@ -14,32 +14,29 @@ _MOST_ENTRIES: Final = 4096
 class RowLog:
     """Rows as they are written. A position is how many writes there were; it only ever grows."""
 
-    __slots__ = ("_first", "_rows")
+    __slots__ = ("_rows", "position")
 
     def __init__(self) -> None:
-        self._first = 0
-        self._rows: list[int] = []
-
-    @property
-    def position(self) -> int:
+        self.position = 0
         """Where a reader that knows all of this stands."""
-        return self._first + len(self._rows)
+        self._rows: list[int] = []
 
     def since(self, position: int) -> list[int] | None:
         """The rows written since a position, each once; None if that cannot be told: all may have changed."""
-        if position < self._first:
+        missed = self.position - position
+        if missed > len(self._rows):
             return None
-        new = self._rows[position - self._first :]
+        new = self._rows[len(self._rows) - missed :]
         return new if len(new) < 2 else list(dict.fromkeys(new))
 
     def note(self, row: int) -> None:
         """A row was written."""
         self._rows.append(row)
+        self.position += 1
         if len(self._rows) > 2 * _MOST_ENTRIES:
             del self._rows[:_MOST_ENTRIES]
-            self._first += _MOST_ENTRIES
 
     def start_anew(self) -> None:
         """Rows have come, gone or moved: nothing that was known by row holds any more."""
-        self._first = self.position + 1
+        self.position += 1
         self._rows.clear()

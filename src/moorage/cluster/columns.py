@@ -62,15 +62,27 @@ class Column:
             del self.values
             self._shown = False
 
+    def _grow(self, rows: int) -> None:
+        data, known = self._data, self._rows
+        self._data = np.zeros(self._shape(max(rows, 2 * known)), data.dtype)
+        self._data[..., :known] = data[..., :known]
+
     def append(self, value: Any = 0) -> None:
         """One more row."""
         row = self._rows
         if row == self._data.shape[-1]:
-            grown = np.zeros(self._shape(2 * row), self._data.dtype)
-            grown[..., :row] = self._data
-            self._data = grown
+            self._grow(row + 1)
         self._data[..., row] = value
         self._rows = row + 1
+        self._hide()
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Some more rows; of several lanes, the values have shape (lanes, rows)."""
+        first, rows = self._rows, self._rows + values.shape[-1]
+        if rows > self._data.shape[-1]:
+            self._grow(rows)
+        self._data[..., first:rows] = values
+        self._rows = rows
         self._hide()
 
     def drop(self, row: int) -> None:

@@ -7,7 +7,7 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple
@@ -44,6 +44,8 @@ Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxV
 
 _KEPT_MOVES: Final = 4096
 """So many pods may come and go, at least, before somebody who keeps count has to count anew."""
+_MOST_NEW: Final = 512
+"""After so many new pods columns are brought up to date, whether or not somebody looks at them."""
 
 _DISK_SOURCES = (
     "gce_persistent_disk",
@@ -149,8 +151,26 @@ def _given(pod: Pod) -> tuple[object, ...]:
     )
 
 
+def _priorities(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    return np.array([info.pod.priority for info in infos], np.int64)
+
+
+def _starts(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    return np.array([_microseconds(info.pod.status.start_time) for info in infos], np.int64)
+
+
 def _microseconds(moment: datetime | None) -> int:
     return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
+
+
+def _scoring_loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    loads = [info.load for info in infos]
+    cpu = [clipped(load.scoring_cpu_milli) for load in loads]
+    return np.array([cpu, [clipped(load.scoring_memory) for load in loads]], np.int64)
+
+
+def _holding(infos: Sequence[PodInfo]) -> NDArray[np.bool_]:
+    return np.array([info.holds for info in infos], bool)
 
 
 class Move(NamedTuple, Generic[V]):
@@ -166,6 +186,45 @@ class Move(NamedTuple, Generic[V]):
     sign: int
 
 
+class InfoColumn:
+    """What is worked out of each pod's info: numbers that only preemption and nominations look at.
+
+    Pods come by the thousand before somebody does, and are worked out all at once then.
+    infos: the table's own. work_out: values of several pods, shape (pods,) or (lanes, pods).
+    """
+
+    __slots__ = ("_column", "_infos", "_work_out")
+
+    def __init__(
+        self, infos: Sequence[PodInfo], column: Column, work_out: Callable[[Sequence[PodInfo]], NDArray[Any]]
+    ) -> None:
+        self._infos = infos
+        self._column = column
+        self._work_out = work_out
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """One value for each pod, or one in each of several lanes: shape (pods,) or (lanes, pods)."""
+        self.catch_up()
+        return self._column.values
+
+    def catch_up(self) -> None:
+        """Work out what has not been yet."""
+        known = len(self._column)
+        if known < len(self._infos):
+            self._column.extend(self._work_out(self._infos[known:]))
+
+    def drop(self, row: int) -> None:
+        """The table is about to remove a row by moving the last one into its place."""
+        if row < len(self._column):
+            self.catch_up()
+            self._column.drop(row)
+
+    def add_lane(self) -> None:
+        """One more lane, of zeros as far as it has been worked out."""
+        self._column.add_lane()
+
+
 class PodTable:
     """All pods on nodes, in rows.
 
@@ -175,18 +234,20 @@ class PodTable:
     class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
     """
 
-    def __init__(self, resource_lanes: int) -> None:
+    def __init__(self, resource_lanes: Mapping[str, int]) -> None:
         self.infos: list[PodInfo] = []
         self._row_of: dict[str, int] = {}
+        self._resource_lanes = resource_lanes
+        """The lane of each resource: the snapshot's own, which grows."""
         self.classes: CodeColumn[PodClass] = CodeColumn()
         self.terms: CodeColumn[PodTerms] = CodeColumn()
         self._node_rows = Column(np.int32)
-        self.priority = Column(np.int64)
-        self.started = Column(np.int64)
+        self.priority = InfoColumn(self.infos, Column(np.int64), _priorities)
+        self.started = InfoColumn(self.infos, Column(np.int64), _starts)
         """In microseconds; pods that have not started have NOT_STARTED."""
-        self.load = Column(np.int64, lanes=resource_lanes)
-        self.scoring_load = Column(np.int64, lanes=2)
-        self.holds = Column(bool)
+        self.load = InfoColumn(self.infos, Column(np.int64, len(resource_lanes)), self._loads)
+        self.scoring_load = InfoColumn(self.infos, Column(np.int64, lanes=2), _scoring_loads)
+        self.holds = InfoColumn(self.infos, Column(bool), _holding)
         self.class_moves: Journal[Move[PodClass]] = Journal(_KEPT_MOVES)
         self.terms_moves: Journal[Move[PodTerms]] = Journal(_KEPT_MOVES)
 
@@ -195,44 +256,40 @@ class PodTable:
         """Each pod's node, by row. Shape (pods,)."""
         return self._node_rows.values
 
-    def _columns(self) -> tuple[Column | CodeColumn[Any], ...]:
-        return (
-            self.classes,
-            self.terms,
-            self._node_rows,
-            self.priority,
-            self.started,
-            self.load,
-            self.scoring_load,
-            self.holds,
-        )
+    def _columns(self) -> tuple[Column | CodeColumn[Any] | InfoColumn, ...]:
+        return self.classes, self.terms, self._node_rows, *self._info_columns()
 
-    def add(self, uid: str, node_row: int, info: PodInfo, amounts: list[int]) -> None:
-        """A pod that was not here before; `amounts` are its requests by resource lane."""
-        load = info.load
-        self._row_of[uid] = len(self.infos)
+    def _info_columns(self) -> tuple[InfoColumn, ...]:
+        return self.priority, self.started, self.load, self.scoring_load, self.holds
+
+    def _loads(self, infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+        amounts = [info.load.amounts for info in infos]
+        by_lane = [[clipped(each.get(name, 0)) for each in amounts] for name in self._resource_lanes]
+        return np.array(by_lane, np.int64)
+
+    def add(self, uid: str, node_row: int, info: PodInfo) -> None:
+        """A pod that was not here before."""
+        row = self._row_of[uid] = len(self.infos)
         self.infos.append(info)
         class_code = self.classes.append(info.pod_class)
         terms_code = self.terms.append(info.terms or None)
         self._node_rows.append(node_row)
-        self.priority.append(info.pod.priority)
-        self.started.append(_microseconds(info.pod.status.start_time))
-        self.load.append(amounts)
-        self.scoring_load.append((clipped(load.scoring_cpu_milli), clipped(load.scoring_memory)))
-        self.holds.append(info.holds)
         _note_move(self.class_moves, self.classes, class_code, node_row, 1)
         _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
+        if row % _MOST_NEW == 0:
+            for column in self._info_columns():
+                column.catch_up()
 
     def remove(self, uid: str) -> None:
         """Forget a pod; the last one moves into its row."""
         row = self._row_of.pop(uid)
         self._note(row, -1)
+        for column in self._columns():
+            column.drop(row)
         last = self.infos.pop()
         if row < len(self.infos):
             self.infos[row] = last
             self._row_of[last.pod.uid] = row
-        for column in self._columns():
-            column.drop(row)
 
     def move(self, uid: str, node_row: int) -> None:
         """A pod's node has another row now."""

@@ -52,11 +52,11 @@ class Snapshot:
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
         self.objects = Objects()
-        self.pods = PodTable(len(_FIRST_RESOURCES))
+        self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
+        self.pods = PodTable(self.resource_lanes)
         self.images = ImageTable()
         self.nominated = Nominations()
         """Pods that wait for room on a node, by the node's name."""
-        self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
         self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
         self.requested = Column(np.int64, lanes=len(_FIRST_RESOURCES))
         self.scoring_requested = Column(np.int64, lanes=2)
@@ -195,7 +195,7 @@ class Snapshot:
         self.nodes[row] = node
         self.node_changes.note(row)
         allocatable = node.status.allocatable
-        self._write_amounts(self.allocatable, row, resource_amounts(allocatable))
+        self.allocatable[row] = self._by_lane(resource_amounts(allocatable))
         self.allowed_pods[row] = clipped(allocatable[PODS].value) if PODS in allocatable else 0
         self.unschedulable[row] = node.spec.unschedulable
         self.taints[row] = node.spec.taints
@@ -205,27 +205,26 @@ class Snapshot:
         self.images.change(row, () if old is None else old.status.images, node.status.images)
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
-        before = self._pods_of[row]
+        # Before its pods: to work out what they take, there must be a lane for each resource.
+        self.requested[row] = self._by_lane(entry.requested)
+        here = self._pods_of[row]
         come = entry.come
+        holders_move = come is None
         if come is None:
-            come = [info for uid, info in entry.pods.items() if uid not in before]
-            self._pods_of[row] = dict(entry.pods)
-        else:
-            before.update((info.pod.uid, info) for info in come)
+            come = [info for uid, info in entry.pods.items() if uid not in here]
+            here = self._pods_of[row] = dict(entry.pods)
         for info in come:
-            self.pods.add(info.pod.uid, row, info, self._by_lane(info.load.amounts))
-        holders_move = entry.come is None or any(info.holds for info in come)
+            uid = info.pod.uid
+            here[uid] = info
+            self.pods.add(uid, row, info)
+            holders_move = holders_move or info.holds
         entry.come = []
-        self._write_amounts(self.requested, row, entry.requested)
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
         if holders_move:
             self.ports[row] = frozenset(entry.ports)
             self.claims[row] = frozenset(entry.claims)
             self.disks[row] = frozenset(entry.disks)
-
-    def _write_amounts(self, column: Column, row: int, amounts: Mapping[str, int]) -> None:
-        column[row] = self._by_lane(amounts)
 
     def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
         """Amounts by resource lane; a resource seen for the first time gets a lane."""

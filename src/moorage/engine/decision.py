@@ -16,7 +16,7 @@ from moorage.framework.status import PluginError
 NO_NODES = "no nodes available to schedule pods"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Decision:
     """Where a pod goes, or why it goes nowhere. Texts are made when they are read."""
 

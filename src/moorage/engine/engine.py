@@ -67,16 +67,16 @@ class Engine:
         """The same, waiting for what extenders say; meanwhile the snapshot must not be brought up to date."""
         cycle = cycle or CycleState()
         everywhere = Nodes(snapshot)
-        diagnosis = Diagnosis(len(snapshot))
-        nowhere = Nodes(snapshot, _NO_ROWS)
-        if not len(snapshot):
-            return Decision(pod, None, nowhere, None, diagnosis, 0)
+        total = len(snapshot)
+        diagnosis = Diagnosis(total)
+        if not total:
+            return Decision(pod, None, everywhere, None, diagnosis, 0)
         if self._templates is not None:
-            cycle.template = self._templates.of(pod, len(snapshot))
+            cycle.template = self._templates.of(pod, total)
         extenders = framework.handle.extenders
+        has_extenders = len(extenders) > 0
         try:
-            feasible = nowhere
-            evaluated = 0
+            count = evaluated = 0
             candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
             if candidates is not None and pod.status.nominated_node_name:
                 nominated = await _nominated_node(framework, cycle, pod, everywhere, diagnosis)
@@ -85,15 +85,16 @@ class Engine:
             if candidates is not None:
                 feasible = framework.filter(cycle, pod, candidates, diagnosis)
                 feasible = self._share(framework, candidates, feasible, diagnosis)
-                if extenders:
+                if has_extenders:
                     feasible = await _extended(extenders, pod, feasible, diagnosis)
-                evaluated = len(feasible) + diagnosis.refused_count
-            if not len(feasible):
+                count = len(feasible)
+                evaluated = count + diagnosis.refused_count
+            if not count:
                 arranged = await _make_room(framework, cycle, pod, everywhere, diagnosis)
-                return Decision(pod, None, nowhere, None, diagnosis, evaluated, arranged)
-            if len(feasible) == 1:
+                return Decision(pod, None, _nowhere(snapshot), None, diagnosis, evaluated, arranged)
+            if count == 1:
                 return Decision(pod, feasible.names[0], feasible, None, diagnosis, evaluated)
-            if extenders:
+            if has_extenders:
                 scores, is_scored = await _scored(framework, cycle, pod, feasible)
                 chosen = self._any_of_best(scores.totals, is_scored)
             else:
@@ -101,7 +102,7 @@ class Engine:
                 chosen = self._best_of(scores.totals)
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
         except (PluginError, ExtenderError) as error:
-            return Decision(pod, None, nowhere, None, diagnosis, 0, error=error)
+            return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
 
     def _best_of(self, totals: Scores) -> int:
         """Where the best total is: of several, the first from a random place on."""
@@ -143,6 +144,10 @@ class Engine:
         if not percentage:
             return nodes
         return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+def _nowhere(snapshot: Snapshot) -> Nodes:
+    return Nodes(snapshot, _NO_ROWS)
 
 
 async def _nominated_node(

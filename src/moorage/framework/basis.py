@@ -12,6 +12,8 @@ from typing import Protocol, runtime_checkable
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +21,21 @@ class Basis:
     """What the answers rest on, beside the pod's namespace, labels, spec and owner, and the node itself.
 
     pods: the pods on the node. images: which nodes have which images. tables: other kinds of objects.
+    acts: whether the plugin may have anything to do for such pods once they have a node.
     """
 
     pods: bool = False
     images: bool = False
     tables: tuple[type[Object], ...] = ()
+    acts: bool = True
 
 
 NODE = Basis()
 """The node alone."""
 NODE_AND_PODS = Basis(pods=True)
 """The node and the pods on it."""
+NO_CONCERN = Basis(acts=False)
+"""Such pods are none of the plugin's business."""
 
 
 @runtime_checkable
@@ -43,5 +49,18 @@ class BasisPlugin(Protocol):
 
         It speaks for `pre_filter`, `filter`, `pre_score` and `score`, which may look at nothing else: not at
         which nodes they are asked about, at the time, or at earlier calls. A `normalize_score` may only
-        look at the scores, and nodes of equal scores must stay equal.
+        look at the scores, and nodes of equal scores must stay equal. Where the plugin does not act, its
+        `reserve`, `unreserve`, `pre_bind_pre_flight` and `pre_bind` are left out for pods of the template.
+        """
+
+
+@runtime_checkable
+class QuietPlugin(Protocol):
+    """A plugin that has nothing to say about most pods, and sees at a glance which they are."""
+
+    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+        """Whether it is certain that `pre_filter` and `pre_score` would both answer SKIP to this pod.
+
+        Asked first in a cycle, with every node of the cluster, where answers may be remembered; if it says
+        so, both are left out. It should know from earlier pods of the template, and cost next to nothing.
         """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Final, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from moorage.api.pod import Pod
 from moorage.framework.templates import Template
 
 T = TypeVar("T")
+
+_NOBODY: Final[AbstractSet[str]] = frozenset()
 
 
 class StateKey(Generic[T]):
@@ -38,6 +40,7 @@ class CycleState:
 
     __slots__ = (
         "_values",
+        "idle",
         "is_sampled",
         "pods_to_activate",
         "skip_filter",
@@ -51,6 +54,8 @@ class CycleState:
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.skip_pre_bind: set[str] = set()
+        self.idle: AbstractSet[str] = _NOBODY
+        """Plugins that have nothing to do for pods like this one once they have a node."""
         self.pods_to_activate: dict[str, Pod] = {}
         """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
         self.template: Template | None = None
@@ -81,6 +86,7 @@ class CycleState:
         self._values.update(prepared._values)
         self.skip_filter |= prepared.skip_filter
         self.skip_score |= prepared.skip_score
+        self.idle = prepared.idle
 
     def delete(self, key: StateKey[Any]) -> None:
         """Forget a value."""

@@ -102,7 +102,8 @@ class NodeView:
         lanes = self.snapshot.resource_lanes
         for info in moved:
             for resource, amount in info.load.amounts.items():
-                requested[lanes[resource]] += sign * clipped(amount)
+                if amount:  # A resource of which nobody has ever had anything has no lane.
+                    requested[lanes[resource]] += sign * clipped(amount)
         return twin
 
     @property

@@ -16,12 +16,10 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.basis import Basis, BasisPlugin
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Plugin
 from moorage.framework.recalled_filters import RecalledFilters
 from moorage.framework.recalled_scores import RecalledScores
-from moorage.framework.scores import ScoreTable
 from moorage.framework.status import SUCCESS, Code, Status
 from moorage.framework.step import Step
 
@@ -43,8 +41,10 @@ class Recall:
                     self.bases[name] = basis
         self._tables = self._side_tables()
         self._versions = self._side_versions()
-        self._filters = RecalledFilters(snapshot, self.bases, pod.priority)
-        self._scores = RecalledScores(snapshot, self.bases, plugins)
+        self.filters = RecalledFilters(snapshot, self.bases, pod.priority)
+        """What they said in their filters."""
+        self.scores = RecalledScores(snapshot, self.bases, plugins)
+        """What they said in their scores."""
 
     def _side_tables(self) -> tuple[type[Object], ...]:
         return tuple({table: None for basis in self.bases.values() for table in basis.tables})
@@ -75,25 +75,10 @@ class Recall:
                     self.prepared.skip_score.add(step.plugin)
                 elif status is not None and status.code is not Code.SUCCESS:
                     raise step.failed(status.message or status.code.value)
+        self.prepared.idle = frozenset(plugin for plugin, basis in self.bases.items() if not basis.acts)
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Let a cycle forget what plugins prepared in their pre-filters."""
         for plugin in plugins & self._written_by.keys():
             for key in self._written_by[plugin]:
                 cycle.delete(key)
-
-    def split(
-        self, steps: Sequence[Step], skipped: AbstractSet[str]
-    ) -> tuple[Sequence[Step], Sequence[Step]]:
-        """The filters that have a say: those up to the first that is not remembered, and the others."""
-        return self._filters.split(steps, skipped)
-
-    def filter(
-        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
-    ) -> Nodes:
-        """The nodes that some filters let pass, all of them remembered: the first half of `split`."""
-        return self._filters.filter(steps, cycle, pod, nodes, diagnosis)
-
-    def score(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
-        """What the score plugins that did not step aside, remembered or not, make of nodes."""
-        return self._scores.score(steps, cycle, pod, nodes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -33,6 +34,22 @@ _NEVER: Final = -1
 """Before anything was written: who has seen nothing since then looks at everything."""
 
 
+@dataclass(frozen=True, slots=True)
+class FilterPart:
+    """The filters of a profile that have a say about the pods of a template.
+
+    all_steps, skipped: what this is about: all filters, and which plugins stepped aside.
+    remembered: those up to the first that is not. rest: the others.
+    by_pods: of those that are remembered, the ones who look at the pods on a node.
+    """
+
+    all_steps: Sequence[Step]
+    skipped: AbstractSet[str]
+    remembered: Sequence[Step]
+    rest: Sequence[Step]
+    by_pods: Sequence[Step]
+
+
 class RecalledFilters:
     """The verdicts of one profile's filters for one template."""
 
@@ -47,28 +64,29 @@ class RecalledFilters:
         self._passing: NDArray[np.intp] | None = None
         self._seen = self._nodes_seen = _NEVER
         self._filtered_by: list[str] = []
-        self._split: tuple[Sequence[Step], AbstractSet[str], list[Step], list[Step]] | None = None
+        self._part: FilterPart | None = None
 
-    def split(
-        self, steps: Sequence[Step], skipped: AbstractSet[str]
-    ) -> tuple[Sequence[Step], Sequence[Step]]:
-        """The filters that have a say: those up to the first that is not remembered, and the others."""
-        known = self._split
-        if known is None or known[0] is not steps or known[1] != skipped:
+    def part(self, steps: Sequence[Step], skipped: AbstractSet[str]) -> FilterPart:
+        """Which filters have a say, parted into those that are remembered and the others."""
+        known = self._part
+        if known is None or known.all_steps is not steps or known.skipped != skipped:
             active = [step for step in steps if step.plugin not in skipped]
             end = next((i for i, step in enumerate(active) if step.plugin not in self._bases), len(active))
-            known = self._split = (steps, frozenset(skipped), active[:end], active[end:])
-            names = [step.plugin for step in known[2]]
+            first = active[:end]
+            by_pods = [step for step in first if self._bases[step.plugin].pods]
+            known = self._part = FilterPart(steps, frozenset(skipped), first, active[end:], by_pods)
+            names = [step.plugin for step in first]
             if names != self._filtered_by:
                 # Others stepped aside than before: it is not the same question any more.
                 self._filtered_by, self._seen = names, _NEVER
-        return known[2], known[3]
+        return known
 
     def filter(
-        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+        self, part: FilterPart, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> Nodes:
-        """The nodes that some filters let pass, all of them remembered."""
-        self._catch_up(steps, cycle, pod)
+        """The nodes that the remembered ones among some filters let pass."""
+        steps = part.remembered
+        self._catch_up(part, cycle, pod)
         codes = self._codes
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
         own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
@@ -87,9 +105,9 @@ class RecalledFilters:
         diagnosis.refuse_recalled(nodes, here, self._refusals)
         return nodes.where(here == 0)
 
-    def _catch_up(self, steps: Sequence[Step], cycle: CycleState, pod: Pod) -> None:
+    def _catch_up(self, part: FilterPart, cycle: CycleState, pod: Pod) -> None:
         """Bring `_codes` up to date."""
-        snapshot = self._snapshot
+        snapshot, steps = self._snapshot, part.remembered
         changed = snapshot.changes.since(self._seen)
         self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
         if changed is None or len(changed) * 2 > len(snapshot):
@@ -101,23 +119,23 @@ class RecalledFilters:
                 self._filter_nominated(steps, cycle, pod, rows)
             self._passing = None
         elif changed:
-            self._refilter(steps, cycle, pod, changed)
+            self._refilter(part, cycle, pod, changed)
         self._seen = snapshot.changes.position
         self._nodes_seen = snapshot.node_changes.position
 
-    def _refilter(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+    def _refilter(self, part: FilterPart, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+        steps = part.remembered
         if len(changed) >= WORTH_COLUMNS:
             self._filter_rows(steps, cycle, pod, np.array(changed, np.intp))
             self._filter_nominated(steps, cycle, pod, changed)
             self._passing = None
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
-        by_pods = [step for step in steps if self._bases[step.plugin].pods]
         for row in changed:
             before = int(self._codes[row])
             # Where all let the pod in, only those who look at pods can have changed their mind.
             is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
-            code = self._filter_row(by_pods if is_same_node else steps, cycle, pod, row, ())
+            code = self._filter_row(part.by_pods if is_same_node else steps, cycle, pod, row, ())
             if code != before:
                 self._codes[row] = code
                 if not before or not code:

@@ -6,14 +6,12 @@ What was found out of a node in this way holds until its row changes, for all po
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Refusal
 from moorage.framework.nodes import NodeView
 from moorage.framework.recall import Recall
-from moorage.framework.step import Step
+from moorage.framework.recalled_filters import FilterPart
 
 
 class RowFilters:
@@ -22,12 +20,11 @@ class RowFilters:
     source: whose memory they are from; what was found out with another one's may not hold any more.
     """
 
-    __slots__ = ("_by_pods", "_steps", "source")
+    __slots__ = ("_filters", "source")
 
-    def __init__(self, source: Recall, steps: Sequence[Step]) -> None:
+    def __init__(self, source: Recall, filters: FilterPart) -> None:
         self.source = source
-        self._steps = steps
-        self._by_pods = [step for step in steps if source.bases[step.plugin].pods]
+        self._filters = filters
 
     def refusal(
         self, cycle: CycleState, pod: Pod, node: NodeView, *, is_known_node: bool = False
@@ -37,7 +34,7 @@ class RowFilters:
         is_known_node: all filters let the pod in before, with other pods on the same node; then only those
         who look at pods can say anything else.
         """
-        for step in self._by_pods if is_known_node else self._steps:
+        for step in self._filters.by_pods if is_known_node else self._filters.remembered:
             reason = step.reason(cycle, pod, node)
             if reason is not None:
                 return Refusal(step.plugin, reason)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from moorage.api.pod import Pod
-from moorage.cluster.snapshot import Snapshot
 from moorage.config.expansion import expand
 from moorage.config.types import Plugins, Profile
 from moorage.framework.cycle import CycleState
@@ -40,7 +39,7 @@ from moorage.framework.row_filters import RowFilters
 from moorage.framework.scores import ScoreTable
 from moorage.framework.sorting import OutsideOrder
 from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
-from moorage.framework.step import Step
+from moorage.framework.step import Step, acting
 from moorage.queue.entry import QueuedPod
 from moorage.queue.rules import QueueRules
 
@@ -66,6 +65,7 @@ class Framework:
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._steps = self._arrange(profile.plugins)
+        self._quiet = self._able_to_be_quiet()
         self._reserves = self._having("reserve", "reserve")
         self._unreserves = self._having("reserve", "unreserve")[::-1]
         self._pre_flights = self._having("pre_bind", "pre_bind_pre_flight")
@@ -109,6 +109,11 @@ class Framework:
             for step in self._steps.get(point, ())
             if (call := getattr(self.plugins[step.plugin], method, None)) is not None
         )
+
+    def _able_to_be_quiet(self) -> tuple[Step, ...]:
+        """The plugins that can step aside in pre-filter and pre-score at once: they must be at both."""
+        preparing = {step.plugin for step in self._steps["pre_score"]}
+        return tuple(step for step in self._having("pre_filter", "is_quiet") if step.plugin in preparing)
 
     @property
     def name(self) -> str:
@@ -159,12 +164,12 @@ class Framework:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         """The nodes left to filter, or None if a pre-filter refused them all."""
-        recall = self._recalled(cycle, pod, nodes.snapshot)
+        recall = self._recalled(cycle, pod, nodes)
         wanted: AbstractSet[str] | None = None
         narrowed_by: list[str] = []
         refusal: Status | None = None
-        for step in self.at("pre_filter"):
-            if recall is not None and step.plugin in recall.bases:
+        for step in self._steps["pre_filter"]:
+            if recall is not None and (step.plugin in recall.bases or step.plugin in cycle.skip_filter):
                 continue
             answer = step(cycle, pod, nodes)
             if answer is None:
@@ -209,26 +214,30 @@ class Framework:
         """What `_recalled` found in this cycle."""
         return None if cycle.template is None else cycle.template.memory.get(self)
 
-    def _recalled(self, cycle: CycleState, pod: Pod, snapshot: Snapshot) -> Recall | None:
+    def _recalled(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Recall | None:
         """What is remembered for pods like this one, made if need be; None where nothing may be."""
         if cycle.template is None:
             return None
         recall = self._memory(cycle)
-        if recall is None or not recall.holds(snapshot):
-            recall = cycle.template.memory[self] = Recall(self.plugins, pod, snapshot)
+        if recall is None or not recall.holds(nodes.snapshot):
+            recall = cycle.template.memory[self] = Recall(self.plugins, pod, nodes.snapshot)
             recall.prepare(self.at("pre_filter"), self.at("pre_score"), pod)
         cycle.inherit(recall.prepared)
+        for step in self._quiet:
+            if not cycle.is_sampled and step(cycle, pod, nodes):
+                cycle.skip_filter.add(step.plugin)
+                cycle.skip_score.add(step.plugin)
         return recall
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
-        steps: Sequence[Step] = self.at("filter")
+        steps: Sequence[Step] = self._steps["filter"]
         recall = self._memory(cycle)
         if recall is not None and nodes.changes is None:
-            first, rest = recall.split(steps, cycle.skip_filter)
-            if not rest or not nodes.snapshot.nominated:
-                nodes = recall.filter(first, cycle, pod, nodes, diagnosis)
-                steps = rest
+            part = recall.filters.part(steps, cycle.skip_filter)
+            if not part.rest or not nodes.snapshot.nominated:
+                nodes = recall.filters.filter(part, cycle, pod, nodes, diagnosis)
+                steps = part.rest
         return run_filters(steps, self.plugins, cycle, pod, nodes, diagnosis) if steps else nodes
 
     def row_filters(self, cycle: CycleState) -> RowFilters | None:
@@ -239,8 +248,8 @@ class Framework:
         recall = self._memory(cycle)
         if recall is None or self._follows_pods:
             return None
-        steps, rest = recall.split(self.at("filter"), cycle.skip_filter)
-        return None if rest else RowFilters(recall, steps)
+        part = recall.filters.part(self._steps["filter"], cycle.skip_filter)
+        return None if part.rest else RowFilters(recall, part)
 
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -273,7 +282,7 @@ class Framework:
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""
-        if not self.at("score"):
+        if not self._steps["score"]:
             return ScoreTable(np.ones(len(nodes), np.int64))
         self.pre_score(cycle, pod, nodes)
         return self.sum_scores(cycle, pod, nodes)
@@ -281,8 +290,8 @@ class Framework:
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         """Let every plugin that scores prepare itself, or step aside."""
         recall = self._memory(cycle)
-        for step in self.at("pre_score"):
-            if recall is not None and step.plugin in recall.bases:
+        for step in self._steps["pre_score"]:
+            if recall is not None and (step.plugin in recall.bases or step.plugin in cycle.skip_score):
                 continue
             status = step.status(cycle, pod, nodes)
             if status is not None and status.code is Code.SKIP:
@@ -294,7 +303,7 @@ class Framework:
         """What the plugins that did not step aside make of each node."""
         recall = self._memory(cycle)
         if recall is not None:
-            return recall.score(self.at("score"), cycle, pod, nodes)
+            return recall.scores.score(self._steps["score"], cycle, pod, nodes)
         steps = [step for step in self.at("score") if step.plugin not in cycle.skip_score]
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
@@ -307,7 +316,7 @@ class Framework:
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
-        for step in self._reserves:
+        for step in acting(self._reserves, cycle):
             status = step.status(cycle, pod, node_name)
             if status is not None and status.code is not Code.SUCCESS:
                 return status
@@ -316,7 +325,7 @@ class Framework:
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
         failures = []
-        for step in self._unreserves:
+        for step in acting(self._unreserves, cycle):
             try:
                 step(cycle, pod, node_name)
             except PluginError as error:
@@ -326,7 +335,7 @@ class Framework:
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
-        for step in self.at("permit"):
+        for step in self._steps["permit"]:
             status = step.status(cycle, pod, node_name)
             if status is None or status.code is Code.SUCCESS:
                 continue
@@ -349,12 +358,15 @@ class Framework:
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
         """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
-        ask_pre_flights(self._pre_flights, cycle, pod, node_name)
-        return len(cycle.skip_pre_bind) < len(self._steps.get("pre_bind", ()))
+        return self._ask_pre_flights(self._pre_flights, cycle, pod, node_name)
+
+    def _ask_pre_flights(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, node_name: str) -> bool:
+        ask_pre_flights(acting(steps, cycle), cycle, pod, node_name)
+        return len(cycle.skip_pre_bind) < len(acting(self._steps["pre_bind"], cycle))
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
-        steps = self.at("pre_bind")
+        steps = acting(self._steps["pre_bind"], cycle)
         if len(cycle.skip_pre_bind) == len(steps):
             return SUCCESS
         with self.handle.pre_binding.of(pod.uid) as stoppable:
@@ -362,7 +374,7 @@ class Framework:
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
-        for step in self.at("bind"):
+        for step in self._steps["bind"]:
             status = step.as_status(await step.waited(cycle, pod, node_name))
             if status is None or status.code is not Code.SKIP:
                 return SUCCESS if status is None else status
@@ -370,7 +382,7 @@ class Framework:
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""
-        for step in self.at("post_bind"):
+        for step in self._steps["post_bind"]:
             await step.waited(cycle, pod, node_name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,3 +154,12 @@ class Step:
     def signed(self, status: Status) -> Status:
         """A status with this plugin's name on it, unless it has one."""
         return status if status.plugin else status.by(self.plugin)
+
+
+def acting(steps: Sequence[Step], cycle: CycleState) -> Sequence[Step]:
+    """The plugins that may have something to do for a pod, now that it has a node.
+
+    Where all are measured, none is left out: it is seen how long it takes to have nothing to do.
+    """
+    idle = cycle.idle
+    return [step for step in steps if step.plugin not in idle] if idle and not cycle.is_sampled else steps

@@ -126,6 +126,13 @@ class InterPodAffinity:
 
     # Filtering
 
+    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+        """Whether neither the pod nor those on nodes want anything of each other, as it was the last time."""
+        memory = self._memory(cycle, pod)
+        if memory is None or not memory.has_no_neighbours(nodes.snapshot):
+            return False
+        return memory.has_no_worth(nodes.snapshot)
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count pods that matter to this one, and pods to which this one matters."""
         try:

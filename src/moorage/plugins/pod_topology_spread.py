@@ -106,6 +106,11 @@ class PodTopologySpread:
 
     # Filtering and scoring
 
+    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+        """Whether the pod has no constraints, neither its own nor default ones."""
+        memory, objects = self._memory(cycle, pod), nodes.objects
+        return memory is not None and not memory.hard.of(pod, objects) and not memory.soft.of(pod, objects)
+
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every hard constraint, the matching pods in each domain."""
         spread = self._spread(cycle, pod, nodes.all)

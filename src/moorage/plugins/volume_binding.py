@@ -23,7 +23,7 @@ from moorage.api.storage import (
 )
 from moorage.cluster.objects import Objects
 from moorage.config.args import VolumeBindingArgs
-from moorage.framework.basis import NODE, Basis
+from moorage.framework.basis import NO_CONCERN, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.handle import Handle
@@ -110,7 +110,7 @@ class VolumeBinding:
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:
         """Pods without storage are none of its business."""
-        return NODE if is_without_storage(pod) else None
+        return NO_CONCERN if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""

@@ -17,8 +17,8 @@ def template_of(pod: Pod) -> bytes:
     its credentials. Where a volume has a claim made after the pod's name, that name does count.
     """
     spec = pod.spec
-    read = tuple(volume for volume in spec.volumes if volume != Volume(name=volume.name))
+    read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
     if len(read) != len(spec.volumes):
-        spec = msgspec.structs.replace(spec, volumes=read)
+        spec = msgspec.structs.replace(spec, volumes=tuple(read))
     name = pod.name if any(volume.ephemeral is not None for volume in read) else ""
     return _encode((pod.namespace, pod.labels, spec, pod.controller, name))

@@ -17,7 +17,7 @@ from moorage.queue.entry import QueuedPod
 Reason = Literal["Unschedulable", "SchedulerError"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
     """A pod on its way to a node. `pod` is the pod as it is going to be: with the node's name in it.
 

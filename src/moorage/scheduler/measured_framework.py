@@ -20,7 +20,6 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
-from moorage.framework.prebinding import ask_pre_flights
 from moorage.framework.registry import Registry
 from moorage.framework.reports import Reports
 from moorage.framework.runtime import Framework
@@ -301,11 +300,10 @@ class MeasuredFramework(Framework):
         began = perf_counter()
         try:
             steps = self._timed_pre_flights if cycle.is_sampled else self._pre_flights
-            ask_pre_flights(steps, cycle, pod, node_name)
+            is_needed = self._ask_pre_flights(steps, cycle, pod, node_name)
         except PluginError:
             self._took("pre_bind_pre_flight", Code.ERROR, began)
             raise
-        is_needed = len(cycle.skip_pre_bind) < len(self._steps.get("pre_bind", ()))
         if is_needed:
             self._succeeded["pre_bind_pre_flight"](perf_counter() - began)
         else:
