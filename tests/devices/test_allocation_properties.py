@@ -203,9 +203,11 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
         feasible = scene.feasible(pod)
         state = scene.cycle.read(_STATE)
         assert state is not None
+        assert state.plans is not None or not feasible
         for node in feasible:
-            plan = state.plans[node]
-            alone = Search(plan.wishes, plan.found.outlook, scene.plugin._holdings).run()
+            plan = state.plans.get(node)
+            assert plan is not None
+            alone = Search(plan.wishes, plan.found.outlook, scene.plugin._situations.holdings).run()
             assert alone is not None
             assert plan.found.picks is not None
             assert [[(p.alternative, p.index, p.amounts) for p in picks] for picks in alone] == [
@@ -260,7 +262,7 @@ def test_giving_back_leaves_everything_as_before(
     pod, rival = pod_claiming("pod", *names), pod_claiming("rival", *names)
     before = scene.judge(pod)
     stored = {each.key: each for each in scene.cache.objects.of(ResourceClaim)}
-    taken = scene.plugin._holdings.contents()
+    taken = scene.plugin._situations.holdings.contents()
     for node in [name for name, text in before.items() if not text]:
         assert scene.reserve(pod, node) is None
         cycle = scene.cycle
@@ -269,5 +271,5 @@ def test_giving_back_leaves_everything_as_before(
         scene.plugin.unreserve(cycle, pod, node)
         scene.plugin.unreserve(cycle, pod, node)
         assert scene.judge(rival) == before
-        assert scene.plugin._holdings.contents() == taken
+        assert scene.plugin._situations.holdings.contents() == taken
     assert {each.key: each for each in scene.cache.objects.of(ResourceClaim)} == stored

@@ -293,6 +293,16 @@ def test_devices_are_counted_for_scoring() -> None:
     assert totals.of("example.com/other", made.nodes) is None
 
 
+def test_devices_are_counted_anew_for_another_class() -> None:
+    made = Scene(make_node("n1"), pool_slice("p", "a", "b"), device_class("gpu", extendedResourceName=GPU))
+    totals = DeviceTotals(made.cache.objects)
+    for expression, expected in ((None, 2), ("false", 0), (None, 2)):
+        made.cache.put(device_class("gpu", expression, extendedResourceName=GPU))
+        counted = totals.of(GPU, made.nodes)
+        assert counted is not None
+        assert counted[0].tolist() == [expected]
+
+
 def test_a_class_that_cannot_be_judged_counts_nothing() -> None:
     made = Scene(
         make_node("n1"), pool_slice("p", "a"), device_class("gpu", "device.nothing", extendedResourceName=GPU)

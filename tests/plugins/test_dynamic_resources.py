@@ -206,6 +206,15 @@ def test_a_search_is_given_up_when_its_time_is_over() -> None:
         made.judge(pod_claiming("pod", "c"))
 
 
+def test_of_nodes_whose_searches_take_too_long_the_first_in_order_is_named() -> None:
+    nodes = [make_node(name) for name in ("n0", "n1", "n2")]
+    _, slow, wanted = hard(20)
+    twin = pool_slice("q", *(device(f"d{number}", {"x": number}) for number in range(20)), node="n2")
+    made = Scene(*nodes, device_class(), twin, slow, wanted, clock=SlowClock())
+    with pytest.raises(PluginError, match="node n1: timed out"):
+        made.judge(pod_claiming("pod", "c"))
+
+
 def test_a_search_without_a_limit_goes_on() -> None:
     made = Scene(
         make_node("n1"), *hard(20), clock=SlowClock(), args=DynamicResourcesArgs(filter_timeout=Duration(0))

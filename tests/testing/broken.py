@@ -28,7 +28,7 @@ from moorage import (
     wait,
 )
 from moorage.api.node import Namespace
-from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
+from moorage.framework.basis import NO_CONCERN, NODE, NODE_AND_PODS, Basis
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.points import PostFilterResult
 
@@ -516,6 +516,22 @@ class GivesBackTwice(Named):
 class RaisesWithoutReserve(KeepsBooks):
     def unreserve(self, cycle: Any, pod: Pod, node_name: str) -> None:
         del self.taken[pod.uid]
+
+
+# who-does-not-act-reserves-nothing
+
+
+class ReservesNevertheless(KeepsBooks):
+    def basis(self, pod: Any, objects: Any) -> Basis:
+        return NO_CONCERN
+
+
+class RefusesNevertheless(Named):
+    def basis(self, pod: Any, objects: Any) -> Basis:
+        return NO_CONCERN
+
+    def reserve(self, cycle: Any, pod: Any, node_name: str) -> Status:
+        return unschedulable("no berth")
 
 
 # events-are-well-formed, hints-answer

@@ -110,6 +110,10 @@ BREACHES: dict[str, dict[type[Any], str]] = {
         broken.GivesBackTwice: "after a second unreserve its attribute free is not {} but {'n",
         broken.RaisesWithoutReserve: "KeyError",
     },
+    "who-does-not-act-reserves-nothing": {
+        broken.ReservesNevertheless: "but after reserve its attribute taken is not {} but {'uid-of-waiting-",
+        broken.RefusesNevertheless: "but reserve answered Unschedulable no berth",
+    },
     "events-are-well-formed": {
         broken.NamesWords: "events returned 'Node/add'",
         broken.NamesUnknownKinds: "events names 'Nodes'; name a Resource",

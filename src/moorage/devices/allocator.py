@@ -65,7 +65,7 @@ class Allocator:
     def find(self, node: Node, wishes: tuple[Wish, ...]) -> Found:
         """Devices for claims on a node; AllocationError if no node can help."""
         outlook = self._inventory.seen_from(node)
-        situation = (wishes, outlook.situation, self._holdings.signature(outlook.views))
+        situation = (wishes, outlook.situation, tuple(map(self._holdings.signature, outlook.views)))
         if situation not in self._found:
             search = Search(wishes, outlook, self._holdings, self._deadline())
             try:

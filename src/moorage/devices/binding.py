@@ -50,11 +50,11 @@ class ClaimBinder:
         self._timeout_seconds = timeout_seconds
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def bind(self, state: PodDevices, pod: Pod, node_name: str) -> None:
+    async def bind(self, state: PodDevices, pod: Pod) -> None:
         """Write each claim that the pod has not reserved yet; then wait until all devices are ready."""
         for place, claim in enumerate(state.claims):
             if not reserved_for(pod, claim):
-                await self._bind(state, place, pod, node_name)
+                await self._bind(state, place, pod)
         if any(map(takes_time, state.claims)):
             await self._wait(state)
 
@@ -81,8 +81,8 @@ class ClaimBinder:
                 [result.driver for result in results if result.binding_conditions],
             )
 
-    async def _bind(self, state: PodDevices, place: int, pod: Pod, node_name: str) -> None:
-        extended = self._extended_claim(state, place, node_name)
+    async def _bind(self, state: PodDevices, place: int, pod: Pod) -> None:
+        extended = state.plan.extended if state.plan is not None and state.is_extended(place) else None
         if state.claims[place].name == NOT_STORED:
             if extended is None:
                 return  # the node has the resources itself
@@ -112,12 +112,6 @@ class ClaimBinder:
         if not isinstance(created, ResourceClaim):
             raise BindingError(f"create claim for extended resources of pod {pod.key}: no answer")
         return created
-
-    def _extended_claim(self, state: PodDevices, place: int, node_name: str) -> NodeClaim | None:
-        if not state.is_extended(place):
-            return None
-        plan = state.plans.get(node_name)
-        return None if plan is None else plan.extended
 
     def _latest(self, claim: ResourceClaim) -> ResourceClaim:
         """A claim as it is now: others may have changed it since the cycle began."""

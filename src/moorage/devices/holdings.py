@@ -6,8 +6,10 @@ whose allocation is decided but not written yet count as well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from moorage.api.devices import ResourceClaim
 from moorage.cluster.objects import ObjectTable
@@ -47,31 +49,35 @@ class Holdings:
 
     def __init__(self) -> None:
         self._claims: dict[_ClaimKey, ResourceClaim] = {}
+        self._identities: set[int] = set()
+        """The same claims by identity: to see that nothing is new takes a look at every claim there is."""
         self._pools: dict[PoolId, dict[str, Held]] = {}
         self._table: ObjectTable[ResourceClaim] | None = None
         self._version = -1
         self._pending: dict[str, ResourceClaim] = {}
-        self._signatures: dict[View, Hashable] = {}
+        self._signatures: dict[PoolId, WeakKeyDictionary[View, Hashable]] = {}
         self._touched: set[PoolId] = set()
 
-    def refresh(self, table: ObjectTable[ResourceClaim], pending: Mapping[str, ResourceClaim]) -> None:
-        """Take up what changed.
+    def refresh(
+        self, table: ObjectTable[ResourceClaim], pending: Mapping[str, ResourceClaim]
+    ) -> AbstractSet[PoolId]:
+        """Take up what changed; returns the pools of which something else is taken now.
 
         pending: claims with an allocation that is not written yet, by uid. Those that the table shows as
         allocated already are not counted twice.
         """
         if table is not self._table or table.version != self._version:
             self._table, self._version = table, table.version
-            for claim in table:
-                if self._claims.get((claim.namespace, claim.name)) is not claim:
-                    self._replace((claim.namespace, claim.name), claim)
+            for claim in [claim for claim in table if id(claim) not in self._identities]:
+                self._replace((claim.namespace, claim.name), claim)
             if len(self._claims) > len(table):
                 for key in [key for key in self._claims if table.get(*key) is None]:
                     self._replace(key, None)
         self._follow(pending)
-        if self._touched:
-            self._signatures = {v: s for v, s in self._signatures.items() if v.id not in self._touched}
-            self._touched.clear()
+        touched, self._touched = self._touched, set()
+        for pool in touched:
+            self._signatures.pop(pool, None)
+        return touched
 
     def _follow(self, pending: Mapping[str, ResourceClaim]) -> None:
         counted = {}
@@ -90,9 +96,11 @@ class Holdings:
     def _replace(self, key: _ClaimKey, claim: ResourceClaim | None) -> None:
         old = self._claims.pop(key, None)
         if old is not None:
+            self._identities.discard(id(old))
             self._count(old, -1)
         if claim is not None:
             self._claims[key] = claim
+            self._identities.add(id(claim))
             self._count(claim, 1)
 
     def _count(self, claim: ResourceClaim, sign: int) -> None:
@@ -124,21 +132,17 @@ class Holdings:
         devices = self._pools.get((device.driver, device.pool))
         return None if devices is None else devices.get(device.device)
 
-    def signature(self, views: Sequence[View]) -> Hashable:
-        """What is taken of pools, by the devices' places: all that a search could see of it."""
-        if not any(view.id in self._pools for view in views):
-            return ()
-        return tuple(self._signature(view) for view in views)
-
-    def _signature(self, view: View) -> Hashable:
+    def signature(self, view: View) -> Hashable:
+        """What is taken of a pool, by the devices' places in a view: all that a search could see of it."""
         devices = self._pools.get(view.id)
         if not devices or not view.usable:
             return ()
-        signature = self._signatures.get(view)
+        known = self._signatures.setdefault(view.id, WeakKeyDictionary())
+        signature = known.get(view)
         if signature is None:
             places = view.positions
             taken = ((places[name], held.state()) for name, held in devices.items() if name in places)
-            signature = self._signatures[view] = tuple(sorted(taken, key=lambda each: each[0]))
+            signature = known[view] = tuple(sorted(taken, key=lambda each: each[0]))
         return signature
 
     def contents(self) -> dict[DeviceId, tuple[Any, ...]]:

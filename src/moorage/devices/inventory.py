@@ -1,8 +1,13 @@
-"""Everything drivers publish, kept up to date: a change of slices rebuilds only the pools it touches."""
+"""Everything drivers publish, kept up to date: a change of slices rebuilds only the pools it touches.
+
+A pool is narrow if all of its devices are for nodes that it names; wide pools may concern every node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Hashable, Iterable
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,28 +20,45 @@ from moorage.devices.pools import DeviceId, Entry, Kind, Pool, PoolId, Shapes, S
 
 
 class Outlook:
-    """All that one node sees, in the order in which devices are tried."""
+    """All that one node sees, in the order in which devices are tried.
 
-    __slots__ = ("entries", "reachable", "situation", "view_of", "views")
+    Few of them are ever searched: what only searches need is made when it is asked for.
+    """
 
     def __init__(self, views: Iterable[View]) -> None:
         self.views = sorted(views, key=lambda view: (view.after_others, view.id))
-        self.entries: list[Entry] = []
-        self.reachable: list[bool] = []
-        self.view_of: list[View] = []
-        for view in self.views:
-            if view.usable:
-                self.entries += view.entries
-                self.reachable += view.reachable
-                self.view_of += [view] * len(view.entries)
-        self.situation = tuple(v.shape if v.usable else (v.id, v.invalid) for v in self.views)
+
+    @property
+    def situation(self) -> Hashable:
         """What nodes have in common for which, with nothing taken, searches go the same way."""
+        return tuple(view.look for view in self.views)
+
+    @cached_property
+    def _usable(self) -> list[View]:
+        return [view for view in self.views if view.usable]
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The devices that may be allocated, if the node reaches them."""
+        return [entry for view in self._usable for entry in view.entries]
+
+    @cached_property
+    def reachable(self) -> list[bool]:
+        """Whether the node reaches each of the entries."""
+        return [flag for view in self._usable for flag in view.reachable]
+
+    @cached_property
+    def view_of(self) -> list[View]:
+        """The view that each of the entries is from."""
+        return [view for view in self._usable for _ in view.entries]
 
 
 class Inventory:
     """All pools, kept up to date with the slices there are."""
 
     def __init__(self) -> None:
+        self.generation = 0
+        """Moves when pools do."""
         self._table: ObjectTable[ResourceSlice] | None = None
         self._version = -1
         self._slices: dict[str, Slice] = {}
@@ -46,14 +68,17 @@ class Inventory:
         self._outlooks: dict[str, tuple[Node, Outlook]] = {}
         self._kinds: WeakValueDictionary[Any, Kind] = WeakValueDictionary()
         self._shapes = Shapes()
-        self._wide: list[Pool] = []
+        self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
         """Pools that nodes without any of their devices must know of."""
 
-    def refresh(self, table: ObjectTable[ResourceSlice]) -> None:
-        """Take up what changed in the table of slices."""
+    def refresh(self, table: ObjectTable[ResourceSlice]) -> AbstractSet[str]:
+        """Take up what changed in the table of slices.
+
+        Returns the names of the nodes that may see something else now than when they were last looked at.
+        """
         if table is self._table and table.version == self._version:
-            return
+            return frozenset()
         self._table, self._version = table, table.version
         changed: dict[PoolId, None] = {}
         for source in table:
@@ -64,13 +89,39 @@ class Inventory:
         if len(self._slices) > len(table):
             for name in [name for name in self._slices if table.get("", name) is None]:
                 self._drop(name, changed)
+        return self._rebuild_all(changed)
+
+    def _rebuild_all(self, changed: Iterable[PoolId]) -> AbstractSet[str]:
+        names: set[str] = set()
+        far: set[PoolId] = set()
         for identity in changed:
-            self._rebuild(identity)
-        if changed:
-            self._outlooks.clear()
-            self._wide = [pool for pool in self._pools.values() if pool.wide]
-            narrow = (pool for pool in self._pools.values() if not pool.wide)
-            self._bad = {pool.id: view for pool in narrow if (view := pool.seen_from_afar) is not None}
+            before = self._pools.get(identity)
+            for pool in (before, self._rebuild(identity)):
+                if pool is not None:
+                    names |= pool.node_names
+                    if pool.wide or pool.seen_from_afar is not None:
+                        far.add(identity)
+            self.generation += 1
+        for name in names:
+            self._outlooks.pop(name, None)
+        return names | self._look_again(far) if far else names
+
+    def _look_again(self, pools: AbstractSet[PoolId]) -> set[str]:
+        """Put right what nodes see of pools that do not name them; the names of those that see a change."""
+        names: set[str] = set()
+        for name, (node, outlook) in self._outlooks.items():
+            before = {view for view in outlook.views if view.id in pools}
+            now = {view for pool in pools if (view := self._from_afar(pool, node)) is not None}
+            if now != before:
+                names.add(name)
+                others = [view for view in outlook.views if view not in before]
+                self._outlooks[name] = (node, Outlook([*others, *now]))
+        return names
+
+    def _from_afar(self, pool: PoolId, node: Node) -> View | None:
+        """What a node sees of a pool that does not name it."""
+        wide = self._wide.get(pool)
+        return self._bad.get(pool) if wide is None else wide.seen_from(node)
 
     def _add(self, source: ResourceSlice, changed: dict[PoolId, None]) -> None:
         driver, pool = identity = (source.spec.driver, source.spec.pool.name)
@@ -89,17 +140,24 @@ class Inventory:
             del self._members[identity][name]
             changed[identity] = None
 
-    def _rebuild(self, identity: PoolId) -> None:
+    def _rebuild(self, identity: PoolId) -> Pool | None:
         old = self._pools.pop(identity, None)
         for name in old.node_names if old is not None else ():
             del self._of_node[name][identity]
+        self._wide.pop(identity, None)
+        self._bad.pop(identity, None)
         members = self._members.get(identity)
         if not members:
             self._members.pop(identity, None)
-            return
+            return None
         pool = self._pools[identity] = Pool(identity, list(members.values()), self._shapes)
         for name in pool.node_names:
             self._of_node.setdefault(name, {})[identity] = None
+        if pool.wide:
+            self._wide[identity] = pool
+        elif pool.seen_from_afar is not None:
+            self._bad[identity] = pool.seen_from_afar
+        return pool
 
     def _kind(self, driver: str, device: Device) -> Kind:
         bare = msgspec.structs.replace(
@@ -118,17 +176,30 @@ class Inventory:
         return kind
 
     def seen_from(self, node: Node) -> Outlook:
-        """What a node sees."""
+        """What a node sees; that rests on its name and labels alone."""
         known = self._outlooks.get(node.name)
-        if known is not None and known[0] is node:
+        if known is not None and (known[0] is node or known[0].labels == node.labels):
             return known[1]
         near = self._of_node.get(node.name, {})
+        far = (identity for identity in (*self._wide, *self._bad) if identity not in near)
         views = [self._pools[identity].seen_from(node) for identity in near]
-        views += [pool.seen_from(node) for pool in self._wide if pool.id not in near]
-        views += [view for identity, view in self._bad.items() if identity not in near]
+        views += [self._from_afar(identity, node) for identity in far]
         outlook = Outlook(view for view in views if view is not None)
         self._outlooks[node.name] = (node, outlook)
         return outlook
+
+    def forget_all_but(self, names: Container[str]) -> None:
+        """Nobody is going to ask again what other nodes see."""
+        self._outlooks = {name: known for name, known in self._outlooks.items() if name in names}
+
+    def is_wide(self, pool: PoolId) -> bool:
+        """Whether nodes that a pool does not name may see its devices."""
+        return pool in self._wide
+
+    def named_by(self, pool: PoolId) -> AbstractSet[str]:
+        """The nodes that a pool names; none for a pool that nobody has published."""
+        known = self._pools.get(pool)
+        return frozenset() if known is None else known.node_names
 
     def slices(self) -> Iterable[tuple[ResourceSlice, tuple[Entry, ...]]]:
         """All slices as they are, whatever their generation, with their devices."""

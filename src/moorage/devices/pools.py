@@ -7,7 +7,7 @@ that see the same slices of a pool share one `View` of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -97,6 +97,11 @@ class View:
     def usable(self) -> bool:
         """Whether devices may be allocated from it."""
         return not (self.incomplete or self.invalid)
+
+    @property
+    def look(self) -> Hashable:
+        """What views have in common for which, with nothing taken, searches go the same way."""
+        return self.shape if self.usable else (self.id, self.invalid)
 
     @cached_property
     def after_others(self) -> bool:

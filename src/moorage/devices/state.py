@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from moorage.api.devices import AllocationResult, DeviceClass, ResourceClaim
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes
 from moorage.cluster.objects import ObjectTable
-from moorage.devices.allocator import Allocator, Found, Picks
+from moorage.cluster.snapshot import Snapshot
+from moorage.devices.allocator import Allocator, Picks
 from moorage.devices.claims import claim_uid
 from moorage.devices.extended import (
     NOT_STORED,
@@ -20,21 +23,16 @@ from moorage.devices.extended import (
     node_claim,
     wanted_resources,
 )
+from moorage.devices.inventory import Inventory
+from moorage.devices.plans import Plan, Plans
 from moorage.devices.requests import Wish, wish
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import Scores
 
 _NO_RESOURCES: frozenset[str] = frozenset()
 
 MAX_ALTERNATIVES = 8
 """How many alternatives a request can have; the first is worth this many points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a pod would get on a node: devices for the claims in `wishes`."""
-
-    wishes: tuple[Wish, ...]
-    found: Found
-    extended: NodeClaim | None
 
 
 @dataclass(slots=True, eq=False)
@@ -50,8 +48,10 @@ class PodDevices:
     """Where allocated claims can be used, by place in `claims`; those without an entry: everywhere."""
     allocator: Allocator | None = None
     """None if all claims are allocated."""
-    plans: dict[str, Plan] = field(default_factory=dict)
-    """What a pod would get, by node."""
+    plans: Plans | None = None
+    """What the pod would get on each node; None until nodes are asked about."""
+    plan: Plan | None = None
+    """What it gets on the node where it was reserved."""
     unavailable: set[int] = field(default_factory=set)
     """Allocated claims that some node could not use."""
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
@@ -90,21 +90,18 @@ class PodDevices:
         claim = self.claims[place]
         return f"{pod.uid}/{NOT_STORED}" if claim.name == NOT_STORED else claim_uid(claim)
 
-    def scores(self, node_names: Iterable[str]) -> list[int]:
+    def plans_for(self, snapshot: Snapshot, inventory: Inventory) -> Plans:
+        """What the pod would get on the nodes of a snapshot, as far as they were asked about."""
+        if self.plans is None or self.plans.snapshot is not snapshot:
+            self.plans = Plans(snapshot, inventory)
+        return self.plans
+
+    def scores(self, nodes: Nodes) -> Scores:
         """The sum over the alternatives chosen on each node: the more preferred ones it had, the better."""
+        if self.plans is None:
+            return np.zeros(len(nodes), np.int64)
         earlier = self.earlier_score()
-        known: dict[Picks | None, int] = {}
-        scores = []
-        for name in node_names:
-            plan = self.plans.get(name)
-            if plan is None:
-                scores.append(0)
-                continue
-            picks = plan.found.picks
-            if picks not in known:
-                known[picks] = earlier + _score(picks or ())
-            scores.append(known[picks])
-        return scores
+        return self.plans.scores(nodes, lambda picks: earlier + _score(picks))
 
     def earlier_score(self) -> int:
         """The part of the score that claims allocated in earlier cycles bring; the same on every node."""

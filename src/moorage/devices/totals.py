@@ -6,32 +6,47 @@ count as allocated once anybody has a share.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice, ResourceSliceSpec
+from moorage.api.node import Node
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cluster.objects import Objects
+from moorage.cluster.snapshot import Snapshot
 from moorage.devices.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.devices.cel.values import CelError
 from moorage.devices.extended import backing_class
 from moorage.devices.flights import flights_of
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
-from moorage.devices.pools import Entry
+from moorage.devices.pools import DeviceId, Entry, Kind, PoolId
+from moorage.devices.rows import RowReader
 from moorage.framework.nodes import Nodes
 
 Counts = NDArray[np.int64]
 
+_Where = slice | NDArray[np.bool_]
+"""An index of some rows."""
+
 
 class DeviceTotals:
-    """Counts devices by resource; `objects` are the live ones, whose allocations in flight count as well."""
+    """Counts devices by resource; `objects` are the live ones, whose allocations in flight count as well.
+
+    Counts are kept and follow what is taken. When slices or nodes' labels change, all is counted anew.
+    """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._inventory = Inventory()
         self._holdings = Holdings()
+        self._reader = RowReader()
+        self._nodes: list[Node] = []
+        self._generation = 0
+        self._counts: dict[str, _ClassCount] = {}
 
     def of(self, resource: str, nodes: Nodes) -> tuple[Counts, Counts] | None:
         """The devices there are on each node, and those in use; None if no class stands behind the resource.
@@ -41,51 +56,99 @@ class DeviceTotals:
         device_class = backing_class(resource, nodes.objects.of(DeviceClass))
         if device_class is None:
             return None
-        self._inventory.refresh(nodes.objects.of(ResourceSlice))
-        self._holdings.refresh(nodes.objects.of(ResourceClaim), flights_of(self._objects).claims())
-        places = _Places(nodes)
-        there, taken = np.zeros((2, len(nodes)), np.int64)
-        broken = np.zeros(len(nodes), bool)
-        for source, entries in self._inventory.slices():
+        self._catch_up(nodes.snapshot)
+        count = self._counts.get(device_class.name)
+        if count is None or count.device_class is not device_class:
+            count = _ClassCount(device_class, nodes.snapshot, self._inventory, self._holdings)
+            self._counts[device_class.name] = count
+        counts = nodes.pick(~count.is_broken)
+        return nodes.pick(count.there) * counts, nodes.pick(count.taken) * counts
+
+    def _catch_up(self, snapshot: Snapshot) -> None:
+        self._inventory.refresh(snapshot.objects.of(ResourceSlice))
+        pending = flights_of(self._objects).claims()
+        touched = self._holdings.refresh(snapshot.objects.of(ResourceClaim), pending)
+        rows, generation = self._reader.new_rows(snapshot), self._inventory.generation
+        if rows is None or generation != self._generation or self._are_moved(rows, snapshot):
+            self._counts.clear()
+            self._generation, self._nodes = generation, list(snapshot.nodes)
+        for count in self._counts.values():
+            count.take_up(touched)
+
+    def _are_moved(self, rows: Iterable[int], snapshot: Snapshot) -> bool:
+        """Whether some node may reach other devices than it did."""
+        return any(self._nodes[row].labels != snapshot.nodes[row].labels for row in rows)
+
+
+class _ClassCount:
+    """The devices of a class on each row of a snapshot, and how many of them are in use."""
+
+    def __init__(
+        self, device_class: DeviceClass, snapshot: Snapshot, inventory: Inventory, holdings: Holdings
+    ) -> None:
+        self.device_class = device_class
+        self.there, self.taken = np.zeros((2, len(snapshot)), np.int64)
+        self.is_broken = np.zeros(len(snapshot), bool)
+        """Where some selector fails."""
+        self._holdings = holdings
+        self._members: dict[PoolId, list[tuple[DeviceId, _Where]]] = {}
+        self._in_use: set[DeviceId] = set()
+        self._verdicts: dict[Kind, bool | None] = {}
+        places = _Places(Nodes(snapshot))
+        for source, entries in inventory.slices():
             by_device = source.spec.per_device_node_selection
             for entry in entries:
-                where = places.reaching(entry.device if by_device else source.spec)
-                try:
-                    counts = _is_in(device_class, entry)
-                except (CelError, CompileError):
-                    broken[where] = True
-                    continue
-                if counts:
-                    there[where] += 1
-                    taken[where] += self._holdings.of(entry.id) is not None
-        there[broken] = taken[broken] = 0
-        return there, taken
+                self._add(entry, places.reaching(entry.device if by_device else source.spec))
+        self.take_up(self._members)
+
+    def _add(self, entry: Entry, where: _Where) -> None:
+        if entry.kind not in self._verdicts:
+            self._verdicts[entry.kind] = _is_in(self.device_class, entry)
+        verdict = self._verdicts[entry.kind]
+        if verdict is None:
+            self.is_broken[where] = True
+        elif verdict:
+            self.there[where] += 1
+            self._members.setdefault((entry.id.driver, entry.id.pool), []).append((entry.id, where))
+
+    def take_up(self, pools: Iterable[PoolId]) -> None:
+        """Count anew what is in use of some pools."""
+        for pool in pools:
+            members = self._members.get(pool, ())
+            now = {device for device, _ in members if self._holdings.of(device) is not None}
+            for device, where in members:  # one device may have been published twice, and counts twice
+                self.taken[where] += (device in now) - (device in self._in_use)
+            self._in_use.difference_update(device for device, _ in members)
+            self._in_use |= now
 
 
-def _is_in(device_class: DeviceClass, entry: Entry) -> bool:
-    """Whether the selectors of a class choose a device; as kube-scheduler counts, none looks shareable."""
+def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
+    """Whether the selectors of a class choose devices of a kind; None if one of them fails.
+
+    As kube-scheduler counts, none looks shareable.
+    """
     facts = entry.kind.facts
     if entry.device.allow_multiple_allocations:
         facts = DeviceFacts(entry.id.driver, replace(entry.device, allow_multiple_allocations=False))
     expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel]
-    return all(compile_selector(expression).matches(facts) for expression in expressions)
+    try:
+        return all(compile_selector(expression).matches(facts) for expression in expressions)
+    except (CelError, CompileError):
+        return None
 
 
 class _Places:
-    """Which nodes of a view reach what is published somewhere."""
+    """Which nodes reach what is published somewhere, as an index of rows."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._place = np.full(len(nodes.snapshot), -1, np.intp)
-        self._place[nodes.row_numbers()] = np.arange(len(nodes))
         self._selected: dict[int, NDArray[np.bool_]] = {}
 
-    def reaching(self, published: ResourceSliceSpec | Device) -> slice | NDArray[np.bool_]:
-        """An index of the nodes that reach a slice or a device."""
+    def reaching(self, published: ResourceSliceSpec | Device) -> _Where:
+        """The nodes that reach a slice or a device."""
         if published.node_name:
             row = self._nodes.snapshot.row_of.get(published.node_name)
-            place = -1 if row is None else int(self._place[row])
-            return slice(place, place + 1) if place >= 0 else slice(0)
+            return slice(0) if row is None else slice(row, row + 1)
         if published.all_nodes:
             return slice(None)
         selector = published.node_selector

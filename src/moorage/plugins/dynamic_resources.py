@@ -8,11 +8,14 @@ node could not use, one at a time, so that the next attempt can choose anew.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus, ResourceSlice
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
+from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cluster.objects import Objects, ObjectTable
@@ -31,10 +34,11 @@ from moorage.devices.claims import (
 from moorage.devices.clocks import date, deadline
 from moorage.devices.extended import NOT_STORED, existing_claim, new_claim, wants_backed_resources
 from moorage.devices.flights import flights_of
-from moorage.devices.holdings import Holdings
-from moorage.devices.inventory import Inventory
+from moorage.devices.offers import Offers
+from moorage.devices.plans import Groups, Plan
 from moorage.devices.requests import AllocationError
-from moorage.devices.state import Plan, PodDevices
+from moorage.devices.situations import Situations
+from moorage.devices.state import PodDevices, Variants
 from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
@@ -80,8 +84,8 @@ class DynamicResources:
         self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
         self._flights = flights_of(handle.objects)
         self._binder = ClaimBinder(handle, self._flights, self._binding_seconds)
-        self._inventory = Inventory()
-        self._holdings = Holdings()
+        self._situations = Situations()
+        self._offers = Offers()
 
     # When to try
 
@@ -126,7 +130,7 @@ class DynamicResources:
         """Pods that want no devices are none of its business."""
         if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
             return None
-        return Basis(tables=(DeviceClass,))
+        return Basis(tables=(DeviceClass,), acts=False)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Gather the pod's claims, and what is taken already."""
@@ -159,11 +163,10 @@ class DynamicResources:
             elif given.node_selector is not None:
                 state.homes[place] = RequiredNodes((), node_terms(given.node_selector))
         if waiting:
-            self._inventory.refresh(objects.of(ResourceSlice))
-            self._holdings.refresh(claims, self._flights.claims())
+            self._situations.refresh(objects, self._flights.claims())
             state.allocator = Allocator(
-                self._inventory,
-                self._holdings,
+                self._situations.inventory,
+                self._situations.holdings,
                 lambda: deadline(self._handle.clock, self._filter_seconds),
             )
         return state
@@ -186,30 +189,32 @@ class DynamicResources:
             raise PluginError(self.name, "filter", str(error)) from None
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
-        codes = np.zeros(len(nodes), np.int8)
-        unusable = self._unusable(state, nodes)
+        """One search for all nodes that are alike: the first of them in order speaks for the others."""
+        groups = self._groups(state, nodes)
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
-        snapshot_nodes = nodes.snapshot.nodes
-        for index, row in enumerate(nodes.row_numbers().tolist()):
-            node = snapshot_nodes[row]
-            variant = variants.of(node)
-            if variant is None:
-                codes[index] = _CODES[CANNOT_FIT]
-                continue
-            wishes, extended = variant
-            if extended is None and not state.user_claims:
-                continue
-            found = None if state.allocator is None else state.allocator.find(node, wishes)
-            if found is not None and found.picks is None:
-                codes[index] = _CODES[INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE]
-                continue
-            missing = [place for place, mask in unusable.items() if mask[index]]
-            if missing:
-                state.unavailable.update(missing)
-                codes[index] = _CODES[NOT_AVAILABLE]
-            elif found is not None:
-                state.plans[node.name] = Plan(wishes, found, extended)
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()
+        outcomes = [_look_for(state, variants, there[rows[index]]) for index in groups.firsts]
+        codes = np.array([each.refusal for each in outcomes], np.int8)[groups.numbers]
+        uses_claims = np.array([each.uses_claims for each in outcomes], bool)[groups.numbers]
+        for place, mask in self._unusable(state, nodes).items():
+            missing = mask & uses_claims
+            if missing.any():
+                state.unavailable.add(place)
+                codes[missing] = _CODES[NOT_AVAILABLE]
+        plans = [each.plan for each in outcomes]
+        if any(plans):
+            noted = state.plans_for(nodes.snapshot, self._situations.inventory)
+            noted.note(nodes, groups, plans, codes == 0)
         return Verdict(codes, _REASONS) if codes.any() else ALL
+
+    def _groups(self, state: PodDevices, nodes: Nodes) -> Groups:
+        """The nodes on which the pod wants the same, and the search for it goes the same way."""
+        codes, size = np.zeros(len(nodes), np.intp), 1
+        if state.allocator is not None:
+            codes, size = codes + self._situations.of(nodes), len(self._situations)
+        if state.has_extended:
+            codes, size = codes + size * self._offers.of(nodes), size * len(self._offers)
+        return Groups(codes, size)
 
     def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
         """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
@@ -257,9 +262,7 @@ class DynamicResources:
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """The more of the preferred alternatives a node has, the better; pods without claims do not mind."""
         state = cycle.read(_STATE)
-        if state is None or not state.plans:
-            return np.zeros(len(nodes), np.int64)
-        return np.array(state.scores(nodes.names), np.int64)
+        return np.zeros(len(nodes), np.int64) if state is None else state.scores(nodes)
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """The best node gets 100."""
@@ -272,7 +275,7 @@ class DynamicResources:
         state = cycle.read(_STATE)
         if state is None or state.allocator is None:
             return None
-        plan = state.plans.get(node_name)
+        plan = state.plan = None if state.plans is None else state.plans.get(node_name)
         if plan is None:
             if all(state.claims[place] is state.extended for place in state.unallocated()):
                 return None  # the node has the extended resources itself
@@ -305,10 +308,38 @@ class DynamicResources:
         if state is None or not state.claims:
             return None
         try:
-            await self._binder.bind(state, pod, node_name)
+            await self._binder.bind(state, pod)
         except (BindingError, BindingFailedError) as error:
             return Status(Code.ERROR, (str(error),))
         return None
+
+
+class _Outcome(NamedTuple):
+    """What there is to say of nodes that are alike, but for claims that are allocated already.
+
+    refusal: the code of the reason; 0 for none.
+    uses_claims: whether it matters if those can be used there.
+    """
+
+    refusal: int = 0
+    plan: Plan | None = None
+    uses_claims: bool = False
+
+
+def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
+    """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
+    variant = variants.of(node)
+    if variant is None:
+        return _Outcome(_CODES[CANNOT_FIT])
+    wishes, extended = variant
+    if extended is None and not state.user_claims:
+        return _Outcome()
+    if state.allocator is None:
+        return _Outcome(uses_claims=True)
+    found = state.allocator.find(node, wishes)
+    if found.picks is None:
+        return _Outcome(_CODES[INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE])
+    return _Outcome(plan=Plan(wishes, found, extended), uses_claims=True)
 
 
 def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:

@@ -6,8 +6,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.framework.status import PluginError
-from moorage.testing.asking import Answers, ask
+from moorage.framework.basis import Basis
+from moorage.framework.status import Code, PluginError
+from moorage.testing.asking import Answers, ask, basis_of, shown
 from moorage.testing.checks.purity import contents
 from moorage.testing.placing import Placed, place
 from moorage.testing.trial import Check, Trial
@@ -59,6 +60,21 @@ def _called_without_reserve(trial: Trial) -> Iterator[str]:
     placed.call("unreserve")
     if difference := _difference(before, _seen(placed)):
         yield f"after unreserve without reserve {difference}"
+
+
+def _acting(trial: Trial) -> Iterator[str]:
+    basis = basis_of(trial.stage, trial.pod)
+    if not isinstance(basis, Basis) or basis.acts:
+        return
+    placed = place(trial)
+    if placed is None or not placed.stage.has("reserve"):
+        return
+    before = _seen(placed)
+    answer = placed.call("reserve")
+    if answer is not None and answer.code is not Code.SUCCESS:
+        yield f"its basis says that it does not act for the pod, but reserve answered {shown(answer)}"
+    elif difference := _difference(before, _seen(placed)):
+        yield f"its basis says that it does not act for the pod, but after reserve {difference}"
 
 
 def _seen(placed: Placed) -> dict[str, Any]:
@@ -115,5 +131,11 @@ CHECKS = (
         "given back already is not given back again.",
         _not_idempotent,
         ("unreserve",),
+    ),
+    Check(
+        "who-does-not-act-reserves-nothing",
+        "Where the basis says that the plugin does not act, reserve has nothing to do: it is left out.",
+        _acting,
+        ("basis", "reserve"),
     ),
 )

@@ -1,0 +1,475 @@
+"""Nodes in the same situation are judged together: what follows the cluster says what each node would say.
+
+Whatever happens to nodes, slices, claims and allocations in flight: a plugin that remembers judges all nodes
+as they are judged one by one by somebody who has never seen this cluster before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api.base import Object
+from moorage.api.devices import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.cluster import changes
+from moorage.config.args import DynamicResourcesArgs
+from moorage.devices.allocator import allocation
+from moorage.devices.inventory import Inventory, Outlook
+from moorage.devices.plans import Groups, Plan
+from moorage.devices.requests import AllocationError
+from moorage.devices.state import PodDevices
+from moorage.devices.totals import DeviceTotals
+from moorage.framework.cycle import CycleState
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import PluginError
+from moorage.plugins.dynamic_resources import (
+    _STATE,
+    CANNOT_ALLOCATE,
+    CANNOT_FIT,
+    INVALID_POOLS,
+    NOT_AVAILABLE,
+    DynamicResources,
+)
+from tests import strategies as s
+from tests.builders import container, make_node, make_pod
+from tests.devices.device_objects import (
+    DRIVER,
+    Scene,
+    allocated,
+    asking,
+    claim,
+    device,
+    device_class,
+    pod_claiming,
+    pool_slice,
+    request,
+)
+from tests.strategies import examples
+
+GPU, RED_GPU, OTHER = "example.com/gpu", "example.com/red", "example.com/other"
+COLOUR = f'device.attributes["{DRIVER}"].colour'
+PLACES = ("n0", "n1", "n2", "n3")
+PLACE = s.one_of(*PLACES)
+FAR = ("w0", "x", "y")
+"""Pools for all nodes, and for those of each zone."""
+POOL = s.one_of(*PLACES, *PLACES, *FAR)
+SLICE = s.one_of(*PLACES, *FAR, "more")
+HOLDER = s.one_of("h0", "h1", "h2")
+RED = [device(name, {"colour": "red"}) for name in ("d0", "d1")]
+"""What most pools have: nodes are in the same situation until something happens to one of them."""
+
+
+def in_zone(zone: str) -> dict[str, Any]:
+    condition = {"key": "zone", "operator": "In", "values": [zone]}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [condition]}]}}
+
+
+WISHES: dict[str, list[dict[str, Any]]] = {
+    "one": [request("r", asking())],
+    "two-alike": [request("r", asking(2, f'{COLOUR} == "red"'))],
+    "preferably-two": [request("r", asking(2), asking(1))],
+    "all": [request("r", asking(None))],
+    "of-a-capacity": [request("r", asking(capacity={"requests": {"b": "2"}}))],
+}
+
+PODS = [
+    *(pod_claiming(f"pod-{name}", f"claim-{name}") for name in WISHES),
+    pod_claiming("several", "claim-one", "shared"),
+    make_pod("extended", containers=[container({GPU: "1"})]),
+    make_pod("mixed", containers=[container({GPU: "2", OTHER: "1"})]),
+]
+CLAIMS = [claim(f"claim-{name}", *requests) for name, requests in WISHES.items()]
+
+
+# What happens
+
+Event = tuple[str, Any]
+
+
+@st.composite
+def devices(draw: s.Draw[Any]) -> list[dict[str, Any]]:
+    """Devices; those without a colour make selectors fail."""
+    if draw(s.MOSTLY):
+        return RED
+    made = []
+    for number in range(draw(st.integers(1, 3))):
+        colour = draw(s.one_of("red", "red", "blue", ""))
+        fields: dict[str, Any] = {}
+        if draw(st.integers(0, 3)) == 0:
+            fields = {"allowMultipleAllocations": True, "capacity": {"b": "4"}}
+        if draw(st.integers(0, 5)) == 0:
+            fields["consumes"] = {"m": "1"}
+        made.append(device(f"d{number}", {"colour": colour} if colour else None, **fields))
+    return made
+
+
+def usual_slice(name: str, made: list[dict[str, Any]]) -> ResourceSlice:
+    """A node's own pool, or one for many."""
+    if name in PLACES:
+        return pool_slice(name, *made, node=name)
+    selection = {"allNodes": True} if name == "w0" else in_zone(name)
+    return pool_slice(name, *made, node=None, **selection)
+
+
+@st.composite
+def slices(draw: s.Draw[Any]) -> ResourceSlice:
+    """As a rule the one slice of a node's own pool, or of one for many; else whatever comes of it."""
+    made, name = draw(devices()), draw(SLICE)
+    if draw(s.MOSTLY) and name != "more":
+        return usual_slice(name, made)
+    count, generation = draw(s.one_of(1, 1, 2)), draw(s.one_of(1, 1, 2))
+    common: dict[str, Any] = {"pool": draw(POOL), "count": count, "generation": generation}
+    match draw(s.one_of("narrow", "all", "zone", "each", "counters")):
+        case "narrow":
+            return pool_slice(name, *made, node=draw(PLACE), **common)
+        case "all":
+            return pool_slice(name, *made, node=None, allNodes=True, **common)
+        case "zone":
+            return pool_slice(name, *made, node=None, **in_zone(draw(s.one_of("x", "y"))), **common)
+        case "each":
+            placed = [{**each, "nodeName": draw(PLACE)} for each in made]
+            return pool_slice(name, *placed, node=None, perDeviceNodeSelection=True, **common)
+    return pool_slice(name, node=draw(PLACE), counters={"m": "2"}, **common)
+
+
+@st.composite
+def nodes(draw: s.Draw[Any]) -> Node:
+    """A node in one of two zones, which may have extended resources itself."""
+    room = {"cpu": "4", "pods": "10"}
+    room |= {name: draw(s.one_of("0", "3")) for name in (GPU, OTHER) if draw(st.booleans())}
+    return make_node(draw(PLACE), labels={"zone": draw(s.one_of("x", "y"))}, allocatable=room)
+
+
+@st.composite
+def holders(draw: s.Draw[Any]) -> ResourceClaim:
+    """A claim of somebody else that holds a few devices."""
+    held = draw(
+        st.lists(st.tuples(POOL, s.one_of("d0", "d0", "d1", "d2")), min_size=1, max_size=2, unique=True)
+    )
+    fields: dict[str, Any] = {}
+    if draw(st.integers(0, 3)) == 0:
+        fields = {"shareID": "x", "consumedCapacity": {"b": draw(s.one_of("1", "3"))}}
+    return claim(draw(HOLDER), status=allocated(*("/".join(each) for each in held), **fields))
+
+
+@st.composite
+def events(draw: s.Draw[Any]) -> Event:
+    """One thing that happens to a cluster."""
+    match draw(s.one_of("node", "slice", "slice", "slice", "held", "held", "reserve", "reserve", "goes")):
+        case "node":
+            return "put", draw(nodes())
+        case "slice":
+            return "put", draw(slices())
+        case "held":
+            return "put", draw(holders())
+        case "reserve":
+            return "reserve", (draw(st.integers(0, len(PODS) - 1)), draw(PLACE))
+    kind, name = draw(
+        st.one_of(
+            st.tuples(st.just(Node), PLACE),
+            st.tuples(st.just(ResourceSlice), SLICE),
+            st.tuples(st.just(ResourceClaim), HOLDER),
+        )
+    )
+    return "goes", (kind, name)
+
+
+Story = list[tuple[Event, list[int]]]
+"""Events, each with the pods that are asked about afterwards."""
+
+
+@st.composite
+def stories(draw: s.Draw[Any]) -> Story:
+    """A cluster comes about, and changes."""
+    begin: list[Event] = [("put", make_node(name, labels={"zone": "x"})) for name in PLACES[:3]]
+    begin += [("put", usual_slice(name, RED)) for name in PLACES if draw(s.MOSTLY)]
+    begin += [("put", each) for each in draw(st.lists(slices(), max_size=3))]
+    asked = st.lists(st.integers(0, len(PODS) - 1), max_size=2)
+    more: Story = draw(st.lists(st.tuples(events(), asked), min_size=1, max_size=10))
+    return [*((event, []) for event in begin), *more]
+
+
+# What is said
+
+
+@dataclass
+class Said:
+    """All that is found out about a pod and some nodes."""
+
+    error: str = ""
+    refusals: dict[str, str] = field(default_factory=dict)
+    scores: dict[str, int] = field(default_factory=dict)
+    given: dict[str, list[AllocationResult]] = field(default_factory=dict)
+    mappings: dict[str, Any] = field(default_factory=dict)
+    unavailable: set[int] = field(default_factory=set)
+
+
+def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
+    """What a plugin says of a pod."""
+    cycle, said = CycleState(), Said()
+    status = plugin.pre_filter(cycle, pod, view)
+    if status is not None:
+        return Said(status.message)
+    try:
+        verdict = plugin.filter(cycle, pod, view)
+    except PluginError as error:
+        return Said(str(error))
+    state = cycle.read(_STATE)
+    assert state is not None
+    codes = np.zeros(len(view), int) if verdict.codes is None else verdict.codes
+    texts = ["", *(reason.texts[0] for reason in verdict.reasons)]
+    said.refusals = {name: texts[code] for name, code in zip(view.names, codes.tolist(), strict=True)}
+    said.scores = dict(zip(view.names, plugin.score(cycle, pod, view).tolist(), strict=True))
+    said.unavailable = state.unavailable
+    for name in view.names:
+        plan = None if state.plans is None else state.plans.get(name)
+        if plan is not None:
+            said.given[name], said.mappings[name] = allocations(plan, name), plan.extended
+    return said
+
+
+def allocations(plan: Plan, name: str) -> list[AllocationResult]:
+    return [
+        allocation(wished.claim, wished, plan.found, number, name)
+        for number, wished in enumerate(plan.wishes)
+    ]
+
+
+def plainly_told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
+    """The same, node by node, with a search for each situation in which one is found to be."""
+    cycle = CycleState()
+    status = plugin.pre_filter(cycle, pod, view)
+    if status is not None:
+        return Said(status.message)
+    state = cycle.read(_STATE)
+    assert state is not None
+    said = Said(unavailable=state.unavailable)
+    try:
+        for node in (each.node for each in view):
+            said.refusals[node.name] = plain_refusal(state, pod, node, view, said)
+    except AllocationError as error:
+        return Said(str(PluginError(plugin.name, "filter", str(error))))
+    return said
+
+
+def plain_refusal(state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Said) -> str:
+    said.scores[node.name] = 0
+    variant = state.variants_in(pod, view.objects.of(DeviceClass)).of(node)
+    if variant is None:
+        return CANNOT_FIT
+    wishes, extended = variant
+    if extended is None and not state.user_claims:
+        return ""
+    found = None if state.allocator is None else state.allocator.find(node, wishes)
+    if found is not None and found.picks is None:
+        return INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE
+    missing = [place for place, home in state.homes.items() if not home.matches(node)]
+    state.unavailable.update(missing)
+    if missing:
+        return NOT_AVAILABLE
+    if found is not None and found.picks is not None:
+        said.given[node.name] = allocations(Plan(wishes, found, extended), node.name)
+        said.mappings[node.name] = extended
+        chosen = {pick.alternative for picks in found.picks for pick in picks if pick.alternative.name}
+        said.scores[node.name] = sum(8 - alternative.place for alternative in chosen)
+    return ""
+
+
+class Telling(Scene):
+    """A cluster to which a story happens, and a plugin that remembers."""
+
+    def __init__(self, *objects: Object) -> None:
+        shared = claim("shared", status=allocated("z/d0", node="n1"))
+        super().__init__(device_class(extendedResourceName=GPU), *CLAIMS, shared, *objects)
+        self.cache.put(device_class("red", f'{COLOUR} == "red"', extendedResourceName=RED_GPU))
+        self.totals = DeviceTotals(self.cache.objects)
+        self.reserved: dict[int, tuple[CycleState, str]] = {}
+
+    def happen(self, event: Event) -> None:
+        """Let something happen to the cluster."""
+        match event:
+            case ("put", item):
+                self.cache.put(item)
+            case ("goes", (kind, name)):
+                if kind is Node:
+                    self.cache.remove_node(name)
+                else:
+                    namespace = "" if kind is ResourceSlice else "default"
+                    self.cache.objects.of(kind).remove(namespace, name)
+            case ("reserve", (index, place)):
+                self.reserve_or_give_back(index, place)
+
+    def reserve_or_give_back(self, index: int, place: str) -> None:
+        """What a pod would get on a node is kept in the books, or given back if it is there."""
+        pod = PODS[index]
+        if index in self.reserved:
+            cycle, place = self.reserved.pop(index)
+            self.plugin.unreserve(cycle, pod, place)
+        elif told(self.plugin, pod, self.nodes).refusals.get(place) == "":
+            assert place in self.feasible(pod)
+            assert self.plugin.reserve(self.cycle, pod, place) is None
+            self.reserved[index] = (self.cycle, place)
+
+    def compare(self, index: int) -> None:
+        """Ask about a pod, and somebody who looks at node after node."""
+        pod, all_nodes = PODS[index], self.nodes
+        some = all_nodes.at(np.arange(len(all_nodes))[::-2])
+        for view in (all_nodes, some):
+            plain = DynamicResources(DynamicResourcesArgs().defaulted(), self.handle)
+            assert told(self.plugin, pod, view) == plainly_told(plain, pod, view)
+        self.check_codes()
+        self.check_totals()
+
+    def check_codes(self) -> None:
+        """As many situations are told apart as there are."""
+        situations, view = self.plugin._situations, self.nodes
+        situations.refresh(view.objects, self.plugin._flights.claims())
+        outlooks = [situations.inventory.seen_from(node) for node in view.snapshot.nodes]
+        signature = situations.holdings.signature
+        different = {(each.situation, tuple(map(signature, each.views))) for each in outlooks}
+        assert len(np.unique(situations.of(view))) == len(different)
+
+    def check_totals(self) -> None:
+        """Devices are counted as by somebody who has not counted before."""
+        view, fresh = self.nodes, DeviceTotals(self.cache.objects)
+        for resource in (GPU, RED_GPU):
+            counted, anew = self.totals.of(resource, view), fresh.of(resource, view)
+            assert counted is not None
+            assert anew is not None
+            assert [each.tolist() for each in counted] == [each.tolist() for each in anew]
+
+
+def follow(count: int) -> None:
+    """Tell so many stories, and ask after each event, and in the end."""
+
+    @examples(count)
+    @given(stories())
+    def tell(story: Story) -> None:
+        telling = Telling()
+        for event, asked in story:
+            telling.happen(event)
+            for index in asked:
+                telling.compare(index)
+        for index in range(len(PODS)):
+            telling.compare(index)
+
+    tell()
+
+
+def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
+    follow(150)
+
+
+def test_so_they_are_where_the_log_of_changes_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_MOST_ENTRIES", 1)
+    follow(30)
+
+
+@examples(60)
+@given(st.lists(st.tuples(s.one_of(*PLACES, "x", "y"), s.one_of("d0", "d1")), min_size=8, max_size=24))
+def test_devices_are_taken_and_given_back(moves: list[tuple[str, str]]) -> None:
+    """Situations come and go: what one was called another may be called later."""
+    placed = [make_node(name, labels={"zone": "xy"[number % 2]}) for number, name in enumerate(PLACES)]
+    telling = Telling(*placed, *(usual_slice(name, RED) for name in (*PLACES, "x", "y")))
+    holding: set[tuple[str, str]] = set()
+    for pool, taken in moves:
+        holder = claim(f"{pool}-{taken}", status=allocated(f"{pool}/{taken}"))
+        if (pool, taken) in holding:
+            telling.cache.remove(holder)
+        else:
+            telling.cache.put(holder)
+        holding ^= {(pool, taken)}
+        telling.check_codes()
+        telling.check_totals()
+    telling.compare(0)
+
+
+# What it costs
+
+MANY = [make_node(f"n{number}", labels={"zone": "xy"[number % 2]}) for number in range(40)]
+
+
+def own_pool(number: int, *names: str) -> ResourceSlice:
+    return pool_slice(f"p{number}", *(names or ("d0", "d1")), node=f"n{number}")
+
+
+TWICE = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
+"""Two sets of counters with one name: nobody may have any of such a pool."""
+
+LOOKS: dict[str, tuple[list[Object], int]] = {
+    "nothing": ([], 0),
+    "devices of one node are taken": ([claim("h", status=allocated("p7/d0"))], 1),
+    "devices that all nodes see are taken": ([claim("h", status=allocated("wide/d0"))], 0),
+    "devices that some nodes see are taken": ([claim("h", status=allocated("zone/d0"))], 0),
+    "devices that nobody has published are taken": ([claim("h", status=allocated("nowhere/d0"))], 0),
+    "a node publishes other devices": ([own_pool(7, "d0", "d1", "d2")], 1),
+    "a pool is bad, which is known everywhere": ([pool_slice("bad", node="n7", **TWICE)], 40),
+    "a zone gets other devices": ([pool_slice("zone", "d9", node=None, **in_zone("y"))], 20),
+    "a node gets other labels": ([make_node("n7", labels={"zone": "x"})], 1),
+    "a node comes": ([make_node("new")], 41),
+}
+"""Something that happens, and how many nodes have to be looked at for it."""
+
+
+@pytest.mark.parametrize(("news", "looks"), LOOKS.values(), ids=LOOKS)
+def test_only_what_changed_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, news: list[Object], looks: int
+) -> None:
+    wide = pool_slice("wide", "d0", "d1", node=None, allNodes=True)
+    zone = pool_slice("zone", "d0", "d1", node=None, **in_zone("y"))
+    telling = Telling(*MANY, *(own_pool(number) for number in range(40)), wide, zone)
+    telling.compare(0)
+    looked: list[str] = []
+    plugin, see = telling.plugin, Inventory.seen_from
+
+    def counting(inventory: Inventory, node: Node) -> Outlook:
+        if inventory is plugin._situations.inventory:
+            looked.append(node.name)
+        return see(inventory, node)
+
+    monkeypatch.setattr(Inventory, "seen_from", counting)
+    for item in news:
+        telling.cache.put(item)
+    plugin._situations.refresh(telling.nodes.objects, {})
+    plugin._situations.of(telling.nodes)
+    assert len(looked) == looks
+    telling.compare(0)
+
+
+def test_groups_are_in_the_order_of_their_first_nodes() -> None:
+    groups = Groups(np.array([4, 1, 4, 0, 1]), 6)
+    assert groups.firsts == [0, 1, 3]
+    assert groups.numbers.tolist() == [0, 1, 0, 2, 1]
+    assert Groups(np.zeros(0, np.intp), 3).firsts == []
+
+
+# Several snapshots, and errors
+
+
+def test_a_plugin_can_be_asked_about_several_clusters_in_turn() -> None:
+    one, other = (
+        Telling(*MANY[:3], own_pool(0), own_pool(1)),
+        Telling(*MANY[1:6], own_pool(2), own_pool(1, "x")),
+    )
+    for _ in range(2):
+        for telling in (one, other):
+            for pod in PODS[:3]:
+                fresh = DynamicResources(DynamicResourcesArgs().defaulted(), one.handle)
+                assert told(one.plugin, pod, telling.nodes) == plainly_told(fresh, pod, telling.nodes)
+
+
+def test_the_first_node_in_order_that_meets_an_error_is_named() -> None:
+    """The pools of n1 and n2 are incomplete; a search for all devices cannot be made on either."""
+    incomplete = [pool_slice(f"p{n}", "d0", node=f"n{n}", count=2) for n in (2, 1)]
+    telling = Telling(*MANY[:4], own_pool(0), *incomplete)
+    pod = PODS[list(WISHES).index("all")]
+    backwards = telling.nodes.at(np.array([3, 2, 1, 0]))
+    assert "resource pool gpu.example.com/p1 is" in told(telling.plugin, pod, telling.nodes).error
+    assert "resource pool gpu.example.com/p2 is" in told(telling.plugin, pod, backwards).error
