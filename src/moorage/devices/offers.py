@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node
 from moorage.cluster.columns import CodeColumn
+from moorage.cluster.rows import RowReader
 from moorage.devices.extended import can_be_backed
-from moorage.devices.rows import RowReader
 from moorage.framework.nodes import Nodes
 
 _Offer = frozenset[tuple[str, bool]]
@@ -28,7 +28,7 @@ class Offers:
     def of(self, nodes: Nodes) -> NDArray[np.int32]:
         """The code of what each node offers, below `len(self)`. Shape (nodes,)."""
         there = nodes.snapshot.nodes
-        rows = self._reader.new_rows(nodes.snapshot)
+        rows = self._reader.new_rows(nodes.snapshot, nodes.snapshot.node_changes)
         if rows is None:
             self._offers = CodeColumn()
             for node in there:

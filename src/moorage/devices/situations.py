@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from moorage.api.devices import ResourceClaim, ResourceSlice
 from moorage.cluster.columns import CodeColumn
 from moorage.cluster.objects import Objects
+from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
 from moorage.devices.pools import PoolId, View
-from moorage.devices.rows import RowReader
 from moorage.framework.nodes import Nodes
 
 _Part = tuple[Hashable, Hashable]
@@ -79,7 +79,7 @@ class Situations:
     # Keeping up
 
     def _catch_up(self, snapshot: Snapshot) -> None:
-        rows = self._reader.new_rows(snapshot)
+        rows = self._reader.new_rows(snapshot, snapshot.node_changes)
         concerned, self._concerned = self._concerned, None  # whatever fails here, the next time starts anew
         if rows is None or concerned is None:
             self._start_anew(snapshot)

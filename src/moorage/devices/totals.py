@@ -16,6 +16,7 @@ from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlic
 from moorage.api.node import Node
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cluster.objects import Objects
+from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.devices.cel.values import CelError
@@ -24,7 +25,6 @@ from moorage.devices.flights import flights_of
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
 from moorage.devices.pools import DeviceId, Entry, Kind, PoolId
-from moorage.devices.rows import RowReader
 from moorage.framework.nodes import Nodes
 
 Counts = NDArray[np.int64]
@@ -68,7 +68,7 @@ class DeviceTotals:
         self._inventory.refresh(snapshot.objects.of(ResourceSlice))
         pending = flights_of(self._objects).claims()
         touched = self._holdings.refresh(snapshot.objects.of(ResourceClaim), pending)
-        rows, generation = self._reader.new_rows(snapshot), self._inventory.generation
+        rows, generation = self._reader.new_rows(snapshot, snapshot.node_changes), self._inventory.generation
         if rows is None or generation != self._generation or self._are_moved(rows, snapshot):
             self._counts.clear()
             self._generation, self._nodes = generation, list(snapshot.nodes)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.api.base import Object
 from moorage.cluster.objects import ObjectTable
+from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.nodes import Nodes
 from moorage.volumes.claims import Derived
@@ -27,8 +28,7 @@ class NodeColumns(Generic[T]):
         self._said: Derived[T, ByNode] = Derived(work_out)
         self._absent = absent
         self._of: ByNode | None = None
-        self._snapshot: Snapshot | None = None
-        self._position = 0
+        self._reader = RowReader()
         self._columns: dict[str, NDArray[np.int64]] = {}
 
     def subjects(self, table: ObjectTable[T]) -> ByNode:
@@ -38,11 +38,9 @@ class NodeColumns(Generic[T]):
     def column(self, table: ObjectTable[T], subject: str, nodes: Nodes) -> NDArray[np.int64]:
         """What is said of each node about a subject. Shape (nodes,)."""
         said, snapshot = self._said.of(table), nodes.snapshot
-        is_known = self._of is said and self._snapshot is snapshot
-        if not is_known or snapshot.node_changes.since(self._position) is None:
-            self._of, self._snapshot = said, snapshot
+        if self._reader.new_rows(snapshot, snapshot.node_changes) is None or self._of is not said:
+            self._of = said
             self._columns.clear()
-        self._position = snapshot.node_changes.position
         column = self._columns.get(subject)
         if column is None:
             column = self._columns[subject] = self._laid_out(said.get(subject, {}), snapshot)
@@ -61,8 +59,7 @@ class HeldVolumes:
     """How many claims and disks the pods on each node use."""
 
     def __init__(self) -> None:
-        self._snapshot: Snapshot | None = None
-        self._position = 0
+        self._reader = RowReader()
         self._counts = np.zeros(0, np.int64)
 
     def count(self, nodes: Nodes) -> NDArray[np.int64]:
@@ -74,8 +71,7 @@ class HeldVolumes:
 
     def _catch_up(self, nodes: Nodes) -> None:
         snapshot = nodes.snapshot
-        rows = snapshot.changes.since(self._position) if self._snapshot is snapshot else None
-        self._snapshot, self._position = snapshot, snapshot.changes.position
+        rows = self._reader.new_rows(snapshot, snapshot.changes)
         if rows is None:
             self._counts = _counted(nodes.all)
             return
