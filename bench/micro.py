@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def updates(node_count: int) -> list[float]:
         cache.snapshot()
 
     changed = [make_node(number % node_count, number + 1) for number in range(UPDATES)]
-    return [seconds(lambda node=node: update(node)) for node in changed][WARM_UP:]
+    return [seconds(partial(update, node)) for node in changed][WARM_UP:]
 
 
 def dry_runs(node_count: int) -> list[float]:

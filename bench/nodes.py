@@ -15,7 +15,8 @@ from random import Random
 
 import uvloop
 
-from moorage.apiserver.embedded import EmbeddedServer, utc_now
+from moorage.api.manifests import utc_now
+from moorage.apiserver.embedded import EmbeddedServer
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock

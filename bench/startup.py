@@ -21,7 +21,7 @@ from typing import Any
 
 import uvloop
 
-from moorage.cli.process import collect_rarely
+from moorage.cli.process import collect_in_passing
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     options = parser.parse_args()
-    collect_rarely()
+    collect_in_passing()
     uvloop.run(run(options.nodes, options.pods))
 
 
