@@ -142,13 +142,17 @@ class ChangingCluster(RuleBasedStateMachine):
         for cache in self.caches:
             cache.put(pod)
 
-    @rule(uid=UID)
-    def pod_is_confirmed(self, uid: str) -> None:
-        """The server shows a pod exactly as it is known already."""
+    @rule(uid=UID, zone=one_of(None, "x", "y"))
+    def pod_is_confirmed(self, uid: str, zone: str | None) -> None:
+        """The server shows a pod exactly as it is known already, or with one more label."""
         self.assumed.discard(uid)
         if uid in self.pods:
+            pod = self.pods[uid]
+            if zone is not None:
+                labels = {**pod.labels, ZONE: zone}
+                pod = self.pods[uid] = replace(pod, metadata=replace(pod.metadata, labels=labels))
             for cache in self.caches:
-                cache.put_pod(self.pods[uid])
+                cache.put_pod(pod)
 
     @rule(uid=UID)
     def pod_goes(self, uid: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.api.node import Namespace
 from moorage.cluster.cache import Cache, CacheError
@@ -45,6 +46,25 @@ def test_assume_confirm_and_forget() -> None:
     cache.forget_pod(pod)
     cache.forget_pod(pod)
     assert requested(cache, "b") == 0
+    cache.validate()
+
+
+def test_a_pod_confirmed_with_its_nodes_zone_among_its_labels_is_counted_where_that_is_asked() -> None:
+    cache = Cache([make_node("a"), make_pod("other", on="a", uid="other")])
+    snapshot = cache.snapshot()
+    bound = cache.assume_pod(make_pod("p", uid="p", labels={"app": "x"}, requests={"cpu": "1"}), "a")
+    row = cache.snapshot().pods.rows_of(["p"])
+    position = snapshot.pods.class_moves.position
+    cache.put_pod(replace(bound, metadata=replace(bound.metadata, labels={"app": "x", "zone": "z"})))
+    assert requested(cache, "a") == 1000
+    moves = snapshot.pods.class_moves.since(position)
+    assert moves is not None
+    assert [(dict(move.value.labels), move.sign) for move in moves] == [
+        ({"app": "x"}, -1),
+        ({"app": "x", "zone": "z"}, 1),
+    ]
+    assert snapshot.pods.rows_of(["p"]) == row, "nothing else has changed"
+    assert not cache.is_assumed(bound)
     cache.validate()
 
 

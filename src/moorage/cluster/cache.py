@@ -90,15 +90,17 @@ class Cache:
         """A pod that the API server shows on a node: new, changed, or the confirmation of an assumption."""
         if not pod.spec.node_name:
             raise CacheError(f"pod {pod.key} is on no node")
-        known = self._info(pod.uid)
-        if known is not None and not pod.finished and known.holds_for(pod):
-            # As assumed, or with news that are none of scheduling's business: no row changes.
-            self._assumed.discard(pod.uid)
-            known.pod = pod
-            return
+        known, info = self._info(pod.uid), None
+        if known is not None and not pod.finished and known.holds_but_for_labels(pod):
+            if known.pod.labels == pod.labels:
+                # As assumed, or with news that are none of scheduling's business: no row changes.
+                self._assumed.discard(pod.uid)
+                known.pod = pod
+                return
+            info = known.relabelled(pod)
         self._take_out(pod.uid)
         if not pod.finished:
-            self._put_in(PodInfo(pod))
+            self._put_in(info or PodInfo(pod))
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod is gone, wherever it was."""

@@ -81,12 +81,18 @@ class PodInfo:
         twin.pod = pod
         return twin
 
-    def holds_for(self, pod: Pod) -> bool:
-        """Whether all that scheduling can ask of the pod is the same for this later version of it."""
+    def relabelled(self, pod: Pod) -> PodInfo:
+        """The same for a later version of the pod with other labels: servers add those of its node's zone."""
+        twin = self.renewed(pod)
+        twin.__dict__.pop("pod_class", None)
+        return twin
+
+    def holds_but_for_labels(self, pod: Pod) -> bool:
+        """Whether all that scheduling can ask, except for labels, is the same of a later version."""
         old = self.pod
         if old.metadata.deletion_timestamp != pod.metadata.deletion_timestamp:
             return False
-        if old.labels != pod.labels or old.metadata.annotations != pod.metadata.annotations:
+        if old.metadata.annotations != pod.metadata.annotations:
             return False
         if old.status.start_time != pod.status.start_time or old.spec != pod.spec:
             return False
@@ -279,6 +285,15 @@ class PodTable:
         if row % _MOST_NEW == 0:
             for column in self._info_columns():
                 column.catch_up()
+
+    def relabel(self, uid: str, info: PodInfo) -> None:
+        """A pod has other labels, and nothing else has changed."""
+        row = self._row_of[uid]
+        self.infos[row] = info
+        node_row = int(self._node_rows.values[row])
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, -1)
+        self.classes[row] = info.pod_class
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, 1)
 
     def remove(self, uid: str) -> None:
         """Forget a pod; the last one moves into its row."""

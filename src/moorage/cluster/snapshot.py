@@ -124,10 +124,17 @@ class Snapshot:
         row = self.row_of.get(entry.name)
         if row is None or entry.come is not None:
             return
-        before = self._pods_of[row]
-        stay = {uid: info for uid, info in before.items() if entry.pods.get(uid) is info}
-        for uid in before.keys() - stay.keys():
-            self.pods.remove(uid)
+        stay = {}
+        for uid, info in self._pods_of[row].items():
+            now = entry.pods.get(uid)
+            if (
+                now is not None and now.load is info.load
+            ):  # Which is shared only where all but labels is equal.
+                if now is not info:
+                    self.pods.relabel(uid, now)
+                stay[uid] = now
+            else:
+                self.pods.remove(uid)
         self._pods_of[row] = stay
 
     def write(self, entry: NodeEntry) -> None:
