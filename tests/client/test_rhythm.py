@@ -12,6 +12,7 @@ from moorage.client.http_connection import Connection
 from moorage.client.http_pipeline import Pipeline
 from moorage.client.http_pool import ConnectionPool
 from moorage.client.rhythm import AT_ONCE, Rhythm
+from moorage.transport import Stream
 from tests.client.test_pipeline import StagedPool
 
 BEAT_SECONDS = 0.01
@@ -85,15 +86,21 @@ class Tap(asyncio.Transport):
         self.is_open.set()
 
 
+async def opened() -> tuple[Tap, Connection, Stream]:
+    """A stream that has begun."""
+    tap, connection = Tap(), Connection()
+    connection.connection_made(tap)
+    asking = asyncio.ensure_future(connection.ask(b"GET", True, 60.0))
+    await asyncio.sleep(0)
+    connection.data_received(HEAD)
+    stream = (await asking).body
+    assert not isinstance(stream, bytes)
+    return tap, connection, stream
+
+
 def test_a_stream_on_which_much_comes_is_left_alone_between_beats() -> None:
     async def scenario() -> None:
-        tap, connection = Tap(), Connection()
-        connection.connection_made(tap)
-        asking = asyncio.ensure_future(connection.ask(b"GET", True, 60.0))
-        await asyncio.sleep(0)
-        connection.data_received(HEAD)
-        stream = (await asking).body
-        assert not isinstance(stream, bytes)
+        tap, connection, stream = await opened()
         pieces = aiter(stream)
         read = b""
         while tap.is_open.is_set():
@@ -110,13 +117,7 @@ def test_a_stream_on_which_much_comes_is_left_alone_between_beats() -> None:
 
 def test_a_stream_that_breaks_between_two_beats_is_not_read_from_again() -> None:
     async def scenario() -> None:
-        tap, connection = Tap(), Connection()
-        connection.connection_made(tap)
-        asking = asyncio.ensure_future(connection.ask(b"GET", True, 60.0))
-        await asyncio.sleep(0)
-        connection.data_received(HEAD)
-        stream = (await asking).body
-        assert not isinstance(stream, bytes)
+        tap, connection, stream = await opened()
         while tap.is_open.is_set():
             connection.data_received(b"1\r\nx\r\n")
         connection.connection_lost(None)
