@@ -54,7 +54,6 @@ class BasisPlugin(Protocol):
         """
 
 
-@runtime_checkable
 class QuietPlugin(Protocol):
     """A plugin that has nothing to say about most pods, and sees at a glance which they are."""
 
