@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import EVENT, POD
-from tests.scheduler.running import World, in_world, version
+from moorage.transport import Request, Response
+from tests.scheduler.running import Line, World, in_world, version
 
 
 def _told(event: Manifest) -> dict[str, Any]:
@@ -199,5 +201,33 @@ def test_a_condition_is_written_though_the_pod_has_changed_meanwhile() -> None:
         await scheduler._statuses.not_scheduled(stale, "Unschedulable", "now", "n9")
         assert (await world.condition("p"))["message"] == "now"
         assert (await world.pod("p"))["status"]["nominatedNodeName"] == "n9"
+
+    in_world(scenario)
+
+
+class _TakingATurn(Line):
+    """A way to the API server on which other tasks get their turn before an answer comes."""
+
+    async def handle(self, request: Request) -> Response:
+        await asyncio.sleep(0)
+        return await super().handle(request)
+
+
+def test_a_pod_that_fails_often_has_one_status_write_in_flight() -> None:
+    async def scenario(world: World) -> None:
+        line = _TakingATurn()
+        line.server = world.server.api
+        scheduler = world.scheduler(transport=line)
+        await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        known = next(scheduler.pods())
+        line.requests.clear()
+        writes = [scheduler._statuses.not_scheduled(known, "Unschedulable", f"try {n}", "") for n in range(9)]
+        await asyncio.gather(*writes, scheduler._statuses.nominate(known, "n9"))
+        stored = await world.pod("p")
+        assert (await world.condition("p"))["message"] == "try 8"
+        assert stored["status"]["nominatedNodeName"] == "n9"
+        asked = [method for method, path in line.requests if "/pods/p" in path]
+        assert asked == ["PATCH", "PATCH"]
 
     in_world(scenario)

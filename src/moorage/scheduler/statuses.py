@@ -1,7 +1,10 @@
 """What the scheduler writes into pods' statuses: conditions, and the node a pod is going to have.
 
 Nothing is written into a pod that has got a node meanwhile, or into another pod of the same name: every write
-names the version it was made for. If that is not the latest, the pod is looked at, and asked again.
+names the version it was made for. If that is not the latest, the pod is read and the write is repeated.
+
+A pod that is tried many times a second has one write in flight: what comes meanwhile is merged into the next
+write, which starts from the version that the last one made.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -27,6 +31,26 @@ _MOST_AT_ONCE: Final = 64
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """What a pod's status is to say; None leaves a part of it as it is."""
+
+    failure: tuple[str, str] | None = None
+    """Reason and message of the condition that the pod is not scheduled."""
+    nominated: str | None = None
+    """The nominated node; empty clears it."""
+
+    def then(self, later: _Update) -> _Update:
+        """Both updates as one."""
+        return _Update(
+            self.failure if later.failure is None else later.failure,
+            self.nominated if later.nominated is None else later.nominated,
+        )
+
+
+_NO_UPDATE: Final = _Update()
+
+
 class PodStatuses:
     """Writes statuses of pods."""
 
@@ -34,6 +58,8 @@ class PodStatuses:
         self._client = client
         self._now = now
         self._slots = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._next: dict[str, _Update] = {}
+        """By uid of the pods with a write in flight: what is to be written after it."""
 
     async def not_scheduled(self, pod: Pod, reason: str, message: str, nominated: str | None) -> None:
         """A pod has got no node; failing to say so is not worth more than a word in the log.
@@ -41,22 +67,12 @@ class PodStatuses:
         nominated: the node that is being freed for it; empty: none any more; None: as before.
         """
 
-        def status(pod: Pod) -> Manifest:
-            wanted = self._condition(pod, "PodScheduled", "False", reason, message)
-            if nominated is not None and nominated != pod.status.nominated_node_name:
-                wanted["nominatedNodeName"] = nominated or None
-            return wanted
-
-        await self._try(pod, status)
+        await self._update(pod, _Update((reason, message), nominated))
 
     async def nominate(self, pod: Pod, node_name: str) -> None:
         """Write the node that a pod is going to have; an empty name clears it. Nothing depends on it."""
 
-        def status(pod: Pod) -> Manifest:
-            known = pod.status.nominated_node_name
-            return {} if known == node_name else {"nominatedNodeName": node_name or None}
-
-        await self._try(pod, status)
+        await self._update(pod, _Update(nominated=node_name))
 
     async def to_be_evicted(self, victim: Pod, scheduler_name: str) -> None:
         """Say that a pod goes to make room for another."""
@@ -82,29 +98,53 @@ class PodStatuses:
             condition["lastTransitionTime"] = timestamp(self._now())
         return {"conditions": [condition]}
 
-    async def _try(self, pod: Pod, wanted: Callable[[Pod], Manifest]) -> None:
-        try:
-            await self._write(pod, wanted)
-        except (RequestError, ConnectionFailed) as error:
-            if isinstance(error, RequestError) and error.is_not_found:
-                return
-            log.warning("the status of pod %s is not written: %s", pod.key, error)
+    def _status(self, pod: Pod, update: _Update) -> Manifest:
+        """The change that an update means for a pod; empty if the pod says all of it."""
+        status: Manifest = {}
+        if update.failure is not None:
+            status = self._condition(pod, "PodScheduled", "False", *update.failure)
+        if update.nominated is not None and update.nominated != pod.status.nominated_node_name:
+            status["nominatedNodeName"] = update.nominated or None
+        return status
 
-    async def _write(self, pod: Pod, wanted: Callable[[Pod], Manifest]) -> None:
-        """Write what is wanted of the latest version of a pod, as long as it waits for a node."""
-        latest, conflicts = pod, 0
-        while status := wanted(latest):
-            meta = {"uid": pod.uid, "resourceVersion": latest.metadata.resource_version}
+    async def _update(self, pod: Pod, update: _Update) -> None:
+        """Write an update, or leave it to the write that is in flight for the pod."""
+        uid = pod.uid
+        if uid in self._next:
+            self._next[uid] = self._next[uid].then(update)
+            return
+        self._next[uid] = update
+        try:
+            while (update := self._next[uid]) != _NO_UPDATE:
+                self._next[uid] = _NO_UPDATE
+                pod = await self._try(uid, pod, update)
+        finally:
+            del self._next[uid]
+
+    async def _try(self, uid: str, pod: Pod, update: _Update) -> Pod:
+        """Write an update if possible; the answer is the latest known version."""
+        try:
+            return await self._write(uid, pod, update)
+        except (RequestError, ConnectionFailed) as error:
+            if not isinstance(error, RequestError) or not error.is_not_found:
+                log.warning("the status of pod %s is not written: %s", pod.key, error)
+            return pod
+
+    async def _write(self, uid: str, pod: Pod, update: _Update) -> Pod:
+        """Write an update of the latest version of a pod, as long as it waits for a node."""
+        conflicts = 0
+        while pod.uid == uid and not pod.spec.node_name and (status := self._status(pod, update)):
+            meta = {"uid": uid, "resourceVersion": pod.metadata.resource_version}
             try:
-                await self._patch(latest, {"metadata": meta, "status": status})
-                return
+                stored = await self._patch(pod, {"metadata": meta, "status": status})
+                # Decoding the answer costs more than the write; only a further update starts from it.
+                return pod if self._next[uid] == _NO_UPDATE else convert(stored, Pod)
             except RequestError as error:
                 conflicts += 1
                 if not error.is_conflict or conflicts > _MOST_CONFLICTS:
                     raise
-            latest = convert(await self._client.get(POD, pod.namespace, pod.name), Pod)
-            if latest.uid != pod.uid or latest.spec.node_name:
-                return
+            pod = convert(await self._client.get(POD, pod.namespace, pod.name), Pod)
+        return pod
 
     async def _patch(self, pod: Pod, patch: Manifest) -> Manifest:
         async with self._slots:
