@@ -196,6 +196,13 @@ class ChangingCluster(RuleBasedStateMachine):
             self.check(cache)
 
     @rule()
+    def search_order_is_asked_for(self) -> None:
+        """From then on it is kept: `validate` compares it."""
+        for cache in self.caches:
+            cache.snapshot().search_order()
+            self.check(cache)
+
+    @rule()
     def somebody_looks_at_last(self) -> None:
         self.check(self.ignored)
 

@@ -10,48 +10,19 @@ import pytest
 
 from moorage.api.node import Node
 from moorage.cluster.cache import Cache
-from moorage.config.defaults import ALL_PLUGINS, default_profile
-from moorage.config.types import PluginRef, Plugins, PluginSet, Profile
-from moorage.engine.engine import MIN_FEASIBLE_NODES, Engine
+from moorage.engine.engine import Engine
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
 from moorage.framework.status import SKIP, Status, unresolvable, unschedulable
 from moorage.framework.verdict import ALL, Verdict
-from moorage.plugins import default_registry
 from tests.builders import make_framework, make_node, make_pod
+from tests.engine.helpers import Only, framework_of
 
 POD = make_pod("p")
 
 
-def framework_of(*plugins: object, percentage: int | None = None) -> Framework:
-    registry = default_registry()
-    names = ["PrioritySort", "DefaultBinder"]
-    for plugin in plugins:
-        registry.register(plugin.name, lambda plugin=plugin: plugin)  # type: ignore[attr-defined]
-        names.append(plugin.name)  # type: ignore[attr-defined]
-    chosen = PluginSet(
-        enabled=tuple(PluginRef(name=name) for name in names), disabled=(PluginRef(name=ALL_PLUGINS),)
-    )
-    profile = Profile(plugins=Plugins(multi_point=chosen), percentage_of_nodes_to_score=percentage)
-    return Framework(default_profile(profile), registry)
-
-
 def nodes_named(names: Iterable[str]) -> list[Node]:
     return [make_node(name) for name in names]
-
-
-class Only:
-    name = "Only"
-
-    def __init__(self, *wanted: str) -> None:
-        self.wanted = wanted
-        self.asked: list[list[str]] = []
-
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
-        self.asked.append(nodes.names)
-        keep = np.array([name in self.wanted for name in nodes.names])
-        return keep.view(type(nodes.unschedulable)).otherwise("not wanted")
 
 
 class Scored:
@@ -110,57 +81,6 @@ def test_no_nodes_at_all() -> None:
 def test_without_score_plugins_every_node_scores_one_and_the_first_found_will_do() -> None:
     decision = Engine(seed=0).decide(framework_of(Only("a", "b")), POD, Cache(nodes_named("abc")).snapshot())
     assert decision.node in ("a", "b")
-
-
-@pytest.mark.parametrize(
-    ("percentage", "nodes", "expected"),
-    [
-        (0, 300, 300),
-        (100, 300, 300),
-        (50, 300, 150),
-        (10, 300, MIN_FEASIBLE_NODES),
-        (10, 2000, 200),
-        (1, 50, 50),
-    ],
-)
-def test_a_share_of_the_nodes_is_never_fewer_than_a_hundred(
-    percentage: int, nodes: int, expected: int
-) -> None:
-    class Flat:
-        name = "Flat"
-
-        def score(self, cycle: CycleState, pod: object, nodes: Nodes) -> np.ndarray:
-            return np.zeros(len(nodes), int)
-
-    snapshot = Cache(nodes_named(f"n{i}" for i in range(nodes))).snapshot()
-    engine = Engine(percentage_of_nodes_to_score=percentage, seed=0)
-    decision = engine.decide(framework_of(Flat()), POD, snapshot)
-    assert len(decision.feasible) == expected
-    assert decision.evaluated == expected
-
-
-def test_a_share_starts_where_the_last_one_ended_and_a_profile_may_ask_for_its_own() -> None:
-    class Flat:
-        name = "Flat"
-
-        def score(self, cycle: CycleState, pod: object, nodes: Nodes) -> np.ndarray:
-            return np.zeros(len(nodes), int)
-
-    snapshot = Cache(nodes_named(f"n{i}" for i in range(300))).snapshot()
-    engine = Engine(percentage_of_nodes_to_score=100, seed=0)
-    framework = framework_of(Flat(), percentage=40)
-    seen = [set(engine.decide(framework, POD, snapshot).feasible.names) for _ in range(3)]
-    assert [len(names) for names in seen] == [120, 120, 120]
-    assert not seen[0] & seen[1]
-    assert len(seen[0] | seen[1] | seen[2]) == 300
-
-
-def test_refusals_of_nodes_that_were_not_looked_at_are_not_counted() -> None:
-    names = [f"n{i}" for i in range(400)]
-    framework = framework_of(Only(*names[::2]), Scored(**dict.fromkeys(names, 1)), percentage=1)
-    decision = Engine(seed=0).decide(framework, POD, Cache(nodes_named(names)).snapshot())
-    assert len(decision.feasible) == MIN_FEASIBLE_NODES
-    assert decision.diagnosis.refused_count == MIN_FEASIBLE_NODES - 1
 
 
 def test_each_filter_sees_only_the_nodes_still_alive_and_a_node_stops_at_its_first_refusal() -> None:

@@ -19,6 +19,7 @@ from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.entry import NodeEntry
+from moorage.cluster.node_tree import NodeTree, zone_key
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import PodInfo
@@ -39,7 +40,8 @@ class Cache:
         self._node_of: dict[str, str] = {}
         self._assumed: set[str] = set()
         self._changed: dict[str, None] = {}
-        self._snapshot = Snapshot()
+        self._node_tree = NodeTree()
+        self._snapshot = Snapshot(self._node_tree)
         for item in objects:
             self.put(item)
 
@@ -68,6 +70,7 @@ class Cache:
     def put_node(self, node: Node) -> None:
         """Add or replace a node; pods that came before it are on it from now on."""
         self._entry(node.name).node = node
+        self._node_tree.put(node)
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods wait for their own removal, or for the node to come back."""
@@ -76,6 +79,7 @@ class Cache:
             return
         entry.node = None
         entry.come = None
+        self._node_tree.remove(name)
         self._changed[name] = None
         self._tidy(entry)
 
@@ -228,6 +232,9 @@ class Cache:
             expected.label(key)
         assert current.contents() == expected.contents()
         assert all(current.row_of[name] == row for row, name in enumerate(current.names))
+        if self._node_tree.is_kept:
+            assert self._node_tree.zone_of == {node.name: zone_key(node.labels) for node in self.nodes()}
+            assert sorted(current.search_order().tolist()) == list(range(len(current)))
         for name, entry in self._entries.items():
             rebuilt = fresh._entries[name]
             assert entry.requested == rebuilt.requested, name

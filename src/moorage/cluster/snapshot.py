@@ -23,6 +23,7 @@ from moorage.cluster.changes import RowLog
 from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
 from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
+from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, HostPort, PodInfo, PodTable
@@ -47,7 +48,9 @@ class Snapshot:
     | labels (by key, made when asked for) | code | | a label's value |
     """
 
-    def __init__(self) -> None:
+    def __init__(self, node_tree: NodeTree | None = None) -> None:
+        self._node_tree = NodeTree() if node_tree is None else node_tree
+        self._search_order: NDArray[np.intp] | None = None
         self.names: list[str] = []
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
@@ -97,6 +100,19 @@ class Snapshot:
                 column.append()
                 column[row] = node.labels.get(key)
         return column
+
+    def search_order(self) -> NDArray[np.intp]:
+        """All rows, in the order in which a share of the nodes is searched: zone by zone in turn.
+
+        Made on first use after a node was added or removed; a node that only changed its zone keeps its place
+        until then, as in kube-scheduler. The tree is the cache's, so a cycle asks before it first waits.
+        """
+        if self._search_order is None:
+            if not self._node_tree.is_kept:
+                self._node_tree.start(self.nodes)
+            rows = map(self.row_of.__getitem__, self._node_tree)
+            self._search_order = np.fromiter(rows, np.intp, len(self))
+        return self._search_order
 
     def pods_of(self, row: int) -> Mapping[str, PodInfo]:
         """The pods on a node, by uid."""
@@ -168,8 +184,7 @@ class Snapshot:
         del self.names[last], self.nodes[last], self._pods_of[last]
         for column in self._columns():
             column.drop(row)
-        self.changes.start_anew()
-        self.node_changes.start_anew()
+        self._rows_moved()
 
     def _columns(self) -> list[Column | CodeColumn[Any]]:
         return [
@@ -187,6 +202,12 @@ class Snapshot:
             *self._labels.values(),
         ]
 
+    def _rows_moved(self) -> None:
+        """Nothing that was known by row holds any more."""
+        self._search_order = None
+        self.changes.start_anew()
+        self.node_changes.start_anew()
+
     def _append(self, name: str, node: Node) -> int:
         row = self.row_of[name] = len(self.names)
         self.names.append(name)
@@ -194,8 +215,7 @@ class Snapshot:
         self._pods_of.append({})
         for column in self._columns():
             column.append()
-        self.changes.start_anew()
-        self.node_changes.start_anew()
+        self._rows_moved()
         return row
 
     def _write_node(self, row: int, old: Node | None, node: Node) -> None:

@@ -8,7 +8,7 @@ Extenders are asked after the filters, after the scores, and by preemption. They
 cycle may pause; without any it runs from start to end (`Engine.decide`).
 
 The cycle reads a snapshot and changes nothing in it: production, simulation and what-if call the same code.
-Every node is scored, unless the configuration asks for a share of them with percentageOfNodesToScore.
+Every node is scored, unless the configuration asks for a share of them (`sampling`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
 from moorage.engine.pausing import at_once
+from moorage.engine.sampling import Sampling
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.events import EXTENDER
@@ -37,9 +38,6 @@ log = logging.getLogger(__name__)
 
 _NO_ROWS = np.zeros(0, np.intp)
 
-MIN_FEASIBLE_NODES = 100
-"""A share of the nodes never means fewer than this many."""
-
 
 class Engine:
     """Decides for one pod after another.
@@ -50,9 +48,8 @@ class Engine:
     def __init__(
         self, percentage_of_nodes_to_score: int = 0, seed: int | None = None, *, remembers: bool = True
     ) -> None:
-        self._percentage = percentage_of_nodes_to_score
+        self._sampling = Sampling(percentage_of_nodes_to_score)
         self._random = random.Random(seed)
-        self._next_start = 0
         self._templates = Templates() if remembers else None
 
     def decide(
@@ -75,6 +72,7 @@ class Engine:
             cycle.template = self._templates.of(pod, total)
         extenders = framework.handle.extenders
         has_extenders = len(extenders) > 0
+        order = snapshot.search_order() if self._sampling.is_wanted(framework) else None
         try:
             count = evaluated = 0
             candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
@@ -84,7 +82,8 @@ class Engine:
                     return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
             if candidates is not None:
                 feasible = framework.filter(cycle, pod, candidates, diagnosis)
-                feasible = self._share(framework, candidates, feasible, diagnosis)
+                if order is not None:
+                    feasible = self._sampling.sample(framework, pod, order, candidates, feasible, diagnosis)
                 if has_extenders:
                     feasible = await _extended(extenders, pod, feasible, diagnosis)
                 count = len(feasible)
@@ -118,32 +117,6 @@ class Engine:
         best = np.flatnonzero(totals == totals.max())
         spoken_of = best[is_scored[best] > 0]
         return int(self._random.choice(spoken_of if len(spoken_of) else best))
-
-    def _share(self, framework: Framework, candidates: Nodes, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
-        """The first feasible nodes from a start that moves on with every pod, if only a share is wanted."""
-        count = len(candidates)
-        wanted = self._wanted(framework, count)
-        if wanted >= count:
-            return feasible
-        rows = candidates.row_numbers()
-        rotated = np.roll(rows, -(self._next_start % len(rows)))
-        hits = np.flatnonzero(np.isin(rotated, feasible.row_numbers()))
-        looked_at = len(rotated) if len(hits) < wanted else int(hits[wanted - 1]) + 1
-        diagnosis.keep_only(rotated[:looked_at])
-        self._next_start = (self._next_start + looked_at) % len(candidates.snapshot)
-        return Nodes(candidates.snapshot, rotated[hits[:wanted]])
-
-    def _wanted(self, framework: Framework, nodes: int) -> int:
-        """How many feasible nodes are enough."""
-        if not framework.at("score"):
-            extenders = framework.handle.extenders
-            if not (extenders.filters or extenders.prioritizes):
-                return 1
-        own = framework.profile.percentage_of_nodes_to_score
-        percentage = self._percentage if own is None else own
-        if not percentage:
-            return nodes
-        return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
 
 
 def _nowhere(snapshot: Snapshot) -> Nodes:
