@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from moorage.api.base import Object
 from moorage.api.decode import KINDS, InputError, decode_object
-from moorage.api.files import load_json, load_objects
+from moorage.api.files import completed, load_json, load_manifests
 from moorage.api.pod import Pod
 
 
@@ -58,6 +59,14 @@ def test_a_kind_of_another_group_is_another_kind() -> None:
 def test_negative_amounts_are_refused() -> None:
     with pytest.raises(InputError, match=r"requests\.cpu: '-1' is negative"):
         decode_object(pod(containers=[{"name": "c", "resources": {"requests": {"cpu": "-1"}}}]))
+
+
+def load_objects(file: Path) -> list[Object]:
+    decoded = [
+        decode_object(completed(manifest, number, where), where)
+        for number, (manifest, where) in enumerate(load_manifests(file))
+    ]
+    return [item for item in decoded if item is not None]
 
 
 def test_text_that_is_no_unicode(tmp_path: Path) -> None:
@@ -132,7 +141,7 @@ def test_lists_of_the_api_server_and_namespaces(tmp_path: Path) -> None:
 
 def test_a_manifest_that_contains_itself(tmp_path: Path) -> None:
     file = tmp_path / "loop.yaml"
-    file.write_text("kind: Pod\nspec: &a {containers: [*a]}\n")
+    file.write_text("kind: Pod\nmetadata: {name: p}\nspec: &a {containers: [*a]}\n")
     with pytest.raises(InputError, match="contains itself"):
         load_objects(file)
 

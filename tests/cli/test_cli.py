@@ -15,6 +15,7 @@ from moorage.version import __version__
 ROOT = Path(__file__).parent.parent.parent
 RECORDING = ROOT / "tests" / "recordings" / "taints-0.json.gz"
 CLUSTER, POD = ROOT / "examples" / "cluster.yaml", ROOT / "examples" / "pod.yaml"
+CONTAINERS = "containers: [{name: c, image: x}]"
 
 
 def run(*arguments: object) -> Result:
@@ -123,7 +124,7 @@ def test_several_pods_count_for_each_other(tmp_path: Path) -> None:
     pods.write_text(
         "\n---\n".join(
             f"{{kind: Pod, metadata: {{name: p{i}, namespace: x}}, spec: {{nodeSelector: {{disk: hdd}}, "
-            "containers: [{name: c, resources: {requests: {cpu: 5}}}]}}"
+            "containers: [{name: c, image: x, resources: {requests: {cpu: 5}}}]}}"
             for i in range(2)
         )
     )
@@ -159,7 +160,7 @@ def test_volumes_and_devices_of_one_pod_are_taken_for_the_next(tmp_path: Path) -
     )
     pods = [
         f"{{kind: Pod, metadata: {{name: p{i}}}, "
-        f"spec: {{resourceClaims: [{{name: x, resourceClaimName: c{i}}}]}}}}"
+        f"spec: {{{CONTAINERS}, resourceClaims: [{{name: x, resourceClaimName: c{i}}}]}}}}"
         for i in (0, 1)
     ]
     (first, _), (second, message) = placed(tmp_path, *pods)
@@ -173,9 +174,10 @@ def test_pods_that_no_scheduler_would_try(tmp_path: Path) -> None:
     )
     assert placed(
         tmp_path,
-        "{kind: Pod, metadata: {name: gated}, spec: {schedulingGates: [{name: x}]}}",
-        "{kind: Pod, metadata: {name: done}, status: {phase: Succeeded}}",
-        '{kind: Pod, metadata: {name: going, deletionTimestamp: "2026-01-01T00:00:00Z"}}',
+        f"{{kind: Pod, metadata: {{name: gated}}, spec: {{{CONTAINERS}, schedulingGates: [{{name: x}}]}}}}",
+        f"{{kind: Pod, metadata: {{name: done}}, spec: {{{CONTAINERS}}}, status: {{phase: Succeeded}}}}",
+        "{kind: Pod, metadata: {name: going, deletionTimestamp: '2026-01-01T00:00:00Z'}, "
+        f"spec: {{{CONTAINERS}}}}}",
     ) == [
         (None, "waiting for scheduling gates: [x]"),
         (None, "the pod has ended (Succeeded)"),
@@ -197,7 +199,7 @@ def test_a_pod_that_is_on_a_node_is_asked_about_as_if_it_were_not(tmp_path: Path
 def test_a_pod_without_a_namespace_is_in_the_default_one_and_a_generated_name_will_do(tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(
-        "kind: PodList\nitems: [{metadata: {generateName: web-}}, {metadata: {generateName: web-}}]\n"
+        "kind: PodList\nitems:\n" + 2 * f"- {{metadata: {{generateName: web-}}, spec: {{{CONTAINERS}}}}}\n"
     )
     decisions = json.loads(run("decide", CLUSTER, "--pod", pod, "--json").stdout)
     assert [decision["pod"] for decision in decisions] == ["default/web-00000", "default/web-00001"]
@@ -205,7 +207,9 @@ def test_a_pod_without_a_namespace_is_in_the_default_one_and_a_generated_name_wi
 
 def test_names_are_shown_as_they_are_and_the_refusal_is_one_line(tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
-    pod.write_text('kind: Pod\nmetadata: {name: "[/red]x"}\nspec: {nodeSelector: {nowhere: "yes"}}\n')
+    pod.write_text(
+        'kind: Pod\nmetadata: {name: "[/red]x", uid: "1"}\nspec: {nodeSelector: {nowhere: "yes"}}\n'
+    )
     result = CliRunner().invoke(app, ["decide", str(CLUSTER), "--pod", str(pod)], env={"COLUMNS": "40"})
     first = result.output.splitlines()[0]
     assert first.startswith("default/[/red]x fits nowhere: 0/8 nodes are available: ")
@@ -215,10 +219,10 @@ def test_names_are_shown_as_they_are_and_the_refusal_is_one_line(tmp_path: Path)
 def test_amounts_beyond_all_reason_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(
         "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 1e20, memory: 1e30, pods: 10E}}}\n"
-        "---\n{kind: Pod, metadata: {name: p}, spec: {nodeName: a, containers: [{name: c, resources: "
-        "{requests: {cpu: 1e20, memory: 1e30}}}]}}\n---\n{kind: Node, metadata: {name: b}}"
+        "---\n{kind: Pod, metadata: {name: p}, spec: {nodeName: a, containers: [{name: c, image: x, "
+        "resources: {requests: {cpu: 1e20, memory: 1e30}}}]}}\n---\n{kind: Node, metadata: {name: b}}"
     )
-    asking = "{containers: [{name: c, resources: {requests: {memory: 1e30}}}]}"
+    asking = "{containers: [{name: c, image: x, resources: {requests: {memory: 1e30}}}]}"
     big = f"{{kind: Pod, metadata: {{name: q}}, spec: {asking}}}"
     ((node, message),) = placed(tmp_path, big)
     assert node is None
@@ -239,8 +243,9 @@ def test_decide_asks_extenders(tmp_path: Path) -> None:
 def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(
-        "kind: Pod\nmetadata: {name: boss, namespace: x}\nspec: {priority: 100, nodeSelector: "
-        "{kubernetes.io/hostname: cadiz-3}, containers: [{name: c, resources: {requests: {cpu: 2}}}]}\n"
+        "kind: Pod\nmetadata: {name: boss, namespace: x}\nspec: {priorityClassName: system-node-critical, "
+        "nodeSelector: {kubernetes.io/hostname: cadiz-3}, "
+        "containers: [{name: c, image: x, resources: {requests: {cpu: 2}}}]}\n"
     )
     result = run("decide", CLUSTER, "--pod", pod)
     assert result.exit_code == 1
@@ -254,10 +259,18 @@ def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
     [
         ("kind: Node\nmetadata: {name: n}\n", "there is no Pod in it"),
         (
-            "kind: Pod\nmetadata: {name: p}\nspec: {schedulerName: mine}\n",
+            f"kind: Pod\nmetadata: {{name: p}}\nspec: {{schedulerName: mine, {CONTAINERS}}}\n",
             "pod p: wants scheduler mine; there is default-scheduler",
         ),
-        ("kind: Pod\nspec: {containers: 5}\n", "spec.containers: expected `array`, got `int`"),
+        (
+            "kind: Pod\nmetadata: {name: p, uid: '1'}\nspec: {containers: 5}\n",
+            "spec.containers: expected `array`, got `int`",
+        ),
+        (
+            f"kind: Pod\nmetadata: {{name: p}}\nspec: {{priorityClassName: none, {CONTAINERS}}}\n",
+            'pod.yaml: pods "p" is forbidden: no PriorityClass with name none was found',
+        ),
+        ("kind: Pod\nmetadata: {name: p}\n", 'Pod "p" is invalid: spec.containers: Required value'),
     ],
 )
 def test_decide_with_input_that_cannot_be_used(tmp_path: Path, content: str, line: str) -> None:
@@ -267,6 +280,21 @@ def test_decide_with_input_that_cannot_be_used(tmp_path: Path, content: str, lin
     assert result.exit_code == 2
     assert line in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_decide_gives_new_pods_what_an_api_server_would(tmp_path: Path) -> None:
+    """From objects that scheduling itself does not read; a pod that was stored has all of it already."""
+    (tmp_path / "cluster.yaml").write_text(
+        "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, pods: 9}}}\n---\n"
+        "{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: default}, "
+        "spec: {limits: [{type: Container, defaultRequest: {cpu: 5}}]}}\n---\n"
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: c}, value: 5}\n"
+    )
+    new = f"{{kind: Pod, metadata: {{name: p}}, spec: {{priorityClassName: c, {CONTAINERS}}}}}"
+    stored = f"{{kind: Pod, metadata: {{name: q, uid: '1'}}, spec: {{{CONTAINERS}}}}}"
+    (nowhere, message), (somewhere, _) = placed(tmp_path, new, stored)
+    assert (nowhere, somewhere) == (None, "a")
+    assert message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def test_decide_follows_a_configuration(tmp_path: Path) -> None:

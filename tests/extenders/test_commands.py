@@ -103,7 +103,9 @@ def test_decide_asks_extenders_about_what_the_files_say(
     nodes[0]["status"]["unheardOf"] = 5
     cluster, pod, config = tmp_path / "cluster", tmp_path / "pod", tmp_path / "config"
     cluster.write_text(yaml.safe_dump_all(nodes))
-    pod.write_text(yaml.safe_dump_all([builders.pod("p", namespace=""), builders.pod("q")]))
+    containers = [builders.container(image="registry.example/x:1")]
+    pods = [builders.pod("p", namespace="", containers=containers), builders.pod("q", containers=containers)]
+    pod.write_text(yaml.safe_dump_all(pods))
     entry = {
         "urlPrefix": "http://x",
         "filterVerb": "filter",

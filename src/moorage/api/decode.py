@@ -117,17 +117,25 @@ def _named(steps: list[str], value: Any, reason: str) -> list[str] | None:
 def decode_object(manifest: Any, where: str = "") -> Object | None:
     """A manifest as an object, or None for a kind that scheduling does not read."""
     if not isinstance(manifest, Mapping):
-        raise InputError(where, f"expected an object with a kind, got {_kind_of(manifest)}")
+        raise InputError(where, f"expected an object with a kind, got {_type_of(manifest)}")
     name = manifest.get("kind")
     if not isinstance(name, str) or not name:
         raise InputError(where, "kind: missing")
-    kind = KINDS.get(name)
-    if kind is None or _group(manifest) not in (None, _GROUP_OF[name]):
+    kind = kind_of(manifest)
+    if kind is None:
         return None
     metadata = manifest.get("metadata")
     called = metadata.get("name") if isinstance(metadata, Mapping) else None
     label = f"{name} {called}" if called else name
     return convert(manifest, kind, ": ".join(filter(None, (where, label))))
+
+
+def kind_of(manifest: Any) -> type[Object] | None:
+    """The kind of a manifest, or None for one that scheduling does not read."""
+    name = manifest.get("kind") if isinstance(manifest, Mapping) else None
+    if not isinstance(name, str) or name not in KINDS or _group(manifest) not in (None, _GROUP_OF[name]):
+        return None
+    return KINDS[name]
 
 
 def _group(manifest: Mapping[str, Any]) -> str | None:
@@ -139,7 +147,7 @@ def _group(manifest: Mapping[str, Any]) -> str | None:
     return group if slash else ""
 
 
-def _kind_of(value: Any) -> str:
+def _type_of(value: Any) -> str:
     names: dict[type, str] = {
         list: "a list",
         str: "text",

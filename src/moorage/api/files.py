@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec.structs import replace
 
-from moorage.api.as_sent import kept
-from moorage.api.base import Object
-from moorage.api.decode import InputError, decode_object
+from moorage.api.decode import InputError, kind_of
 from moorage.api.devices import DeviceClass, ResourceSlice
 from moorage.api.node import Namespace, Node
 from moorage.api.storage import CSIDriver, CSINode, PersistentVolume, StorageClass, VolumeAttachment
@@ -97,33 +94,33 @@ def load_json(path: Path) -> Any:
         raise InputError(f"{path}: line {error.lineno}", f"not JSON: {error.msg}") from None
 
 
-def load_objects(path: Path, *, keeps_whole: bool = False) -> list[Object]:
-    """All objects in a manifest file, lists unfolded; kinds that scheduling does not read are left out.
+Located = tuple[Any, str]
+"""A manifest, and where it is, for errors."""
 
-    As with kubectl, what is in no namespace is in `default`; what only has a generateName gets a name.
-    keeps_whole: whether pods and nodes keep all that the file says of them.
+
+def load_manifests(path: Path) -> list[Located]:
+    """All manifests in a file, lists unfolded."""
+    return list(_unfold(load_documents(read_text(path), str(path)), str(path)))
+
+
+def completed(manifest: Any, number: int, where: str) -> Any:
+    """A manifest as kubectl sends it: what is in no namespace is in `default`.
+
+    What only has a generateName gets a name with this number. Kinds that scheduling does not read, and what
+    cannot be an object, are left as they are.
     """
-    objects = []
-    for number, (manifest, where) in enumerate(
-        _unfold(load_documents(read_text(path), str(path)), str(path))
-    ):
-        decoded = decode_object(manifest, where)
-        if decoded is not None:
-            completed = _completed(decoded, number, where)
-            objects.append(kept(completed, manifest) if keeps_whole else completed)
-    return objects
+    kind = kind_of(manifest)
+    meta = manifest.get("metadata") or {} if kind is not None else None
+    if kind is None or not isinstance(meta, Mapping):
+        return manifest
+    if not meta.get("name") and not meta.get("generateName"):
+        raise InputError(f"{where}: {kind.__name__}" if where else kind.__name__, "metadata.name: missing")
+    name = meta.get("name") or f"{meta['generateName']}{number:05}"
+    place = {} if issubclass(kind, CLUSTER_WIDE) else {"namespace": meta.get("namespace") or "default"}
+    return {**manifest, "metadata": {**meta, "name": name, **place}}
 
 
-def _completed(item: Object, number: int, where: str) -> Object:
-    meta = item.metadata
-    if not meta.name and not meta.generate_name:
-        raise InputError(f"{where}: {type(item).__name__}", "metadata.name: missing")
-    name = meta.name or f"{meta.generate_name}{number:05}"
-    namespace = meta.namespace or ("" if isinstance(item, CLUSTER_WIDE) else "default")
-    return replace(item, metadata=replace(meta, name=name, namespace=namespace))
-
-
-def _unfold(documents: list[Any], where: str) -> Iterator[tuple[Any, str]]:
+def _unfold(documents: list[Any], where: str) -> Iterator[Located]:
     for document in documents:
         items = document.get("items") if isinstance(document, Mapping) else None
         kind = str(document.get("kind", "")) if isinstance(document, Mapping) else ""

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from moorage.api.decode import InputError
-from moorage.api.files import load_objects
+from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
 from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.clock import LoopClock
@@ -24,6 +23,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.registry import RegistryError
 from moorage.framework.status import Code, PluginError
 from moorage.services.extender_client import http_extenders
+from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
@@ -46,7 +46,9 @@ def decide(
 ) -> None:
     """Show where the scheduler would place pods in a cluster, with every score and every refusal.
 
-    Several pods are placed one after another, each counting for the next.
+    Several pods are placed one after another, each counting for the next. A pod without a uid has not been
+    through an API server yet: it gets the defaults and the admission that the cluster's LimitRanges,
+    PriorityClasses and RuntimeClasses would give it, or is refused as they would.
     """
     try:
         reports = _reports(cluster, pod, config, plugin, seed)
@@ -67,9 +69,11 @@ def _reports(
     configuration = default_config() if config_file is None else load_config(config_file)
     extenders = http_extenders(configuration.extenders, LoopClock())
     keeps_whole = extenders.want_whole_objects
-    objects = [item for file in cluster for item in load_objects(file, keeps_whole=keeps_whole)]
-    found = load_objects(pod_file, keeps_whole=keeps_whole)
-    pods = [item for item in found if isinstance(item, Pod)]
+    manifests = [located for file in cluster for located in load_manifests(file)]
+    admission = Admission(manifests)
+    objects = admission.objects(manifests, keeps_whole=keeps_whole)
+    asked = admission.objects(load_manifests(pod_file), keeps_whole=keeps_whole)
+    pods = [item for item in asked if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
     simulated = SimulatedCluster(objects, *with_plugins(configuration, plugins), seed, extenders)
@@ -83,8 +87,7 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
     """
     if standing := _not_tried(cluster, pod):
         return Report(pod.key, None, standing, (), 0)
-    cluster.remove_pod(pod.key)
-    pod = replace(pod, spec=replace(pod.spec, node_name=""))
+    pod = cluster.take_out(pod)
     cycle = CycleState()
     decision = cluster.decide(pod, cycle)
     made = report(decision)

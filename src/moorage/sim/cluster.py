@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from random import Random
 
+from msgspec.structs import replace
+
 from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.pod import Pod
@@ -101,6 +103,11 @@ class SimulatedCluster:
         for effect in result.effects:
             asyncio.run(self._effects.perform(effect))
         result.done()
+
+    def take_out(self, pod: Pod) -> Pod:
+        """Take a pod off its node, if it is on one: the pod as if it were still to be placed."""
+        self.remove_pod(pod.key)
+        return replace(pod, spec=replace(pod.spec, node_name=""))
 
     def remove_pod(self, key: str) -> None:
         """Remove a pod by namespace and name, whatever its uid."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from moorage.api.base import Object
+from moorage.api.decode import InputError
+from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
@@ -13,18 +15,23 @@ from moorage.engine.decision import Decision
 from moorage.framework.cycle import CycleState
 from moorage.framework.finding import enabled_everywhere
 from moorage.plugins import default_registry
+from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
 
 def decide(
-    pod: Pod,
-    objects: Iterable[Object],
+    pod: Pod | Manifest,
+    objects: Iterable[Object | Manifest],
     plugins: Iterable[type[Any]] = (),
     config: SchedulerConfiguration | None = None,
     seed: int = 0,
 ) -> Decision:
     """Where a pod would go in a cluster of these objects, and why; nothing is changed.
 
+    pod, objects: manifests are read as `moorage decide` reads files: a pod without a uid gets what an API
+    server with these objects (LimitRanges, PriorityClasses, RuntimeClasses among them) would fill in, or
+    InputError says why it would be refused. A `Pod` is taken as an API server has it already. A pod that is
+    on a node is taken out of the cluster first, and its `spec.nodeName` is ignored.
     plugins: classes that have a say besides the default plugins, in every profile, at all points they have.
     seed: chooses among nodes that are equally good.
     """
@@ -33,4 +40,18 @@ def decide(
     for plugin in plugins:
         registry.register(plugin.name, plugin)
         config = enabled_everywhere(config, plugin)
-    return SimulatedCluster(objects, config, registry, seed).decide(pod, CycleState())
+    objects = list(objects)
+    manifests = [(item, "") for item in objects if not isinstance(item, Object)]
+    admission = Admission(manifests)
+    known = [item for item in objects if isinstance(item, Object)]
+    cluster = SimulatedCluster([*known, *admission.objects(manifests)], config, registry, seed)
+    return cluster.decide(cluster.take_out(_pod_of(pod, admission)), CycleState())
+
+
+def _pod_of(pod: Pod | Manifest, admission: Admission) -> Pod:
+    if isinstance(pod, Pod):
+        return pod
+    for item in admission.objects([(pod, "")]):
+        if isinstance(item, Pod):
+            return item
+    raise InputError("pod", "not the manifest of a Pod")

@@ -1,0 +1,73 @@
+"""Objects from manifests, as a scheduler would see them.
+
+A pod that an API server has stored has a uid. One without is new: it gets the embedded server's defaults,
+admission and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are
+in the cluster. Its status, if the manifest has one, is kept: in a cluster that was written by hand, pods run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.as_sent import kept
+from moorage.api.base import Object
+from moorage.api.decode import InputError, decode_object, kind_of
+from moorage.api.files import Located, completed
+from moorage.api.manifests import Manifest
+from moorage.api.pod import Pod
+from moorage.apiserver.errors import ApiError
+
+if TYPE_CHECKING:
+    from moorage.apiserver.pod_creation import PodCreation
+
+_STAMPED: Final = ("uid", "creationTimestamp", "generation")
+"""Metadata that a server writes when it stores an object."""
+_KEPT: Final = ("creationTimestamp", "deletionTimestamp")
+"""Metadata that a server does not take from clients; in a cluster that was written by hand they count."""
+
+
+class Admission:
+    """What an API server with the objects of a cluster does to new pods."""
+
+    def __init__(self, cluster: Iterable[Located]) -> None:
+        self._cluster = tuple(cluster)
+
+    def objects(self, manifests: Iterable[Located], *, keeps_whole: bool = False) -> list[Object]:
+        """Manifests as objects; kinds that scheduling does not read are left out.
+
+        keeps_whole: whether pods and nodes keep all that their manifests say.
+        """
+        objects = []
+        for number, (given, where) in enumerate(manifests):
+            manifest = completed(given, number, where)
+            if _is_new_pod(manifest):
+                manifest = self._admitted(manifest, where)
+            decoded = decode_object(manifest, where)
+            if decoded is not None:
+                objects.append(kept(decoded, manifest) if keeps_whole else decoded)
+        return objects
+
+    def _admitted(self, pod: Manifest, where: str) -> Manifest:
+        """A new pod as it would be stored, but with its own status; InputError if it would be refused."""
+        try:
+            new = self._creation.created(pod)
+        except ApiError as error:
+            raise InputError(where, error.message) from None
+        given = {key: pod["metadata"][key] for key in _KEPT if key in pod["metadata"]}
+        meta = {key: value for key, value in new["metadata"].items() if key not in _STAMPED}
+        return {**new, "metadata": {**meta, **given}, "status": pod.get("status") or {}}
+
+    @cached_property
+    def _creation(self) -> PodCreation:
+        # Imported where a pod is new, and nowhere else: schedulers do without the API server.
+        from moorage.apiserver.pod_creation import PodCreation
+
+        return PodCreation(self._cluster)
+
+
+def _is_new_pod(manifest: Any) -> bool:
+    """Whether a manifest is that of a pod which no API server has stored; one without metadata is no pod."""
+    meta = manifest.get("metadata") if kind_of(manifest) is Pod else None
+    return isinstance(meta, dict) and not meta.get("uid")
