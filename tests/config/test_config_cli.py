@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from moorage.cli import config as cli
 from moorage.config.load import default_config, load_config, parse_config
+from moorage.config.without_effect import WITHOUT_EFFECT
 
 DATA = Path(__file__).parent / "data"
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -55,6 +56,27 @@ def test_check_says_ok_and_what_runs(good: Path) -> None:
         "  extender http://127.0.0.1:8888: filter, bind",
         "  extender http://127.0.0.1:8889: never called",
     ]
+
+
+def test_check_notes_what_has_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "idle.yaml"
+    path.write_text(
+        f"{HEAD}parallelism: 4\nenableProfiling: false\nenableContentionProfiling: false\n"
+        "clientConnection: {contentType: application/json, acceptContentTypes: application/json, qps: 9}\n"
+    )
+    result = runner.invoke(cli.app, ["check", str(path)])
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"{path}: ok")
+    noted = [line.removeprefix(f"note: {path}: has no effect: ") for line in result.stderr.splitlines()]
+    assert [line.partition(":")[0] for line in noted] == list(WITHOUT_EFFECT)
+    assert noted[0] == "parallelism: plugins are asked about all nodes at once, without workers"
+    path.write_text(f"{HEAD}parallelism: 16\nenableProfiling: true\n")
+    assert runner.invoke(cli.app, ["check", str(path)]).stderr == ""
+
+
+def test_every_field_without_effect_is_in_the_readme() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for path in WITHOUT_EFFECT:
+        assert f"{path.rpartition('.')[2]}`" in readme, path
 
 
 def test_check_names_every_problem_of_every_file(good: Path, bad: Path) -> None:

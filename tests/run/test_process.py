@@ -31,6 +31,7 @@ def configuration(path: Path, kubeconfig: Path, *profiles: Any) -> str:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "parallelism": 4,
         "profiles": list(profiles),
     }
     path.write_text(yaml.safe_dump(document))
@@ -111,6 +112,7 @@ def test_profiles_are_reloaded_without_losing_the_queue(
     assert waiting == {"default/waits"}
     scheduler.says("the cache agrees with the API server")
     scheduler.stop()
+    assert "a configuration field without effect: parallelism: plugins are asked" in scheduler.log
     events = kubectl.json("get", "events", "--field-selector=reason=Scheduled,involvedObject.name=others")
     assert [event["reportingComponent"] for event in events["items"]] == ["second"]
     kubectl("delete", "pod", "waits", "others", "--grace-period=0", "--force")

@@ -20,6 +20,7 @@ from moorage.config.load import (
     to_manifest,
 )
 from moorage.config.types import WIRE_NAMES, Extender, PluginRef, Profile, SchedulerConfiguration
+from moorage.config.without_effect import fields_without_effect
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
 
@@ -41,7 +42,10 @@ def check(
     ],
     plugin: PluginFiles = None,
 ) -> None:
-    """Check configuration files: say ok and list profiles with their plugins, or name every problem."""
+    """Check configuration files: say ok and list profiles with their plugins, or name every problem.
+
+    Notes name fields that are accepted and have no effect.
+    """
     status = 0
     for file in files:
         try:
@@ -53,6 +57,8 @@ def check(
             typer.echo(f"{file}: ok")
             for line in _summary(config):
                 typer.echo(f"  {line}")
+            for note in fields_without_effect(config):
+                typer.echo(f"note: {file}: has no effect: {note}", err=True)
     raise typer.Exit(status)
 
 

@@ -31,6 +31,7 @@ from moorage.cli.run_options import (
 from moorage.client.errors import KubeconfigError
 from moorage.config.load import dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
+from moorage.config.without_effect import fields_without_effect
 from moorage.framework.finding import Found, find_plugins
 from moorage.framework.registry import NamedPlugin, Registry, RegistryError
 from moorage.plugins import default_registry
@@ -145,7 +146,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
         _write(options.config, target)
         return
     write_logs(logs)
-    _tell(flags, gates)
+    _tell(flags, gates, found.config)
     collect_in_passing()
     uvloop.run(_live(options, found.registry))
 
@@ -154,13 +155,16 @@ async def _live(options: RunOptions, registry: Registry) -> None:
     await LiveScheduler(options, registry).run()
 
 
-def _tell(flags: FlagValues, gates: FeatureGates) -> None:
+def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration) -> None:
     """Log what runs, and what was asked for in vain."""
     log.info("moorage %s, like kube-scheduler v%s", __version__, KUBERNETES_VERSION)
     for name, value in flags.shown().items():
         log.debug('FLAG: --%s="%s"', name, value)
     for note in flags.notes():
         log.info("a flag without effect: %s", note)
+    if flags.path("config") is not None:
+        for note in fields_without_effect(config):
+            log.info("a configuration field without effect: %s", note)
     for gate in gates.without_effect():
         log.warning("feature gate %s has no effect: moorage does as v1.36 does by default", gate)
 

@@ -19,10 +19,10 @@ from moorage.cli.flags import (
     Flag,
 )
 from moorage.cli.plugin_options import PLUGIN_HELP
+from moorage.config.without_effect import WITHOUT_EFFECT
 from moorage.services.serving import PORT
 
 _HTTP1: Final = "only HTTP/1.1 is served"
-_NOT_GO: Final = "profiles of this kind are those of Go programs"
 
 
 class Group(NamedTuple):
@@ -153,8 +153,14 @@ GROUPS: Final = (
     Group(
         "Deprecated",
         (
-            Flag("profiling", SWITCH, "true", "Serve profiles.", _NOT_GO),
-            Flag("contention-profiling", SWITCH, "true", "Profile waiting, too.", _NOT_GO),
+            Flag("profiling", SWITCH, "true", "Serve profiles.", WITHOUT_EFFECT["enableProfiling"]),
+            Flag(
+                "contention-profiling",
+                SWITCH,
+                "true",
+                "Profile waiting, too.",
+                WITHOUT_EFFECT["enableContentionProfiling"],
+            ),
             Flag(
                 "kubeconfig", TEXT, "", "How to reach the API server; else as a pod does, or as kubectl does."
             ),
@@ -163,7 +169,7 @@ GROUPS: Final = (
                 TEXT,
                 "application/vnd.kubernetes.protobuf",
                 "What to speak with the API server.",
-                "requests are JSON, which every API server understands",
+                WITHOUT_EFFECT["clientConnection.contentType"],
             ),
             Flag("kube-api-qps", NUMBER, "50", "Requests a second to the API server; negative: no limit."),
             Flag("kube-api-burst", WHOLE, "100", "So many requests may go out at once beyond that."),

@@ -122,7 +122,7 @@ class LeaderElection(Struct):
 
 
 class ClientConnection(Struct):
-    """How to talk to the API server."""
+    """How to talk to the API server; the two content types have no effect (`without_effect`)."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -170,7 +170,10 @@ class Extender(Struct):
 
 
 class SchedulerConfiguration(Struct):
-    """A whole configuration: what all profiles share, the profiles, and the extenders."""
+    """A whole configuration: what all profiles share, the profiles, and the extenders.
+
+    `parallelism` and the two kinds of profiling are accepted and have no effect (`without_effect`).
+    """
 
     parallelism: Int32 = 16
     leader_election: LeaderElection = LeaderElection()
