@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import EVENT, POD
 from moorage.transport import Request, Response
@@ -102,6 +104,39 @@ def test_failed_scheduling() -> None:
         assert condition["lastTransitionTime"] == since
 
     in_world(scenario)
+
+
+def test_a_pod_of_a_group_is_scheduled_alone_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        group = {"podGroupName": "crew"}
+        made = await world.add_pod("p", schedulingGroup=group)
+        await world.add_pod("too-big", cpu="16", schedulingGroup=group)
+        await world.add_pod("alone")
+        await world.passes(700, step=1.0)  # The large one is tried again after five minutes, twice.
+        assert await world.node_of("p") == "n1"
+        told = await _events(world, "PodGroupIgnored")
+        assert {event["regarding"]["name"]: event["count"] for event in told} == {"p": 1, "too-big": 1}
+        assert told[0] == {
+            "type": "Warning",
+            "reason": "PodGroupIgnored",
+            "action": "Scheduling",
+            "note": "Pod group default/crew is ignored: moorage schedules the pods of a group one by one",
+            "reportingController": "default-scheduler",
+            "reportingInstance": "default-scheduler-host",
+            "regarding": _reference(made, version(made)),
+            "related": None,
+            "count": 1,
+        }
+        await world.add_pod("other", schedulingGroup={"podGroupName": "guests"})
+        await world.passes(1)
+
+    in_world(scenario)
+    assert [record.getMessage() for record in caplog.records if "group" in record.getMessage()] == [
+        f"pod group default/{name} is ignored: its pods are scheduled one by one"
+        for name in ("crew", "guests")
+    ]
 
 
 def test_nothing_is_written_where_nothing_is_new() -> None:

@@ -36,6 +36,7 @@ from moorage.scheduler.beside import Beside
 from moorage.scheduler.effects import ApiEffects
 from moorage.scheduler.events import Recorder
 from moorage.scheduler.observers import Observer
+from moorage.scheduler.pod_groups import PodGroupWarnings
 from moorage.scheduler.statuses import PodStatuses
 from moorage.services.verbosity import DETAIL
 
@@ -75,6 +76,7 @@ class Cycles:
         self._effects = effects
         self._statuses = statuses
         self._recorder = recorder
+        self._group_warnings = PodGroupWarnings(recorder)
         self._waiting = waiting
         self._beside = beside
         self._observer = observer
@@ -93,6 +95,8 @@ class Cycles:
         if framework is None or self._is_to_be_skipped(pod):
             self._queue.done(pod.uid)
             return
+        if pod.spec.scheduling_group is not None and queued.attempts == 1:
+            self._group_warnings.warn(pod)
         self._observer.begins(queued)
         cycle = CycleState()
         decision = await self.engine.decide_pausing(framework, pod, self._cache.snapshot(), cycle)

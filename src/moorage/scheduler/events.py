@@ -38,6 +38,11 @@ class Recorder:
         """A pod is not tried because it is being deleted."""
         self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
 
+    def group_ignored(self, pod: Pod, group: str) -> None:
+        """A pod is scheduled by itself though it belongs to a group."""
+        note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
+        self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
+
     def event(
         self,
         profile: str,

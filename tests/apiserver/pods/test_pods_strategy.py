@@ -65,9 +65,13 @@ def test_label_keys_become_selectors() -> None:
 
 def test_fields_of_features_that_are_off_go() -> None:
     container = a_container(lifecycle={"stopSignal": "SIGHUP"})
-    spec = created(a_pod(container, schedulingGroup={"podGroupName": "g"}))["spec"]
-    assert "schedulingGroup" not in spec
+    spec = created(a_pod(container))["spec"]
     assert "lifecycle" not in spec["containers"][0]
+
+
+def test_a_pod_keeps_the_group_it_belongs_to() -> None:
+    group = {"podGroupName": "g"}
+    assert created(a_pod(a_container(), schedulingGroup=group))["spec"]["schedulingGroup"] == group
 
 
 def limits(cpu: str = "1", memory: str = "1Gi") -> Manifest:

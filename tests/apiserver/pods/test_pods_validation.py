@@ -488,6 +488,16 @@ REFUSED: dict[str, tuple[Manifest, list[str]]] = {
         a_pod(schedulingGates=[{"name": "a"}, {"name": "a"}]),
         ['spec.schedulingGates[1]: Duplicate value: "a"'],
     ),
+    "group without a name": (
+        a_pod(schedulingGroup={}),
+        [
+            "spec.schedulingGroup.podGroupName: Invalid value: null: must specify one of: `podGroupName`",
+        ],
+    ),
+    "group": (
+        a_pod(schedulingGroup={"podGroupName": "Crew"}),
+        [f'spec.schedulingGroup.podGroupName: Invalid value: "Crew": {_SUBDOMAIN}'],
+    ),
     "node of a gated pod": (
         a_pod(schedulingGates=[{"name": "a"}], nodeName="n1"),
         ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"],

@@ -15,7 +15,7 @@ from moorage.apiserver.fields import (
     not_supported,
     required,
 )
-from moorage.apiserver.kinds.names import check_label, check_qualified_name
+from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector, check_node_selector, check_node_term
 
 REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -154,3 +154,11 @@ def validate_scheduling_gates(gates: Sequence[Manifest], path: str) -> list[Fiel
             errors.append(duplicate(f"{path}[{index}]", name))
         seen.add(name)
     return errors
+
+
+def validate_scheduling_group(group: Manifest, path: str) -> list[FieldError]:
+    """What is wrong with the group that a pod belongs to; that it exists is not asked for."""
+    name = group.get("podGroupName")
+    if name is None:
+        return [invalid(f"{path}.podGroupName", None, "must specify one of: `podGroupName`")]
+    return check_subdomain(name, f"{path}.podGroupName")

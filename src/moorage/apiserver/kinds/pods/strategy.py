@@ -43,7 +43,7 @@ class PodStrategy(Strategy):
         obj["metadata"]["generation"] = 1
         spec = obj["spec"]
         align_service_account(spec)
-        drop_disabled_fields(spec, {})
+        drop_disabled_fields(spec)
         status: Manifest = {"phase": "Pending", "qosClass": qos_class(obj)}
         obj["status"] = status
         if spec.get("schedulingGates"):
@@ -60,7 +60,7 @@ class PodStrategy(Strategy):
         """Keep the status, and count changes of the spec."""
         take(obj, old, "status")
         align_service_account(obj["spec"])
-        drop_disabled_fields(obj["spec"], old["spec"])
+        drop_disabled_fields(obj["spec"])
         count_change(obj, old)
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
@@ -137,10 +137,8 @@ def count_change(obj: Manifest, old: Manifest) -> None:
     obj["metadata"]["generation"] = before if same(obj["spec"], old["spec"]) else before + 1
 
 
-def drop_disabled_fields(spec: Manifest, old: Manifest) -> None:
-    """Drop the fields of features that this version has off, unless the pod has them already."""
-    if "schedulingGroup" in spec and "schedulingGroup" not in old:
-        del spec["schedulingGroup"]
+def drop_disabled_fields(spec: Manifest) -> None:
+    """Drop the fields of features that this version has off."""
     for key in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(key) or ():
             lifecycle = container.get("lifecycle")

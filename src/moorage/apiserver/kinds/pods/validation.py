@@ -30,6 +30,7 @@ from moorage.apiserver.kinds.pods.requirements import validate_pod_resources, va
 from moorage.apiserver.kinds.pods.scheduling import (
     validate_affinity,
     validate_scheduling_gates,
+    validate_scheduling_group,
     validate_spread_constraints,
 )
 from moorage.apiserver.kinds.pods.security import validate_operating_system, validate_pod_security
@@ -218,6 +219,8 @@ def _validate_identity(spec: Manifest, path: str) -> list[FieldError]:
             errors += check_subdomain(name, f"{where}.hostnames[{at}]")
     if get("os") is not None:
         errors += validate_operating_system(spec, path)
+    if (group := get("schedulingGroup")) is not None:
+        errors += validate_scheduling_group(group, f"{path}.schedulingGroup")
     return errors
 
 

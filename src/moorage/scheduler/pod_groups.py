@@ -1,0 +1,33 @@
+"""Pods that belong to a PodGroup: they are scheduled one by one, and users are told so."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from moorage.api.pod import Pod
+from moorage.scheduler.events import Recorder
+
+_MOST_GROUPS_REMEMBERED: Final = 1000
+
+log = logging.getLogger(__name__)
+
+
+class PodGroupWarnings:
+    """An event on each pod of a group at its first attempt, and a line in the log for each group."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._logged: dict[str, None] = {}
+        """Groups that the log has a line for, oldest first."""
+
+    def warn(self, pod: Pod) -> None:
+        """Tell of a pod that belongs to a group."""
+        assert pod.spec.scheduling_group is not None
+        name = f"{pod.namespace}/{pod.spec.scheduling_group.pod_group_name}"
+        self._recorder.group_ignored(pod, name)
+        if name not in self._logged:
+            log.warning("pod group %s is ignored: its pods are scheduled one by one", name)
+            self._logged[name] = None
+            if len(self._logged) > _MOST_GROUPS_REMEMBERED:
+                del self._logged[next(iter(self._logged))]
