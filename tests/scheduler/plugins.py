@@ -107,6 +107,14 @@ class Diary(Quiet):
         self._asked("post_bind", pod)
 
 
+class Binding(Diary):
+    """Also binds, or does not."""
+
+    async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        status: Status | None = self._asked("bind", pod)
+        return status
+
+
 class Wake(Quiet):
     """Wants another pod to be tried whenever one is reserved, or bound."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from moorage.client.kinds import POD
-from moorage.framework.status import Code, Status, pending, unschedulable
+from moorage.framework.status import SKIP, Code, Status, pending, unschedulable
 from moorage.queue.scheduling_queue import Place
-from tests.scheduler.plugins import Diary, profile, registry_with
+from tests.scheduler.plugins import Binding, Diary, profile, registry_with
 from tests.scheduler.running import World, in_world
 
 ERROR = Status(Code.ERROR, ("broken",))
@@ -51,6 +52,34 @@ def test_what_was_reserved_is_given_back_in_reverse_order(answers: dict[str, Any
         await world.check(scheduler)
 
     in_world(scenario)
+
+
+WORDS = {
+    "reserve": ({"reserve": ERROR}, 'running Reserve plugin "A": broken'),
+    "pre_bind": ({"pre_bind": ERROR}, 'running PreBind plugin "A": broken'),
+    "bind": ({"bind": ERROR}, 'running Bind plugin "A": broken'),
+    "all binders skip": ({"bind": SKIP}, "running Bind plugins: all of them skipped the pod: A"),
+}
+
+
+@pytest.mark.parametrize(("answers", "message"), WORDS.values(), ids=WORDS)
+def test_an_error_status_is_told_in_condition_event_and_log(
+    answers: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        made, config = registry_with(Binding("A", [], answers)), profile("A")
+        config["profiles"][0]["plugins"]["bind"] = {"disabled": [{"name": "DefaultBinder"}]}
+        world.scheduler(config=config, registry=made)
+        await world.add_node("n1")
+        await world.add_pod("p")
+        await world.passes(0.25)
+        condition = await world.condition("p")
+        assert (condition["reason"], condition["message"]) == ("SchedulerError", message)
+        assert [each["message"] for each in await world.events("FailedScheduling")] == [message]
+
+    in_world(scenario)
+    errors = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
+    assert [each for each in errors if each.endswith(f"default/p failed: {message}")]
 
 
 REFUSALS = {

@@ -94,7 +94,8 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
     if decision.node is not None:
         status = cluster.bind(pod, decision.node, cycle)
         if status.code is not Code.SUCCESS:
-            return Report(pod.key, None, f"{status.plugin}: {status.message}", made.nodes, made.tied)
+            by = f"{status.plugin}: " if status.plugin else ""
+            return Report(pod.key, None, f"{by}{status.message}", made.nodes, made.tied)
     elif decision.post_filter is not None and decision.post_filter.nominated_node:
         cluster.cache.nominations.put(pod, decision.post_filter.nominated_node)
     return made

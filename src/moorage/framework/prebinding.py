@@ -15,11 +15,15 @@ from typing import Any, Final
 
 from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status
+from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, StoppedError
 from moorage.framework.step import Step
 
 _IN_PARALLEL: Final[StateKey[set[str]]] = StateKey("pre-bind plugins that allow others beside them")
 _OTHER_FAILED: Final = "some other PreBind operation failed"
+_UNSUPPORTED: Final = (
+    'PreBindPreFlight {plugin} returned "{reason}", which is unsupported. '
+    "It is supposed to return Success, Skip, or Error status"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,11 @@ def ask_pre_flights(steps: Sequence[Step], cycle: CycleState, pod: Pod, node_nam
             if answer.in_parallel:
                 cycle.read_or(_IN_PARALLEL, set).add(step.plugin)
             answer = answer.status
-        status = step.as_status(answer)
-        if status is None or status.code is Code.SUCCESS:
+        status = step.as_status(answer, also=Code.SKIP)
+        if status is None:
             continue
-        if status.code is not Code.SKIP:
-            raise step.failed(status.message or status.code.value)
+        if status.refused:
+            raise PluginError(step.plugin, step.point, status.code.value, _UNSUPPORTED)
         cycle.skip_pre_bind.add(step.plugin)
 
 
@@ -108,7 +112,7 @@ class Stoppable:
     async def _run_group(self, group: Sequence[Step], *arguments: Any) -> Status | None:
         """Run plugins at the same time; the first failure, which ends those that still run, or None."""
         if self._reason is not None:
-            raise group[0].failed(self._reason)
+            raise _stopped(group[0], self._reason)
         self._running = {asyncio.ensure_future(step.waited(*arguments)): step for step in group}
         failure: Status | PluginError | None = None
         try:
@@ -129,17 +133,21 @@ class Stoppable:
     def _outcome(self, step: Step, task: asyncio.Task[Any]) -> Status | PluginError | None:
         """What a plugin that is done has to complain of, or None."""
         if task.cancelled():
-            return step.failed(self._reason or _OTHER_FAILED)
+            return _stopped(step, self._reason or _OTHER_FAILED)
         error = task.exception()
         if self._reason is not None:
-            return step.failed(self._reason)
+            return _stopped(step, self._reason)
         if error is not None:
             return error if isinstance(error, PluginError) else step.failed(str(error))
         try:
-            status = step.as_status(task.result())
+            status = step.as_status(task.result(), also=Code.SKIP)
         except PluginError as wrong:
             return wrong
-        return None if status is None or status.code in (Code.SUCCESS, Code.SKIP) else status
+        return status if status is not None and status.refused else None
+
+
+def _stopped(step: Step, reason: str) -> StoppedError:
+    return StoppedError(step.plugin, step.point, reason)
 
 
 class PreBinding:

@@ -69,12 +69,8 @@ class Recall:
                 elif answer is not None and answer != SUCCESS:
                     del self.bases[step.plugin]  # It narrows the search, or refuses: that is said every time.
         for step in pre_scores:
-            if step.plugin in self.bases:
-                status = step.status(self.prepared, pod, everywhere)
-                if status is not None and status.code is Code.SKIP:
-                    self.prepared.skip_score.add(step.plugin)
-                elif status is not None and status.code is not Code.SUCCESS:
-                    raise step.failed(status.message or status.code.value)
+            if step.plugin in self.bases and step.skips(self.prepared, pod, everywhere):
+                self.prepared.skip_score.add(step.plugin)
         self.prepared.idle = frozenset(plugin for plugin, basis in self.bases.items() if not basis.acts)
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:

@@ -38,7 +38,7 @@ from moorage.framework.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.row_filters import RowFilters
 from moorage.framework.scores import ScoreTable
 from moorage.framework.sorting import OutsideOrder
-from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.status import SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step, acting
 from moorage.queue.entry import QueuedPod
 from moorage.queue.rules import QueueRules
@@ -130,7 +130,7 @@ class Framework:
         """The first refusal to let a pod into the queue, or None."""
         for step in self.at("pre_enqueue"):
             status = step.status(pod)
-            if status is not None and status.code is not Code.SUCCESS:
+            if status is not None:
                 return status
         return None
 
@@ -148,7 +148,7 @@ class Framework:
             except PluginError as error:
                 log.error("pod %s: %s", pod.key, error)
                 return step.plugin
-            if status is not None and status.code is not Code.SUCCESS:
+            if status is not None:
                 return step.plugin
         return ""
 
@@ -184,7 +184,7 @@ class Framework:
                 elif answer.code is Code.UNSCHEDULABLE:
                     refusal = step.signed(answer)
                 elif answer.code is not Code.SUCCESS:
-                    raise step.failed(answer.message or answer.code.value)
+                    raise step.errored(answer)
             elif isinstance(answer, AbstractSet):
                 narrowed_by.append(step.plugin)
                 wanted = frozenset(answer) if wanted is None else wanted & answer
@@ -275,7 +275,7 @@ class Framework:
                 status = step.signed(answer.status)
                 return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
             if not answer.status.refused:
-                raise step.failed(answer.status.message or answer.status.code.value)
+                raise step.errored(answer.status)
             said += answer.status.reasons
             first = first or step.plugin
         return PostFilterResult(unschedulable(*said).by(first), nominated, tuple(effects))
@@ -293,11 +293,8 @@ class Framework:
         for step in self._steps["pre_score"]:
             if recall is not None and (step.plugin in recall.bases or step.plugin in cycle.skip_score):
                 continue
-            status = step.status(cycle, pod, nodes)
-            if status is not None and status.code is Code.SKIP:
+            if step.skips(cycle, pod, nodes):
                 cycle.skip_score.add(step.plugin)
-            elif status is not None and status.code is not Code.SUCCESS:
-                raise step.failed(status.message or status.code.value)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the plugins that did not step aside make of each node."""
@@ -318,7 +315,7 @@ class Framework:
         """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
         for step in acting(self._reserves, cycle):
             status = step.status(cycle, pod, node_name)
-            if status is not None and status.code is not Code.SUCCESS:
+            if status is not None:
                 return status
         return SUCCESS
 
@@ -336,13 +333,11 @@ class Framework:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
         for step in self._steps["permit"]:
-            status = step.status(cycle, pod, node_name)
-            if status is None or status.code is Code.SUCCESS:
+            status = step.status(cycle, pod, node_name, also=Code.WAIT)
+            if status is None:
                 continue
             if status.refused:
                 return status
-            if status.code is not Code.WAIT:
-                raise step.failed(status.message or status.code.value)
             timeouts[step.plugin] = status.timeout_seconds or 0.0
         if not timeouts:
             return SUCCESS
@@ -375,10 +370,15 @@ class Framework:
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
         for step in self._steps["bind"]:
-            status = step.as_status(await step.waited(cycle, pod, node_name))
-            if status is None or status.code is not Code.SKIP:
-                return SUCCESS if status is None else status
-        return SKIP
+            status = step.as_status(await step.waited(cycle, pod, node_name), also=Code.SKIP)
+            if status is None:
+                return SUCCESS
+            if status.code is not Code.SKIP:
+                return status
+        return Status(Code.SKIP, (f"running Bind plugins: all of them skipped the pod: {self._binders()}",))
+
+    def _binders(self) -> str:
+        return ", ".join(step.plugin for step in self._steps["bind"])
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""

@@ -41,6 +41,11 @@ class Status:
         """All reasons in one line."""
         return ", ".join(self.reasons)
 
+    @property
+    def text(self) -> str:
+        """All reasons in one line; without any, the kind of answer."""
+        return self.message or self.code.value
+
     def by(self, plugin: str) -> Status:
         """This answer, signed."""
         return replace(self, plugin=plugin)
@@ -74,6 +79,8 @@ def wait(timeout_seconds: float, *reasons: str) -> Status:
 _FAILURE = 'running {point} plugin "{plugin}": {reason}'
 _FAILURES = {
     "pre_bind_pre_flight": 'running PreBindPreFlight "{plugin}": {reason}',
+    "add_pod": 'running AddPod on PreFilter plugin "{plugin}": {reason}',
+    "remove_pod": 'running RemovePod on PreFilter plugin "{plugin}": {reason}',
     "filter": 'running "{plugin}" filter plugin: {reason}',
     "score": 'running Score plugins: plugin "{plugin}" failed with: {reason}',
     "normalize_score": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {reason}',
@@ -87,11 +94,24 @@ def point_name(point: str) -> str:
 
 
 class PluginError(Exception):
-    """A plugin failed, or answered what it may not answer; the pod's attempt fails, nothing else does."""
+    """A plugin failed, or answered what it may not answer; the pod's attempt fails, nothing else does.
 
-    def __init__(self, plugin: str, point: str, reason: str) -> None:
+    wording: the message, with places for plugin, point and reason, where it is not the usual one.
+    """
+
+    def __init__(self, plugin: str, point: str, reason: str, wording: str = "") -> None:
         super().__init__(
-            _FAILURES.get(point, _FAILURE).format(plugin=plugin, point=point_name(point), reason=reason)
+            (wording or _FAILURES.get(point, _FAILURE)).format(
+                plugin=plugin, point=point_name(point), reason=reason
+            )
         )
         self.plugin = plugin
         self.point = point
+
+
+class StoppedError(PluginError):
+    """A plugin was interrupted because its pod is to make room, or is gone: no fault of the plugin."""
+
+
+class AnswerError(Exception):
+    """What a plugin answered is an error, or nothing that it may answer; the text says which."""

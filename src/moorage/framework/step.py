@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,17 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.places import described, place_in_plugin
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scores
-from moorage.framework.status import Code, PluginError, Status
+from moorage.framework.status import AnswerError, Code, PluginError, Status
 from moorage.framework.verdict import ALL, Reason, Verdict, reason_of
 
 _REFUSED = np.ones(1, np.int8)
 _OURS = "moorage.plugins."
 """Plugins whose scores are known to keep to their bounds: tests hold them to it."""
+_INVALID_SCORE = (
+    'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {reason}, '
+    f"it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+)
+"""kube-scheduler's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,14 @@ class Step:
         """This step did what it may not do."""
         return PluginError(self.plugin, self.point, reason)
 
+    def errored(self, status: Status) -> PluginError:
+        """This step answered with an error, or with a status that it may not answer with."""
+        return self.failed(status.text)
+
     def raised(self, error: Exception) -> PluginError:
         """The plugin raised an error: in which line, where it is not one of moorage's own."""
+        if isinstance(error, AnswerError):
+            return self.failed(str(error))
         place = place_in_plugin(error)
         return self.failed(described(error) if place is None else f"{described(error)} ({place})")
 
@@ -61,6 +73,8 @@ class Step:
             return ALL if reason is None else Verdict(_REFUSED, (reason,))
         verdict = self(cycle, pod, nodes)
         if not isinstance(verdict, Verdict):
+            if isinstance(verdict, Status) and verdict.code is Code.ERROR:
+                raise self.errored(verdict)
             raise self.failed(f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)")
         if verdict.codes is not None and len(verdict.codes) != len(nodes):
             raise self.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
@@ -89,9 +103,13 @@ class Step:
         if self.one_node is None:
             return int(self.scores(cycle, pod, node.as_nodes())[0])
         try:
-            return int(self.one_node(cycle, pod, node))
+            score = self.one_node(cycle, pod, node)
         except Exception as error:
             raise self.raised(error) from error
+        try:
+            return operator.index(score)
+        except TypeError:
+            raise self._no_score(score) from None
 
     def normalised(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """Scores within bounds; a plugin that has no say in that must have kept to them."""
@@ -105,10 +123,7 @@ class Step:
         if (scores.view(np.uint64) > MAX_SCORE).any():
             low, high = int(scores.min()), int(scores.max())
             wrong = low if low < MIN_SCORE else high
-            raise self.failed(
-                f"invalid score {wrong}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] "
-                "after normalizing"
-            )
+            raise PluginError(self.plugin, self.point, str(wrong), _INVALID_SCORE)
         return scores
 
     def weighted(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
@@ -118,17 +133,33 @@ class Step:
 
     def _integers(self, scores: Any, count: int) -> Scores:
         array: NDArray[Any] = np.asarray(scores)
+        if array.shape == (count,) and array.dtype.kind in "iub":
+            return array.astype(np.int64, copy=False)
+        for each in array.flat:
+            if isinstance(each, Status):
+                raise self._no_score(each)
         if array.shape != (count,):
             raise self.failed(f"returned scores of shape {array.shape} for {count} nodes")
-        if array.dtype.kind not in "iub":
-            raise self.failed(f"returned scores of type {array.dtype}; scores are integers")
-        return array.astype(np.int64, copy=False)
+        raise self.failed(f"returned scores of type {array.dtype}; scores are integers")
+
+    def _no_score(self, answer: Any) -> PluginError:
+        """This step answered with something else where a score was wanted: an error, at best."""
+        if isinstance(answer, Status) and answer.code is Code.ERROR:
+            return self.errored(answer)
+        return self.failed(f"returned {answer!r}; scores are integers")
 
     # Statuses
 
-    def status(self, *arguments: Any) -> Status | None:
-        """Call the plugin for a status; None is success."""
-        return self.as_status(self(*arguments))
+    def status(self, *arguments: Any, also: Code = Code.SUCCESS) -> Status | None:
+        """Call the plugin for a status, as `as_status` reads it."""
+        return self.as_status(self(*arguments), also)
+
+    def skips(self, *arguments: Any) -> bool:
+        """Call a plugin that may succeed or skip, and nothing else."""
+        status = self.status(*arguments, also=Code.SKIP)
+        if status is not None and status.refused:
+            raise self.errored(status)
+        return status is not None
 
     async def waited(self, *arguments: Any) -> Any:
         """Call the plugin, and wait if it is async."""
@@ -143,13 +174,17 @@ class Step:
         except Exception as error:
             raise self.raised(error) from error
 
-    def as_status(self, answer: Any) -> Status | None:
-        """An answer that must be a status, signed if it is somebody's refusal; or None for success."""
+    def as_status(self, answer: Any, also: Code = Code.SUCCESS) -> Status | None:
+        """None for success, else a refusal, or what has the code `also`; any other answer is an error."""
         if answer is None:
             return None
         if not isinstance(answer, Status):
             raise self.failed(f'returned {answer!r}; return None, or a status such as unschedulable("why")')
-        return answer if answer.code in (Code.SUCCESS, Code.SKIP) else self.signed(answer)
+        if answer.code is Code.SUCCESS:
+            return None
+        if not answer.refused and answer.code is not also:
+            raise self.errored(answer)
+        return self.signed(answer)
 
     def signed(self, status: Status) -> Status:
         """A status with this plugin's name on it, unless it has one."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.framework.status import Code, Status
+from moorage.framework.status import AnswerError, Code, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = 
 
 
 def reason_of(answer: Status | str | Any) -> Reason | None:
-    """What a filter that looks at one node means; None: the node passes."""
+    """What a filter that looks at one node means; None: the node passes. AnswerError if it is an error."""
     if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
         return None
     if isinstance(answer, Reason):
@@ -67,6 +67,8 @@ def reason_of(answer: Status | str | Any) -> Reason | None:
         return Reason((answer,))
     if isinstance(answer, Status) and answer.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):
         return Reason(answer.reasons or (answer.code.value,), answer.code)
-    raise TypeError(
+    if isinstance(answer, Status) and answer.code is Code.ERROR:
+        raise AnswerError(answer.text)
+    raise AnswerError(
         f"filter_node returned {answer!r}; return None, a reason, unschedulable() or unresolvable()"
     )

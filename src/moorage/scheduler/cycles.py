@@ -20,7 +20,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.extenders import ExtenderError
 from moorage.framework.points import PostFilterResult
 from moorage.framework.profiles import Profiles
-from moorage.framework.status import Code, PluginError, Status
+from moorage.framework.status import Code, PluginError, Status, StoppedError
 from moorage.framework.waiting import WaitingPods
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod
@@ -263,13 +263,14 @@ class Cycles:
             status = await framework.pre_bind(*where)
             if status.code is Code.SUCCESS and not await framework.handle.extenders.bind(*where[1:]):
                 status = await framework.bind(*where)
+            if status.code is Code.SKIP:
+                log.error("binding %s failed: %s", pod.key, status.message)
             return None if status.code is Code.SUCCESS else failure_to_bind(status)
         except ExtenderError as error:
             log.error("binding %s failed: %s", pod.key, error)
             return Failure("SchedulerError", str(error), nominated="")
         except (PluginError, RequestError, ConnectionFailed) as error:
-            # A pod that is stopped and a server that refuses are nothing unusual; a broken plugin is.
-            if not isinstance(error.__cause__, RequestError | ConnectionFailed | None):
+            if not _is_usual(error):
                 log.error("binding %s failed: %s", pod.key, error)
             return Failure("SchedulerError", str(error), nominated="")
         except Exception as error:
@@ -283,3 +284,9 @@ class Cycles:
             log.warning("giving back what %s had reserved: %s", pod.key, problem)
         self._cache.forget_pod(pod)
         self._fail(attempt.queued, failure)
+
+
+def _is_usual(error: Exception) -> bool:
+    """Whether a binding failed without fault of a plugin: its pod was stopped, or the server refused."""
+    outside = (RequestError, ConnectionFailed)
+    return isinstance(error, (StoppedError, *outside)) or isinstance(error.__cause__, outside)
