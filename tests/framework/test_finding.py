@@ -11,7 +11,8 @@ import pytest
 
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found, find_plugins, plugins_in_file
+from moorage.framework.finding import Found, find_plugins, plugins_in_files
+from moorage.framework.plugin_files import files_read
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError, with_plugin
 from moorage.framework.verdict import ALL
@@ -70,6 +71,10 @@ def config_of(*enabled: str, args: dict[str, Any] | None = None, **points: Any) 
 
 def find(config: SchedulerConfiguration, *files: Path, given: Any = ()) -> Found:
     return find_plugins(config, default_registry(), files, given)
+
+
+def plugins_in_file(path: Path) -> list[Any]:
+    return [*plugins_in_files([path])]
 
 
 def at(found: Found, point: str) -> list[str]:
@@ -241,6 +246,130 @@ def test_a_file_is_run_anew_each_time(write: Write) -> None:
     assert plugins_in_file(path)[0].words == "one"
     write("anew.py", f"{QUIET}    words = 'two'\n")  # In the same second, and of the same size.
     assert plugins_in_file(path)[0].words == "two"
+
+
+ALPHA = """
+import helping_both
+from moorage import StateKey
+
+KEY = StateKey("shared")
+LOADED = helping_both.count()
+
+
+class Alpha:
+    name = "Alpha"
+    key, version = KEY, {version}
+
+    def filter(self, cycle, pod, nodes): ...
+"""
+BETA = """
+import helping_both
+from sharing_alpha import KEY, LOADED, Alpha
+
+
+class Beta:
+    name = "Beta"
+    key, loaded, words = KEY, LOADED, helping_both.WORDS
+
+    def score_node(self, cycle, pod, node): ...
+
+
+class Gamma(Alpha):
+    name = "Gamma"
+"""
+HELPER = """
+WORDS = "{words}"
+counted = 0
+
+
+def count():
+    global counted
+    counted += 1
+    return counted
+"""
+
+
+@pytest.fixture
+def sharing(write: Write) -> list[Path]:
+    """Two files, the second of which imports from the first; both import a third, which has no plugins."""
+    write("apart/helping_both.py", HELPER.format(words="one"))
+    return [
+        write("apart/sharing_alpha.py", ALPHA.format(version=1)),
+        write("apart/sharing_beta.py", BETA),
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["imported by name at last", "imported by name at first"])
+def test_a_file_is_one_module_whichever_way_it_is_reached(sharing: list[Path], order: int) -> None:
+    found: Any = find(default_config(), *sharing[::order])
+    assert {"Alpha", "Beta", "Gamma"} <= set(found.registry)
+    assert found.registry["Alpha"].key is found.registry["Beta"].key
+    assert issubclass(found.registry["Gamma"], found.registry["Alpha"])
+    assert found.registry["Beta"].loaded == 1
+
+
+def test_files_that_are_read_again_share_what_is_new(sharing: list[Path], write: Write) -> None:
+    before: Any = find(default_config(), *sharing).registry
+    write("apart/sharing_alpha.py", ALPHA.format(version=2))
+    write("apart/helping_both.py", HELPER.format(words="two"))  # In the same second, and of the same size.
+    after: Any = find(default_config(), *sharing).registry
+    assert (after["Alpha"].version, after["Gamma"].version, after["Beta"].words) == (2, 2, "two")
+    assert after["Alpha"].key is after["Beta"].key is not before["Alpha"].key
+    assert (before["Alpha"].version, after["Beta"].loaded) == (1, 1)
+
+
+def test_a_file_that_fails_leaves_all_modules_as_they_were(sharing: list[Path], write: Write) -> None:
+    before = find(default_config(), *sharing).registry["Alpha"]
+    write("apart/sharing_beta.py", "from sharing_alpha import KEY\n\nKEY.nothing\n")
+    with pytest.raises(RegistryError, match=r"sharing_beta.py cannot be loaded: .*sharing_beta.py:3\)"):
+        find(default_config(), *sharing)
+    assert sys.modules["sharing_alpha"].__dict__["Alpha"] is before
+
+
+def test_the_modules_beside_a_file_are_files_to_follow(sharing: list[Path], tmp_path: Path) -> None:
+    files = files_read(sharing[1:])
+    find(default_config(), sharing[1])
+    beside = {tmp_path / "apart" / f"{name}.py" for name in ("helping_both", "sharing_alpha")}
+    assert (files, {*files_read(sharing[1:])}) == (sharing[1:], {sharing[1], *beside})
+
+
+def test_a_file_with_the_name_of_a_module_of_python_s_does_not_take_its_place(write: Write) -> None:
+    path = write("apart/colorsys.py", "import colorsys\n" + QUIET + "    other = colorsys\n")
+    assert hasattr(plugins_in_file(path)[0].other, "rgb_to_hsv")
+
+
+BASES = {
+    "no name": "class Base:\n    def filter(self, cycle, pod, nodes): ...\n",
+    "None for a name": "class Base:\n    name = None\n    def filter(self, cycle, pod, nodes): ...\n",
+    "an annotation": "class Base:\n    name: str\n    def filter(self, cycle, pod, nodes): ...\n",
+    "abstract": "from abc import ABC, abstractmethod\n\nclass Base(ABC):\n    name = 'Base'\n"
+    "    @abstractmethod\n    def filter(self, cycle, pod, nodes): ...\n",
+    "several": "class First:\n    def filter(self, cycle, pod, nodes): ...\n\nclass Base(First): ...\n",
+}
+DERIVED = """
+class Derived(Base):
+    name = "Derived"
+
+    def filter(self, cycle, pod, nodes): ...
+"""
+
+
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
+def test_base_classes_are_no_plugins(write: Write, base: str) -> None:
+    path = write("with_base.py", base + DERIVED)
+    assert [plugin.__name__ for plugin in plugins_in_file(path)] == ["Derived"]
+
+
+def test_a_base_class_may_be_in_another_file(write: Write) -> None:
+    files = [
+        write("apart/lone_base.py", BASES["no name"]),
+        write("apart/derived.py", f"from lone_base import Base\n{DERIVED}"),
+    ]
+    assert [plugin.__name__ for plugin in plugins_in_files(files)] == ["Derived"]
+    with pytest.raises(
+        RegistryError, match='write name = "Base" in its class, or call it _Base if it is a b'
+    ):
+        plugins_in_files(files[:1])
 
 
 WRONG_FILES = {

@@ -105,7 +105,7 @@ def test_options_that_make_no_sense(
 def test_a_file_counts_as_saved_when_it_has_come_to_rest(tmp_path: Path) -> None:
     path = tmp_path / "file.py"
     path.write_text("one")
-    saved = Saved([path])
+    saved = Saved(lambda: [path])
     assert not saved.look()
     path.write_text("")
     assert not saved.look()  # Perhaps there is more to come,
@@ -118,3 +118,14 @@ def test_a_file_counts_as_saved_when_it_has_come_to_rest(tmp_path: Path) -> None
     path.write_text("three")
     assert not saved.look()
     assert saved.look()
+
+
+def test_a_file_that_is_followed_from_now_on_was_not_saved_by_that(tmp_path: Path) -> None:
+    files = [tmp_path / "file.py"]
+    files[0].write_text("one")
+    saved = Saved(lambda: files)
+    files.append(tmp_path / "helper.py")
+    files[1].write_text("one")
+    assert not any(saved.look() for _ in range(3))
+    files[1].write_text("two and a half")
+    assert [saved.look(), saved.look(), saved.look()] == [False, True, False]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from moorage.config.load import parse_profiles
-from moorage.framework.finding import GROUP, find_plugins, plugins_in_file
+from moorage.framework.finding import GROUP, find_plugins, plugins_in_files
 from moorage.framework.registry import Factory, RegistryError
 from moorage.plugins import default_registry
 
@@ -26,7 +26,7 @@ def plugins_at(target: str) -> list[Factory]:
             raise RegistryError(f"{target}: there is no such file or folder; {_WHAT_TO_GIVE}")
         return [_named(target)]
     found: list[Factory] = []
-    found += _announced_in(Path(path)) if Path(path).is_dir() else plugins_in_file(Path(path))
+    found += _announced_in(Path(path)) if Path(path).is_dir() else [*plugins_in_files([Path(path)])]
     chosen = [each for each in found if wanted in ("", getattr(each, "__name__", ""), _name(each))]
     if not chosen:
         there = ", ".join(_name(each) for each in found)

@@ -29,7 +29,7 @@ from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
-from moorage.framework.finding import Found, plugins_in_file
+from moorage.framework.finding import Found, plugins_in_files
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.scheduler.extender_cluster import FollowedCluster
@@ -109,7 +109,7 @@ def _tls_options(certificate: Path | None, key: Path | None, authority: Path | N
 def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str, Found]:
     """The plugin's name, and a configuration in which it is the only one that looks at nodes."""
     if not plugin:
-        classes = [each for file in files for each in plugins_in_file(file)]
+        classes = [*plugins_in_files(files)]
         if len(classes) != 1:
             names = ", ".join(each.name for each in classes)
             raise InputError("", f"which plugin? {f'There are {names}.' if names else 'Name one.'}")

@@ -27,6 +27,7 @@ from moorage.clock import LoopClock
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
+from moorage.framework.plugin_files import files_read
 from moorage.framework.registry import RegistryError
 from moorage.sim.dump import Brought, flattened
 from moorage.sim.local import LocalCluster, LocalSettings
@@ -61,7 +62,12 @@ def up(
     ] = None,
     plugin: PluginFiles = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on with the new plugins whenever a file of --plugin is saved.")
+        bool,
+        typer.Option(
+            "--watch",
+            help="Go on with the new plugins whenever a file of --plugin, or a module beside it that it "
+            "imports, is saved.",
+        ),
     ] = False,
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
@@ -131,7 +137,7 @@ class _Plugins:
                 typer.echo(f"moorage up: {names} reloaded")
 
         typer.echo(f"Watching {names}: save it, and the next pods are placed by what it says then.")
-        await watch_files(self._files, LoopClock(), reload)
+        await watch_files(lambda: files_read(self._files), LoopClock(), reload)
 
 
 def _objects(paths: Iterable[Path]) -> list[Manifest]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +11,11 @@ from moorage.clock import Clock
 
 _LOOK_SECONDS: Final = 0.3
 
-_Looks = tuple[tuple[int, int, int] | None, ...]
+_Looks = dict[Path, tuple[int, int, int] | None]
 """When each file was changed, its size and its number; None where there is no file."""
+
+Files = Callable[[], Iterable[Path]]
+"""The files to follow; they may become others."""
 
 
 class Saved:
@@ -22,21 +25,21 @@ class Saved:
     knows whether it is whole.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = paths
+    def __init__(self, files: Files) -> None:
+        self._files = files
         self._known = self._last = self._look()
 
     def look(self) -> bool:
         """Whether files were saved since they were last known to be."""
         now, before = self._look(), self._last
         self._last = now
-        if now != before or now == self._known:
-            return False
-        self._known = now
-        return True
+        known = {path: self._known.get(path, look) for path, look in now.items()}
+        is_saved = now == before and now != known
+        self._known = now if is_saved else known
+        return is_saved
 
     def _look(self) -> _Looks:
-        return tuple(map(_look_of, self._paths))
+        return {path: _look_of(path) for path in self._files()}
 
 
 def _look_of(path: Path) -> tuple[int, int, int] | None:
@@ -47,10 +50,10 @@ def _look_of(path: Path) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-async def watch(paths: Sequence[Path], clock: Clock, saved: Callable[[], Awaitable[None]]) -> None:
+async def watch(files: Files, clock: Clock, saved: Callable[[], Awaitable[None]]) -> None:
     """Call back whenever files were saved, until cancelled."""
-    files = Saved(paths)
+    followed = Saved(files)
     while True:
         await sleep(clock, _LOOK_SECONDS)
-        if files.look():
+        if followed.look():
             await saved()

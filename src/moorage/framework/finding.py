@@ -11,7 +11,7 @@ Whatever cannot be loaded is a RegistryError: one sentence, with the file and li
 from __future__ import annotations
 
 import importlib
-import os
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
-from zlib import crc32
 
 from msgspec.structs import replace
 
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.config.types import PluginRef, Plugins, PluginSet, Profile, SchedulerConfiguration
 from moorage.framework.places import described, place_in_import
+from moorage.framework.plugin_files import FileError, load_files, look_in
 from moorage.framework.points import POINTS, implements
 from moorage.framework.registry import Factory, NamedPlugin, Registry, RegistryError
 
@@ -56,7 +56,9 @@ def find_plugins(
         registry.register(name, factory, "this program")
     for name, entry in _announced().items():
         registry.register_later(name, _loader(name, entry), _package_of(entry))
-    classes = [plugin for path in files for plugin in _registered(path, registry)]
+    classes = plugins_in_files(files)
+    for plugin, path in classes.items():
+        registry.register(plugin.name, plugin, str(path))
     config = _resolved(config, registry)
     for plugin in classes:
         config = enabled_everywhere(config, plugin)
@@ -138,7 +140,7 @@ def _renamed(profile: Profile, names: Mapping[str, str]) -> Profile:
 
 
 def _imported(written: str, module: str, path: str) -> Factory:
-    _look_in(Path.cwd())
+    look_in(Path.cwd())
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:
@@ -158,66 +160,67 @@ def _file_of(module: str) -> str:
     return getattr(sys.modules[module], "__file__", None) or module
 
 
-def _name_of(written: str, factory: Any) -> str:
-    name = getattr(factory, "name", None)
-    if not isinstance(name, str) or not name:
+def _name_of(written: str, factory: Any, otherwise: str = "") -> str:
+    if not _has_name(factory):
         called = getattr(factory, "__name__", "Mine")
-        raise RegistryError(f'plugin {written} has no name; write name = "{called}" in its class')
+        raise RegistryError(f'plugin {written} has no name; write name = "{called}" in its class{otherwise}')
+    name: str = factory.name
     return name
+
+
+def _has_name(factory: Any) -> bool:
+    name = getattr(factory, "name", None)
+    return isinstance(name, str) and bool(name)
 
 
 # Files
 
 
-def plugins_in_file(path: Path) -> list[type[Any]]:
-    """The plugin classes of a file, which is run anew: those with an extension point, in their order.
+def plugins_in_files(paths: Iterable[Path]) -> dict[type[Any], Path]:
+    """The plugin classes of files, which are run again, each with its file: those with an extension point.
 
-    Classes whose names begin with an underscore, and those that are imported from elsewhere, do not count.
+    Classes whose names begin with an underscore, those that are imported from elsewhere, and base classes do
+    not count. A base class is one without a name, or an abstract one, from which a plugin of these files is
+    derived.
     """
-    module = _run(path)
-    own = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
-    classes = [
-        each
-        for each in dict.fromkeys(each for each in own if isinstance(each, type))
-        if not each.__name__.startswith("_") and any(implements(each, point) for point in POINTS)
-    ]
-    if not classes:
-        raise RegistryError(
-            f"{path}: there is no plugin in it; write a class with a name and one of {', '.join(POINTS)}"
-        )
-    for each in classes:
-        _name_of(f"{each.__name__} in {path}", each)
-    return classes
+    paths = list(paths)
+    found = {each: path for path, module in zip(paths, _loaded(paths), strict=True) for each in _own(module)}
+    for path in paths:
+        if path not in found.values():
+            raise RegistryError(
+                f"{path}: there is no plugin in it; write a class with a name and one of {', '.join(POINTS)}"
+            )
+    plugins = {each: path for each, path in found.items() if not _is_base(each, found)}
+    for each, path in plugins.items():
+        _name_of(f"{each.__name__} in {path}", each, f", or call it _{each.__name__} if it is a base class")
+    return plugins
 
 
-def _registered(path: Path, registry: Registry) -> list[type[Any]]:
-    classes = plugins_in_file(path)
-    for plugin in classes:
-        registry.register(plugin.name, plugin, str(path))
-    return classes
-
-
-def _run(path: Path) -> ModuleType:
-    """A file as a module, from its source: a compiled version may be older than what was saved just now."""
+def _loaded(paths: Sequence[Path]) -> list[ModuleType]:
+    for path in paths:
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise RegistryError(f"{path}: {error.strerror}; --plugin wants a Python file") from None
     try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise RegistryError(f"{path}: {error.strerror}; --plugin wants a Python file") from None
-    location = path.absolute()
-    module = ModuleType(f"plugin_{location.stem}_{crc32(os.fsencode(location)):08x}")
-    module.__file__, module.__package__ = str(location), ""
-    _look_in(location.parent)
-    before = sys.modules.get(module.__name__)
-    sys.modules[module.__name__] = module  # Types are looked up there, in dataclasses and Structs.
-    try:
-        exec(compile(source, str(path), "exec"), vars(module))
-    except (Exception, SystemExit) as error:
-        if before is None:
-            del sys.modules[module.__name__]
-        else:
-            sys.modules[module.__name__] = before
-        raise _cannot_be_loaded(str(path), error) from error
-    return module
+        return load_files(paths)
+    except FileError as error:
+        raise _cannot_be_loaded(str(error.path), error.reason) from error.reason
+
+
+def _own(module: ModuleType) -> Iterator[type[Any]]:
+    """The classes of a module that have extension points, in their order."""
+    for each in dict.fromkeys(each for each in vars(module).values() if isinstance(each, type)):
+        is_own = each.__module__ == module.__name__ and not each.__name__.startswith("_")
+        if is_own and any(implements(each, point) for point in POINTS):
+            yield each
+
+
+def _is_base(cls: type[Any], classes: Iterable[type[Any]]) -> bool:
+    """Whether a class is there for others, which have names, to be derived from."""
+    if _has_name(cls) and not inspect.isabstract(cls):
+        return False
+    return any(each is not cls and issubclass(each, cls) and _has_name(each) for each in classes)
 
 
 def enabled_everywhere(config: SchedulerConfiguration, plugin: type[Any]) -> SchedulerConfiguration:
@@ -251,12 +254,6 @@ def _with_last(plugins: PluginSet, ref: PluginRef) -> PluginSet:
 
 
 # What goes wrong
-
-
-def _look_in(folder: Path) -> None:
-    """Have modules of a folder found, after all others."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
 
 
 def _cannot_be_loaded(what: str, error: BaseException) -> RegistryError:
