@@ -129,8 +129,9 @@ class World:
         config: Any = None,
         registry: Registry | None = None,
         seed: int = 1,
+        plugin_threads: int = 0,
     ) -> Scheduler:
-        """A scheduler that has begun to work."""
+        """A scheduler that has begun to work; without threads everything happens in one order."""
         scheduler = Scheduler(
             Client(transport or self.line, self.server.token),
             parse_config(config, "test") if config else default_config(),
@@ -139,6 +140,7 @@ class World:
             self.now,
             Random(seed),
             "host",
+            plugin_threads=plugin_threads,
         )
         self.runs(scheduler.run())
         return scheduler

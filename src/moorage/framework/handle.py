@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol
 
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
@@ -20,6 +21,7 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effects, NoEffects
 from moorage.framework.extenders import Extenders
 from moorage.framework.nodes import Nodes
+from moorage.framework.plugin_threads import PluginThreads, WrongThreadError
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.reports import Reports
 from moorage.framework.row_filters import RowFilters
@@ -109,6 +111,14 @@ class Handle:
         row_filters: the same for one node at a time, where what they say of a node can be remembered.
         extenders: the web services that have a say, in their order.
 
+    In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
+        on_loop(call): have something called on the scheduler's loop, and wait for what comes of it; `call`
+            may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
+        Safe as they are: tell, activate, is_live, profile, `custom`, `pre_binding.is_stopped`, `allow` and
+            `reject` of waiting pods, and getting a single object from `objects`. WrongThreadError: client,
+            nodes and wait_until. All else, such as changing or iterating over objects and nominations, needs
+            on_loop, too, and is not checked.
+
     clock and random: time and chance, which simulations replace. profile: the scheduler name of the profile
     the plugin is in. reports: where moorage's own plugins leave figures for metrics.
     """
@@ -128,10 +138,11 @@ class Handle:
     live: Live | None = None
     profile: str = ""
     slow_calls: SlowCalls = field(default_factory=SlowCalls)
+    threads: PluginThreads = field(default_factory=PluginThreads)
 
     def __post_init__(self) -> None:
         if self.waiting is _NOT_GIVEN:
-            self.waiting = WaitingPods(self.clock)
+            self.waiting = WaitingPods(self.clock, self.threads)
 
     def for_profile(self, profile: str, run_filters: FilterRunner, row_filters: RowFiltersOf) -> Handle:
         """The same for one profile of several: all that is shared stays shared."""
@@ -139,6 +150,7 @@ class Handle:
 
     def nodes(self) -> Nodes:
         """All nodes, as the latest scheduling cycle saw them."""
+        self._check_thread("nodes")
         return Nodes(self.snapshot())
 
     def custom(self, kind: str) -> list[Manifest]:
@@ -156,6 +168,7 @@ class Handle:
     @property
     def client(self) -> Client:
         """Requests to the API server, as the scheduler's account; NotHereError in simulations."""
+        self._check_thread("client")
         if self.live is None:
             raise NotHereError("handle.client: a simulation has no API server; ask handle.is_live before")
         return self.live.client
@@ -172,18 +185,47 @@ class Handle:
     ) -> None:
         """Have an event written about an object; never waits. `reason` is one word, such as `Delayed`."""
         if self.live is not None:
-            self.live.recorder.event(self.profile, about, related, type, reason, action, note)
+            self._posted(self.live.recorder.event, self.profile, about, related, type, reason, action, note)
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Have pods that wait in the queue tried at once, whatever they wait for."""
         if self.live is not None:
-            self.live.activate(pods)
+            self._posted(self.live.activate, list(pods))
+
+    def _posted(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Call something: at once on the loop, soon in a thread."""
+        if self.threads.is_elsewhere():
+            self.threads.post(call, *arguments)
+        else:
+            call(*arguments)
+
+    def _check_thread(self, what: str) -> None:
+        if self.threads.is_elsewhere():
+            raise WrongThreadError(
+                f"handle.{what}: not in a thread; write handle.on_loop(lambda: handle.{what}...), "
+                "or make the method async"
+            )
+
+    def on_loop(self, call: Callable[[], Any]) -> Any:
+        """What `call`, which may be async, returns when it is called on the scheduler's loop; for threads.
+
+        Without threads, in simulations, it is called here and now, and cannot wait.
+        """
+        if self.threads.is_elsewhere():
+            return self.threads.wait_for(call)
+        answer = call()
+        if not inspect.isawaitable(answer):
+            return answer
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise WrongThreadError("handle.on_loop: nothing can wait here; make the method async, and await")
 
     async def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
         """Wait for objects to change until `condition` holds; False if the time is over first.
 
         What `condition` raises ends the wait and is raised here.
         """
+        self._check_thread("wait_until")
         if condition():
             return True
         outcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -4,6 +4,13 @@ A plugin is any object with a `name` and one or more of these methods; there is 
 order of the points here is the order of a pod's life. Unless said otherwise a method is called in the
 scheduling cycle, must not wait for anything, and must not change the pod or the snapshot: equal input gives
 equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else.
+
+The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
+where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may
+block: other pods are scheduled and bound meanwhile. There are 64 such threads; when all are in use, further
+pods wait. In a thread a plugin may use the pod, its cycle state, and of the handle what `Handle` says; what
+its own methods share it must guard. When the scheduler ends, it does not wait for threads beyond its grace
+period. Simulations call both kinds of methods one after the other, without threads.
 """
 
 from __future__ import annotations
@@ -223,9 +230,11 @@ class PreBindPlugin(Protocol):
     def pre_bind(
         self, cycle: CycleState, pod: Pod, node_name: str
     ) -> Status | Awaitable[Status | None] | None:
-        """Called in the binding cycle, beside other pods' cycles; may be async. Failure un-reserves.
+        """Called in the binding cycle, beside other pods'; may be async, or block. Failure un-reserves.
 
-        If the pod has to make room for another meanwhile, the wait is cancelled (`asyncio.CancelledError`).
+        If the pod has to make room for another or is deleted meanwhile, an async method is cancelled
+        (`asyncio.CancelledError`). One that blocks is not interrupted: `unreserve` waits until it returns,
+        and what it returns does not count. It can ask `handle.pre_binding.is_stopped(pod.uid)`.
         """
 
 
@@ -247,7 +256,7 @@ class BindPlugin(Protocol):
     """Binds the pod."""
 
     def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Awaitable[Status | None] | None:
-        """Called in order until one does not answer SKIP; may be async."""
+        """Called in order until one does not answer SKIP; may be async, or block."""
 
 
 @runtime_checkable
@@ -255,8 +264,11 @@ class PostBindPlugin(Protocol):
     """Is told of success."""
 
     def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
-        """Called after the pod is bound; nothing can fail any more. May be async."""
+        """Called after the pod is bound; nothing can fail any more. May be async, or block."""
 
+
+BINDING_POINTS = frozenset(("pre_bind", "bind", "post_bind"))
+"""The extension points of the binding cycle: methods there may wait."""
 
 POINTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -91,6 +91,11 @@ class Stoppable:
         """How many plugins are at work."""
         return len(self._running)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing is to come of the work any more."""
+        return self._reason is not None
+
     def stop(self, reason: str) -> None:
         """Cancel what runs now, and let nothing else begin."""
         if self._reason is None:
@@ -177,6 +182,11 @@ class PreBinding:
             return False
         stoppable.stop(reason)
         return True
+
+    def is_stopped(self, uid: str) -> bool:
+        """Whether a pod in pre-bind has been stopped: what is done for it is of no use. Safe in threads."""
+        stoppable = self._pods.get(uid)
+        return stoppable is not None and stoppable.is_stopped
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from moorage.framework.arguments import ArgumentsError, typed_arguments
 from moorage.framework.handle import Handle
 from moorage.framework.places import described, place_in_plugin
-from moorage.framework.points import POINTS, Plugin, implements
+from moorage.framework.points import BINDING_POINTS, POINTS, Plugin, implements
 
 Factory = Callable[..., Plugin]
 
@@ -44,7 +44,6 @@ _SIGNATURES = {
 """What each method is called with."""
 
 _OWN_PACKAGE: Final = "moorage.plugins."
-_MAY_WAIT = frozenset(("pre_bind", "bind", "post_bind"))
 
 
 class RegistryError(Exception):
@@ -163,5 +162,5 @@ def _check_method(name: str, method: str, bound: Any, parameters: str) -> None:
     except (TypeError, ValueError):
         written = ", ".join(filter(None, ("self", parameters)))
         raise RegistryError(f"plugin {name}: write def {method}({written})") from None
-    if inspect.iscoroutinefunction(bound) and method not in _MAY_WAIT:
+    if inspect.iscoroutinefunction(bound) and method not in BINDING_POINTS:
         raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")

@@ -6,6 +6,7 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,6 +27,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.pernode import filter_method, score_method
 from moorage.framework.points import (
+    BINDING_POINTS,
     Plugin,
     PodChangePlugin,
     PostFilterResult,
@@ -97,9 +99,12 @@ class Framework:
         )
 
     def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A plugin's method; what is not moorage's own must not hold the scheduler up unnoticed."""
+        """A plugin's method; what is not moorage's own must not hold the scheduler up, at least unnoticed."""
         if is_from_moorage(self.plugins[name]):
             return method
+        threads = self.handle.threads
+        if threads.limit and point in BINDING_POINTS and not inspect.iscoroutinefunction(method):
+            return threads.called(method)
         return self.handle.slow_calls.watched(name, point, method, self.handle.reports.slow_call)
 
     def _having(self, point: str, method: str) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from moorage.api.pod import Pod
 from moorage.clock import Clock, Timer
 from moorage.config.duration import Duration
+from moorage.framework.plugin_threads import PluginThreads
 from moorage.framework.status import SUCCESS, Code, Status, unschedulable
 
 MAX_WAIT_SECONDS = 15 * 60.0
@@ -16,11 +17,19 @@ MAX_WAIT_SECONDS = 15 * 60.0
 class WaitingPod:
     """A pod some permit plugins asked to hold, each with its own time-out; the first to end decides."""
 
-    def __init__(self, pod: Pod, node_name: str, timeouts: Mapping[str, float], clock: Clock) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        node_name: str,
+        timeouts: Mapping[str, float],
+        clock: Clock,
+        threads: PluginThreads,
+    ) -> None:
         assert timeouts, "nobody asked to wait"
         self.pod = pod
         self.node_name = node_name
         self.outcome: Status | None = None
+        self._threads = threads
         self._timers: dict[str, Timer] = {}
         self._done = asyncio.Event()
         for plugin, seconds in timeouts.items():
@@ -33,7 +42,10 @@ class WaitingPod:
         return frozenset(self._timers)
 
     def allow(self, plugin: str) -> None:
-        """One plugin needs to wait no longer; the pod goes on when the last one says so."""
+        """One plugin needs to wait no longer; the pod goes on when the last one says so. Safe in threads."""
+        if self._threads.is_elsewhere():
+            self._threads.post(self.allow, plugin)
+            return
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
@@ -41,7 +53,10 @@ class WaitingPod:
             self._settle(SUCCESS)
 
     def reject(self, plugin: str, reason: str) -> None:
-        """Stop the pod."""
+        """Stop the pod. Safe in threads."""
+        if self._threads.is_elsewhere():
+            self._threads.post(self.reject, plugin, reason)
+            return
         self._settle(unschedulable(reason).by(plugin))
 
     def preempt(self, plugin: str, reason: str) -> bool:
@@ -74,13 +89,14 @@ class WaitingPod:
 class WaitingPods:
     """All pods that wait for a permit, by uid."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, threads: PluginThreads | None = None) -> None:
         self._clock = clock
+        self._threads = threads or PluginThreads()
         self._pods: dict[str, WaitingPod] = {}
 
     def hold(self, pod: Pod, node_name: str, timeouts: Mapping[str, float]) -> WaitingPod:
         """Let a pod wait."""
-        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock)
+        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock, self._threads)
         return waiting
 
     def get(self, uid: str) -> WaitingPod | None:

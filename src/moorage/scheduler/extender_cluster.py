@@ -19,6 +19,7 @@ from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.cluster.cache import Cache
 from moorage.framework.handle import Handle, Live
+from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.runtime import Framework
 from moorage.framework.waiting import WaitingPods
@@ -41,7 +42,8 @@ class FollowedCluster:
         self._random = random
         self._broadcaster = Broadcaster(client, clock, now, random, socket.gethostname())
         recorder = Recorder(self._broadcaster)
-        waiting, pre_binding = WaitingPods(clock), PreBinding()
+        self._threads = PluginThreads(MAX_PLUGIN_THREADS, clock.now)
+        waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
         self.handle = Handle(
             self.cache.objects,
@@ -53,6 +55,7 @@ class FollowedCluster:
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
             live=Live(client, recorder, _nobody_waits),
+            threads=self._threads,
         )
         self._pods = self._informer(kinds.POD)
 
@@ -66,6 +69,7 @@ class FollowedCluster:
         informers = [self._informer(kind) for kind in (kinds.NODE, *needed_kinds([framework]))]
         informers.append(self._pods)
         async with asyncio.TaskGroup() as tasks:
+            self._threads.begin(tasks)
             tasks.create_task(self._broadcaster.run())
             for informer in informers:
                 tasks.create_task(informer.run())

@@ -117,7 +117,7 @@ class Feed:
             obj.content
             for informer in self.informers
             if informer.kind == kind
-            for obj in informer.objects.values()
+            for obj in list(informer.objects.values())  # Plugins may ask in threads.
         ]
 
     def drop(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:

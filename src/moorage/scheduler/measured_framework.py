@@ -19,7 +19,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
+from moorage.framework.points import BINDING_POINTS, PostFilterResult
 from moorage.framework.registry import Registry
 from moorage.framework.reports import Reports
 from moorage.framework.runtime import Framework
@@ -55,7 +55,6 @@ _COUNTED: Final = {
 _TIMED: Final = frozenset(
     ("pre_enqueue", "pre_filter", "filter", "post_filter", "pre_score", "score", "permit")
 )
-_WAITING: Final = frozenset(("pre_bind", "bind", "post_bind"))
 _PREEMPTION: Final = "DefaultPreemption"
 
 
@@ -130,7 +129,7 @@ class MeasuredFramework(Framework):
     def _measured(self, step: Step) -> Step:
         """A step as it is in most cycles."""
         given = (step.plugin, step.point, step.method, step.weight, step.one_node)
-        if step.point in _WAITING:
+        if step.point in BINDING_POINTS:
             return WaitingStep(*given, observe=_Observe(self._metrics, step))
         counted = _COUNTED.get(step.point)
         if counted is None:

@@ -26,6 +26,7 @@ from moorage.engine.engine import Engine
 from moorage.engine.pausing import at_once
 from moorage.framework.extenders import Extenders
 from moorage.framework.handle import Handle, Live
+from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import Registry
@@ -74,6 +75,7 @@ class Scheduler:
         observer: Observer | None = None,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         slow_plugin_seconds: float = SLOW_SECONDS,
+        plugin_threads: int = MAX_PLUGIN_THREADS,
         new_informer: NewInformer = Informer,
         connect_extender: Connect | None = None,
     ) -> None:
@@ -88,7 +90,8 @@ class Scheduler:
         self._recorder = Recorder(self._broadcaster)
         self._statuses = PodStatuses(client, now)
         self._connect_extender = connect_extender
-        self._waiting, pre_binding = WaitingPods(clock), PreBinding()
+        self._threads = PluginThreads(plugin_threads, clock.now)
+        self._waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
         self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
         self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
@@ -156,6 +159,7 @@ class Scheduler:
                 lambda kind: self._feed.custom(kind),
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
+            threads=self._threads,
         )
 
     def _new_queue(self, config: SchedulerConfiguration, max_unschedulable_seconds: float) -> SchedulingQueue:
@@ -179,6 +183,7 @@ class Scheduler:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 self._beside.begin(tasks)
+                self._threads.begin(tasks)
                 await self._run(tasks, may_begin)
         finally:
             await self._handle.extenders.close()
