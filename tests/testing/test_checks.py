@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage import ALL, Nodes, Verdict
+from moorage import ALL, Code, Nodes, NodeView, Status, Verdict
 from moorage.testing import (
     CHECKS,
     Cluster,
@@ -155,6 +155,22 @@ class Berth(Named):
 
     def score(self, cycle: Any, pod: Any, nodes: Nodes) -> Any:
         return nodes.label("berth").as_int()
+
+
+class CannotTell(Named):
+    """Answers with an error, which a plugin may do, wherever a node has a label of its own."""
+
+    def filter_node(self, cycle: Any, pod: Any, node: NodeView) -> Status | None:
+        return Status(Code.ERROR, ("berth is unreadable",)) if "berth" in node.labels else None
+
+    def score_node(self, cycle: Any, pod: Any, node: NodeView) -> Status | int:
+        return Status(Code.ERROR, ("no scale",)) if pod.name.endswith("1") else 1
+
+
+def test_an_error_is_an_answer() -> None:
+    clusters = standard_clusters(Extras(node_labels={"berth": ("5", None)}))[1:3]
+    report = check_plugin(CannotTell, clusters=clusters)
+    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("plugin", [Berth, broken.AtMostTwo, broken.KeepsBooks, broken.Refuses])

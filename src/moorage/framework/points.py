@@ -3,7 +3,8 @@
 A plugin is any object with a `name` and one or more of these methods; there is nothing to inherit from. The
 order of the points here is the order of a pod's life. Unless said otherwise a method is called in the
 scheduling cycle, must not wait for anything, and must not change the pod or the snapshot: equal input gives
-equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else.
+equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else; so does an
+answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a verdict or of scores.
 
 The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
 where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may

@@ -46,6 +46,8 @@ class Step:
             return self.method(*arguments)
         except PluginError:
             raise
+        except AnswerError as error:
+            raise self.failed(str(error)) from None
         except Exception as error:
             raise self.raised(error) from error
 
@@ -59,8 +61,6 @@ class Step:
 
     def raised(self, error: Exception) -> PluginError:
         """The plugin raised an error: in which line, where it is not one of moorage's own."""
-        if isinstance(error, AnswerError):
-            return self.failed(str(error))
         place = place_in_plugin(error)
         return self.failed(described(error) if place is None else f"{described(error)} ({place})")
 
@@ -89,6 +89,8 @@ class Step:
         try:
             answer = self.one_node(cycle, pod, node)
             return None if answer is None else reason_of(answer)
+        except AnswerError as error:
+            raise self.failed(str(error)) from None
         except Exception as error:
             raise self.raised(error) from error
 

@@ -178,7 +178,7 @@ class ExtenderServer:
         except PluginError as error:
             log.error("/bind: %s", error)
             return wire.binding_result(str(error))
-        return wire.binding_result("" if status.code is Code.SUCCESS else status.message or status.code.value)
+        return wire.binding_result("" if status.code is Code.SUCCESS else status.text)
 
     # What all of them need
 

@@ -106,13 +106,21 @@ def _found(check: Check, trial: Trial) -> Iterator[str]:
 def _notes(trials: Sequence[Trial]) -> Iterator[str]:
     """Why the checks may be worth little: they cannot fail where a plugin has nothing to say."""
     stage = trials[0].stage
-    said = [ask(trial.stage, trial.pod) for trial in trials]
+    said = [answers for trial in trials for answers in _answers(trial)]
     hint = "give check_plugin clusters in which it does"
     if stage.step("filter") is not None and not any(map(_refuses, said)):
         yield f"its filter refused no node in any cluster; {hint}"
     scores = [set(each.scores.values()) for each in said if each.scores]
     if stage.step("score") is not None and not any(len(each) > 1 for each in scores):
         yield f"it scored all nodes alike in every cluster; {hint}"
+
+
+def _answers(trial: Trial) -> Iterator[Answers]:
+    """What a plugin says of a pod and its nodes; nothing if it says that it cannot."""
+    try:
+        yield ask(trial.stage, trial.pod)
+    except PluginError:
+        return
 
 
 def _refuses(answers: Answers) -> bool:

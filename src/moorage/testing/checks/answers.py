@@ -117,10 +117,10 @@ def _wrong_verdicts(trial: Trial) -> Iterator[str]:
     if isinstance(pre_filter(stage, cycle, pod), Status):
         return
     nodes = stage.nodes
-    if stage.has("filter") and (
-        problem := verdict_problem(stage.call("filter", cycle, pod, nodes), len(nodes))
-    ):
-        yield problem
+    if stage.has("filter"):
+        verdict = stage.call("filter", cycle, pod, nodes)
+        if not _is_error(verdict) and (problem := verdict_problem(verdict, len(nodes))):
+            yield problem
     if stage.has("filter_node"):
         for view in nodes:
             said = stage.call("filter_node", cycle, pod, view)
@@ -130,8 +130,13 @@ def _wrong_verdicts(trial: Trial) -> Iterator[str]:
 
 def _is_an_answer(said: Any) -> bool:
     if isinstance(said, Status):
-        return said.code in (Code.SUCCESS, *_REFUSALS)
+        return said.code in (Code.SUCCESS, Code.ERROR, *_REFUSALS)
     return said is None or isinstance(said, str | Reason)
+
+
+def _is_error(answer: Any) -> bool:
+    """Whether a plugin says that it could not answer, which it may do everywhere."""
+    return isinstance(answer, Status) and answer.code is Code.ERROR
 
 
 def _refusals_without_reason(trial: Trial) -> Iterator[str]:
@@ -163,7 +168,7 @@ def _wrong_scores(trial: Trial) -> Iterator[str]:
         if stage.has("score_node"):
             for view in nodes:
                 said = stage.call("score_node", cycle, pod, view)
-                if not isinstance(said, int | np.integer):
+                if not isinstance(said, int | np.integer) and not _is_error(said):
                     yield f"score_node returned {said!r}; a score is an integer"
 
 
@@ -191,6 +196,8 @@ def _scored(trial: Trial) -> Iterator[tuple[CycleState, Nodes]]:
 
 def _not_integers(method: str, scores: Any, count: int) -> Iterator[str]:
     array = np.asarray(scores)
+    if _is_error(scores):
+        return
     if array.shape != (count,):
         yield f"{method} returned scores of shape {array.shape} for {count} nodes"
     elif array.dtype.kind not in "iub":
