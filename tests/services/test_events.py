@@ -360,6 +360,18 @@ def test_who_has_written_one_event_writes_the_next() -> None:
     on_scene(test)
 
 
+def test_flushing_does_not_wait_for_what_is_only_counted() -> None:
+    async def test(scene: Scene) -> None:
+        for _ in range(3):  # The second makes it a series; from then on it is written now and then.
+            scene.recorder.failed(a_pod(), "no node")
+            await scene.world.pass_time(1)
+        flushing = asyncio.ensure_future(scene.broadcaster.flush(10))
+        await settled()
+        assert flushing.done()
+
+    on_scene(test)
+
+
 def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
     async def test(scene: Scene) -> None:
         scene.link.late_seconds = 100

@@ -123,6 +123,7 @@ class Broadcaster:
                 entry.count, entry.last = entry.count + 1, happened.at
                 if not was_series:
                     self._write_soon(entry)
+        self._note_idleness()
 
     def _forget_oldest(self) -> None:
         if len(self._entries) > MOST_REMEMBERED:
@@ -158,9 +159,13 @@ class Broadcaster:
         """Returns when there is something to write again."""
         woken = asyncio.get_running_loop().create_future()
         self._resting.append(woken)
+        self._note_idleness()
+        await woken
+
+    def _note_idleness(self) -> None:
+        """Let those go on who wait until all is written, if it is."""
         if len(self._resting) == self._writers and not self._queue:
             self._is_idle.set()
-        await woken
 
     async def _write_with_patience(self, entry: Entry) -> None:
         tries = 0
