@@ -18,6 +18,7 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.framework.status import PluginError
+from moorage.klog import UNHANDLED, Message, kobj
 from moorage.queue.entry import QueuedPod
 from moorage.queue.heap import PodHeap
 from tests.builders import make_node, make_pod
@@ -121,9 +122,12 @@ def test_a_basis_that_fails_fails_the_attempt_of_one_pod() -> None:
 def test_a_gate_that_fails_keeps_the_pod_out_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert framework_of(Wrong("pre_enqueue")).gate(POD) == "Wrong"
     [record] = caplog.records
-    assert record.getMessage() == with_place(
-        'pod default/p: running PreEnqueue plugin "Wrong": OSError: no disk', "# in pre_enqueue"
+    assert isinstance(record.msg, Message)
+    assert str(record.msg.error) == with_place(
+        'running PreEnqueue plugin "Wrong": OSError: no disk', "# in pre_enqueue"
     )
+    assert record.msg.text == "Unexpected error running PreEnqueue plugin"
+    assert record.msg.values == {"logger": UNHANDLED, "pod": kobj(POD), "plugin": "Wrong"}
 
 
 def test_events_that_fail_do_so_at_the_start() -> None:
@@ -174,7 +178,7 @@ def test_pods_without_a_key_are_tried_after_all_others(caplog: pytest.LogCapture
         make_pod("early", uid="4", labels={"turn": "1"}),
     ]
     assert queue_of(*pods) == ["early", "late", "wrong-1", "wrong-2"]
-    assert "pod default/wrong-1 is tried after all others" in caplog.text
+    assert 'pod="default/wrong-1"' in caplog.text
     assert "ValueError: no order (test_raising.py:" in caplog.text
 
 
@@ -186,7 +190,7 @@ def test_keys_that_cannot_be_compared_leave_nobody_out(caplog: pytest.LogCapture
         make_pod("one", uid="4", labels={"turn": "1"}),
     ]
     assert sorted(queue_of(*pods)) == ["none", "one", "other", "two"]
-    assert caplog.text.count("the queue is not in order") == 1
+    assert caplog.text.count("The scheduling queue is not in order") == 1
 
 
 def test_moorage_s_own_order_has_plain_keys() -> None:

@@ -84,7 +84,8 @@ def test_a_slow_call_is_counted_and_warned_of(caplog: pytest.LogCaptureFixture) 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        "plugin Worker is slow: Filter took 250 ms, and nothing else was scheduled meanwhile"
+        '"Plugin is slow; nothing else was scheduled meanwhile" '
+        'plugin="Worker" extensionPoint="Filter" milliseconds=250'
     )
 
 

@@ -164,7 +164,7 @@ def test_replicas_take_turns_under_the_printed_role(
     assert first.get("/configz", token).status == 403
     assert first.get("/metrics").status == 403
     first.kill()
-    second.says("acquired the leader lease")
+    second.says("Successfully acquired lease")
     kubectl("create", "namespace", "turns")
     user = kubectl.with_options("--namespace=turns")
     user.create(pod("p", **OURS))

@@ -27,7 +27,7 @@ _PATIENCE_SECONDS = 60
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_NAME = re.compile(r"`([\w-]+\.(?:py|yaml))`:$")
 _FREE_PORTS = {"moorage up": " --port 0", "moorage run": " --secure-port 0"}
-_IS_READY = {"moorage up": "is up at", "moorage run": "acquired the leader lease"}
+_IS_READY = {"moorage up": "is up at", "moorage run": "Successfully acquired lease"}
 
 
 class Block(NamedTuple):

@@ -43,8 +43,8 @@ PLUGINS = (
 )
 
 
-def framework() -> Framework:
-    return Framework(make_profile(*PLUGINS), default_registry(), Handle(random=Random(1)))
+def framework(seed: int = 1) -> Framework:
+    return Framework(make_profile(*PLUGINS), default_registry(), Handle(random=Random(seed)))
 
 
 def running(name: str, node: str, cpu: str = "1", priority: int = 0, **fields: Any) -> Pod:
@@ -519,3 +519,10 @@ def test_victims_are_those_of_a_plain_reference_and_nothing_is_changed(
         for node, gone in tied.items():
             assert gone == expected[node][0]
             assert all(priorities[name] < pod.priority for name in gone)
+
+
+def test_which_of_equal_nodes_is_taken_is_left_to_chance() -> None:
+    names = "abcde"
+    cache = Cache([*map(small, names), *(running(f"low-{name}", name, "2") for name in names)])
+    decisions = [Engine(seed=0).decide(framework(seed), boss(), cache.snapshot()) for seed in range(40)]
+    assert {each.post_filter.nominated_node for each in decisions if each.post_filter} == set(names)

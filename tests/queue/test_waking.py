@@ -74,7 +74,8 @@ def test_a_hint_that_fails_says_yes(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         case.queue.move_all(events.NODE_ADD, None, make_node("n"))
     assert case.where("p") is Place.ACTIVE
-    assert "the hint of plugin Broken about NodeAdd failed for pod default/p" in caplog.text
+    assert '"QueueingHintFn returns error" err=' in caplog.text
+    assert 'plugin="Broken" pod="default/p"' in caplog.text
     assert case.observer.hints == {("Broken", "NodeAdd", "Error"): 1}
 
 

@@ -66,9 +66,9 @@ class RunningScheduler:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
-            self.says("serving securely")
+            self.says("Serving securely")
             if leads:
-                self.says("acquired the leader lease")
+                self.says("Successfully acquired lease")
         except BaseException:
             self.kill()
             raise

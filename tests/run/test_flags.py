@@ -18,6 +18,7 @@ from moorage.cli.main import app
 from moorage.cli.run_flags import FLAGS
 from moorage.cli.run_options import access_options, log_options, metric_options, serving_options
 from moorage.services.feature_gates import DEFAULT_GATES, set_gates
+from tests.logs import restored
 
 UPSTREAM = Path(__file__).parent / "data" / "flags.tsv"
 OTHER_DEFAULTS = {
@@ -30,12 +31,8 @@ OTHER_DEFAULTS = {
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
     """Logs go where they went before."""
-    root, ours = logging.getLogger(), logging.getLogger("moorage")
-    kept = root.handlers[:], root.level, ours.level
-    yield
-    root.handlers[:] = kept[0]
-    root.setLevel(kept[1])
-    ours.setLevel(kept[2])
+    with restored():
+        yield
 
 
 OWN_FLAGS = {"plugin": "[]", "slow-plugin-warning": "100ms"}

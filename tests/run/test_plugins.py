@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage.klog import quoted
 from tests.apiserver.running import Kubectl
 from tests.run.running import RunningScheduler
 from tests.run.test_process import PATIENCE, SCHEDULED, configuration
@@ -77,11 +78,13 @@ def test_a_plugin_from_a_file(
     wrong = condition("wrong-one")
     message = 'running "Moody" filter plugin: ValueError: no such mood (moody.py:19)'
     assert (wrong["reason"], wrong["message"]) == ("SchedulerError", message)
-    assert f"default/wrong-one failed: {message}" in scheduler.log
+    assert f'err={quoted(message)} pod="default/wrong-one"' in scheduler.log
     assert condition("moody-one")["message"].startswith("0/1 nodes are available: 1 bad mood.")
 
     # One that is slow is warned of once, and counted each time.
-    slow = re.findall("plugin Moody is slow: Filter took [0-9]+ ms", scheduler.log)
+    slow = re.findall(
+        '"Plugin is slow.*" plugin="Moody" extensionPoint="Filter" milliseconds=[0-9]+', scheduler.log
+    )
     assert len(slow) == 1
     counted = r'^moorage_slow_plugin_calls_total\{extension_point="Filter",plugin="Moody"\} [1-9]'
     shown = scheduler.get("/metrics", admin_token).text
@@ -90,11 +93,11 @@ def test_a_plugin_from_a_file(
     # Reloading reads the file anew; one that is broken changes nothing.
     plugin.write_text("def broken(:\n")
     scheduler.send(signal.SIGHUP)
-    complaint = scheduler.says("the configuration stays as it is")
+    complaint = scheduler.says("Failed to reload the configuration")
     assert f"{plugin} cannot be loaded: SyntaxError: invalid syntax ({plugin}:1); correct it" in complaint
     plugin.write_text(PLUGIN.format(mood=""))
     scheduler.send(signal.SIGHUP)
-    scheduler.says("the configuration is reloaded")
+    scheduler.says("Reloaded the configuration")
     kubectl("wait", "pod/moody-one", SCHEDULED, PATIENCE)
     scheduler.stop()
     kubectl("delete", "pod", "moody-one", "wrong-one", "plain-one", "--grace-period=0", "--force")

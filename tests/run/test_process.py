@@ -69,13 +69,13 @@ def test_a_leader_that_ends_hands_over_at_once_and_one_that_is_killed_after_its_
 ) -> None:
     first = start()
     second = start(leads=False)
-    second.says("the leader is")
+    second.says("New leader elected")
     assert second.get("/readyz").status == 200  # It knows the cluster, and is ready to take over.
     first.stop()
-    second.says("acquired the leader lease")
+    second.says("Successfully acquired lease")
     third = start(leads=False)
     second.kill()
-    third.says("acquired the leader lease")
+    third.says("Successfully acquired lease")
     create(kubectl, pod("after", cpu="10m"))
     kubectl("wait", "pod/after", SCHEDULED, PATIENCE)
     third.stop()
@@ -88,7 +88,7 @@ def test_a_lost_lease_ends_the_process_with_status_1(kubectl: Kubectl, start: St
     scheduler = start()
     stolen = {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 1}}
     kubectl("patch", *LEASE, "--type=merge", f"--patch={json.dumps(stolen)}")
-    scheduler.says("leader election lost")
+    scheduler.says("Leaderelection lost")
     assert scheduler.ended() == 1
 
 
@@ -101,16 +101,16 @@ def test_profiles_are_reloaded_without_losing_the_queue(
     kubectl("wait", "pod/waits", f"{SCHEDULED}=False", PATIENCE)
     path.write_text("kind: Nonsense")
     scheduler.send(signal.SIGHUP)
-    scheduler.says("the configuration stays as it is")
+    scheduler.says("Failed to reload the configuration")
     configuration(path, kubeconfig, profile("default-scheduler"), profile("second"))
     scheduler.send(signal.SIGHUP)
-    assert "default-scheduler, second" in scheduler.says("the configuration is reloaded")
+    assert 'profiles=["default-scheduler","second"]' in scheduler.says("Reloaded the configuration")
     kubectl("wait", "pod/others", SCHEDULED, PATIENCE)
     scheduler.send(signal.SIGUSR2)
-    queue = json.loads(scheduler.says("dump of the queue").partition("dump of the queue: ")[2])
+    queue = json.loads(scheduler.says("Dump of scheduling queue").partition("pods=")[2])
     waiting = {entry["pod"] for entries in queue.values() for entry in entries}
     assert waiting == {"default/waits"}
-    scheduler.says("the cache agrees with the API server")
+    scheduler.says("Cache matches the API server")
     scheduler.stop()
     assert "a configuration field without effect: parallelism: plugins are asked" in scheduler.log
     events = kubectl.json("get", "events", "--field-selector=reason=Scheduled,involvedObject.name=others")

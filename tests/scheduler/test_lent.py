@@ -9,6 +9,7 @@ import pytest
 
 from moorage import Action, Handle, Interest, Namespace, Pod, Resource, Status, kinds, on, wait
 from moorage.framework.registry import Registry
+from moorage.klog import quoted
 from moorage.plugins import default_registry
 from tests.scheduler.plugins import profile
 from tests.scheduler.running import World, in_world
@@ -220,7 +221,8 @@ def test_a_plugin_that_raises_fails_one_attempt_and_is_found_in_condition_and_lo
         condition = await world.condition("p")
         assert condition["reason"] == "SchedulerError"
         assert condition["message"].startswith(f"{words}: ValueError: broken (test_lent.py:")
-        assert f"default/p failed: {condition['message']}" in caplog.text
+        failed = f'err={quoted(condition["message"])} logger="UnhandledError" pod="default/p"'
+        assert f'"Error scheduling pod; retrying" {failed}' in caplog.text
         monkeypatch.setattr(Wrong, "point", "")
         await world.passes(5)
         assert await world.node_of("p") == "n1"

@@ -7,11 +7,11 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from datetime import datetime
+from pathlib import PurePath
 from typing import Any, Final, Literal
 
-from moorage.services.verbosity import level_for, verbosity_of
+from moorage.klog import Message, json_value, set_verbosity, verbosity_of, verbosity_of_file
 
 LogFormat = Literal["text", "json"]
 
@@ -19,7 +19,7 @@ _LETTERS: Final = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "
 
 
 class _Text(logging.Formatter):
-    """`I0102 15:04:05.000000  1234 file.py:12] message`."""
+    """`I0102 15:04:05.000000    1234 file.py:12] "message" key="value"`."""
 
     def format(self, record: logging.LogRecord) -> str:
         letter = _LETTERS.get(record.levelno, "I")
@@ -31,21 +31,24 @@ class _Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """An object with the time in milliseconds, the place in the code, and the message."""
+    """An object: the time in milliseconds, the place in the code, the message, its verbosity and values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "ts": round(datetime.fromtimestamp(record.created, UTC).timestamp() * 1000, 3),
-            "caller": f"{record.module}/{record.filename}:{record.lineno}",
-            "msg": record.getMessage(),
-        }
-        if record.levelno >= logging.WARNING:
-            line["level"] = record.levelname.lower()
-        else:
+        said = record.msg if isinstance(record.msg, Message) else Message(record.getMessage(), {})
+        values = {key: json_value(value) for key, value in said.values.items()}
+        path = PurePath(record.pathname)
+        line: dict[str, Any] = {"ts": round(record.created * 1000, 4)}
+        if "logger" in values:
+            line["logger"] = values.pop("logger")
+        line |= {"caller": f"{path.parent.name}/{path.name}:{record.lineno}", "msg": said.text}
+        if record.levelno < logging.ERROR:
             line["v"] = verbosity_of(record.levelno)
+        line |= values
+        if said.error is not None:
+            line["err"] = json_value(said.error)
         if record.exc_info:
-            line["err"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return json.dumps(line, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +63,9 @@ class LogOptions:
     """Whether only errors go to stderr, and all else to stdout."""
 
 
-class _Verbosity(logging.Filter):
-    """Leaves out what only a higher verbosity would show."""
-
-    def __init__(self, options: LogOptions) -> None:
-        super().__init__()
-        self._options = options
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        needed = verbosity_of(record.levelno)
-        if not needed:
-            return True
-        wanted = self._options.verbosity
-        for pattern, verbosity in self._options.by_file:
-            if fnmatchcase(record.module, pattern):
-                wanted = verbosity
-                break
-        return wanted >= needed
+def _is_wanted(record: logging.LogRecord) -> bool:
+    """Whether a record is not only for a higher verbosity; plugins need not look at that before they log."""
+    return verbosity_of(record.levelno) <= verbosity_of_file(record.module)
 
 
 def write_logs(options: LogOptions) -> None:
@@ -91,9 +80,8 @@ def write_logs(options: LogOptions) -> None:
         handlers.append(others)
     for handler in handlers:
         handler.setFormatter(formatter)
-        handler.addFilter(_Verbosity(options))
+        handler.addFilter(_is_wanted)
     root = logging.getLogger()
     root.handlers[:] = handlers
     root.setLevel(logging.WARNING)  # Libraries need not tell of their everyday life.
-    most = max((options.verbosity, *(verbosity for _, verbosity in options.by_file)))
-    logging.getLogger("moorage").setLevel(level_for(most))
+    set_verbosity(options.verbosity, options.by_file)

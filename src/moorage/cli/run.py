@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import msgspec
 import typer
 import uvloop
 from typer.core import TyperCommand
@@ -34,6 +34,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
 from moorage.framework.finding import Found, find_plugins
 from moorage.framework.registry import NamedPlugin, Registry, RegistryError
+from moorage.klog import Logger, quoted
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions
 from moorage.services.delegation import OpenPathError
@@ -55,7 +56,7 @@ _COMPLAINTS: Final = (
     OpenPathError,
 )
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class KubeFlags(TyperCommand):
@@ -157,16 +158,28 @@ async def _live(options: RunOptions, registry: Registry) -> None:
 
 def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration) -> None:
     """Log what runs, and what was asked for in vain."""
-    log.info("moorage %s, like kube-scheduler v%s", __version__, KUBERNETES_VERSION)
     for name, value in flags.shown().items():
-        log.debug('FLAG: --%s="%s"', name, value)
+        log.infof(1, f"FLAG: --{name}={quoted(value)}")
+    if log.v >= 2:
+        log.info(2, "Using component config", config=dump_yaml(to_manifest(_without_keys(config))))
+    log.info(0, "Starting Kubernetes Scheduler", version=f"v{KUBERNETES_VERSION}", moorage=__version__)
     for note in flags.notes():
-        log.info("a flag without effect: %s", note)
+        log.info(0, "Flag has no effect", flag=note)
     if flags.path("config") is not None:
         for note in fields_without_effect(config):
-            log.info("a configuration field without effect: %s", note)
+            log.info(0, "Configuration field has no effect", field=note)
     for gate in gates.without_effect():
-        log.warning("feature gate %s has no effect: moorage does as v1.36 does by default", gate)
+        log.warning("Feature gate has no effect: moorage does as v1.36 does by default", gate=gate)
+
+
+def _without_keys(config: SchedulerConfiguration) -> SchedulerConfiguration:
+    """A configuration as it may be seen by those who read logs."""
+    replace = msgspec.structs.replace
+    extenders = tuple(
+        replace(each, tls_config=replace(each.tls_config, key_data=b"")) if each.tls_config else each
+        for each in config.extenders
+    )
+    return replace(config, extenders=extenders)
 
 
 def _show_version(wanted: str) -> None:

@@ -244,7 +244,9 @@ GROUPS: Final = (
         (
             Flag("logging-format", TEXT, "text", "How to log: text or json."),
             Flag("log-flush-frequency", DURATION, "5s", "How long lines may be held back.", "none ever is"),
-            Flag("v", WHOLE, "0", "How much to log; 4 and more: all.", short="v"),
+            Flag(
+                "v", WHOLE, "0", "How much to log: 2 bindings, 3 attempts, 5 the queue, 10 scores.", short="v"
+            ),
             Flag("vmodule", WORDS, "", "How much to log by file: pattern=N,... (text format only)."),
             Flag(
                 "log-text-split-stream",

@@ -19,6 +19,11 @@ class Kind(NamedTuple):
         """Group and version, as objects say it."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def go_type(self) -> str:
+        """What client-go's log calls the kind."""
+        return f"*{self.version}.{self.name}"
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The address of all objects, of those in a namespace, of one, or of a part of one."""
         path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

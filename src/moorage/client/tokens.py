@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from moorage.client.errors import KubeconfigError
 from moorage.clock import Clock
+from moorage.klog import Logger
 
 _REREAD_SECONDS: Final = 60.0
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class FixedCredentials:
@@ -49,7 +49,7 @@ class TokenFile:
         try:
             headers = bearer(self._read())
         except KubeconfigError as error:
-            log.warning("the token cannot be read again: %s", error)
+            log.error(error, "Unable to rotate token")
             return False
         changed = headers != self.headers
         self.headers = headers

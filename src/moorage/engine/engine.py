@@ -13,7 +13,6 @@ Every node is scored, unless the configuration asks for a share of them (`sampli
 
 from __future__ import annotations
 
-import logging
 import random
 
 import numpy as np
@@ -33,8 +32,9 @@ from moorage.framework.runtime import Framework
 from moorage.framework.scores import ScoreTable
 from moorage.framework.status import Code, PluginError
 from moorage.framework.templates import Templates
+from moorage.klog import UNHANDLED, Logger, kobj
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _NO_ROWS = np.zeros(0, np.intp)
 
@@ -76,6 +76,8 @@ class Engine:
         try:
             count = evaluated = 0
             candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
+            if candidates is None and log.v >= 5:
+                _log_pre_filter(pod, diagnosis)
             if candidates is not None and pod.status.nominated_node_name:
                 nominated = await _nominated_node(framework, cycle, pod, everywhere, diagnosis)
                 if len(nominated):
@@ -98,7 +100,11 @@ class Engine:
                 chosen = self._any_of_best(scores.totals, is_scored)
             else:
                 scores = framework.score(cycle, pod, feasible)
+                if log.v >= 10:
+                    _log_scores(pod, feasible, scores)
                 chosen = self._best_of(scores.totals)
+            if log.v >= 10:
+                _log_totals(pod, feasible, scores)
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
         except (PluginError, ExtenderError) as error:
             return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
@@ -134,7 +140,8 @@ async def _nominated_node(
     try:
         return await framework.handle.extenders.filter(pod, nominated, diagnosis)
     except ExtenderError as error:
-        log.warning("%s is looked at with all other nodes: %s", pod.status.nominated_node_name, error)
+        node = pod.status.nominated_node_name
+        log.error(error, "Evaluation failed on nominated node", logger=UNHANDLED, pod=kobj(pod), node=node)
         return everywhere.named([])
 
 
@@ -154,6 +161,8 @@ async def _scored(
         table = framework.score(cycle, pod, nodes)
     else:
         table = ScoreTable(np.zeros(len(nodes), np.int64))
+    if log.v >= 10:
+        _log_scores(pod, nodes, table)
     return await framework.handle.extenders.add_scores(pod, nodes, table)
 
 
@@ -162,8 +171,33 @@ async def _make_room(
 ) -> PostFilterResult | None:
     """Ask the post-filters, and take down what they say."""
     if not framework.at("post_filter"):
+        log.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=kobj(pod))
         return None
     arranged = await framework.post_filter(cycle, pod, nodes, diagnosis)
     if arranged.status.code is not Code.SUCCESS:
         diagnosis.post_filter_message = arranged.status.message
+    if log.v >= 5:
+        message = "Status after running PostFilter plugins for pod"
+        log.info(5, message, pod=kobj(pod), status=diagnosis.post_filter_message)
     return arranged
+
+
+def _log_pre_filter(pod: Pod, diagnosis: Diagnosis) -> None:
+    status = "" if diagnosis.pre_filter is None else diagnosis.pre_filter.message
+    log.info(5, "Status after running PreFilter plugins for pod", pod=kobj(pod), status=status)
+
+
+def _log_scores(pod: Pod, nodes: Nodes, scores: ScoreTable) -> None:
+    """What each plugin made of each node."""
+    by_plugin = {plugin: points.tolist() for plugin, points in scores.by_plugin.items()}
+    ref, message = kobj(pod), "Plugin scored node for pod"
+    for place, node in enumerate(nodes.names):
+        for plugin, points in by_plugin.items():
+            log.info(10, message, pod=ref, plugin=plugin, node=node, score=points[place])
+
+
+def _log_totals(pod: Pod, nodes: Nodes, scores: ScoreTable) -> None:
+    """What comes of the scores of all plugins and extenders."""
+    ref, message = kobj(pod), "Calculated node's final score for pod"
+    for node, total in zip(nodes.names, scores.totals.tolist(), strict=True):
+        log.info(10, message, pod=ref, node=node, score=total)

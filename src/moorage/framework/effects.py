@@ -43,6 +43,8 @@ class EvictPods:
     node_name: str
     plugin: str = ""
     """Who wants it."""
+    terminating: int = 0
+    """How many pods that have to go as well are on their way out already."""
 
 
 @dataclass(frozen=True, slots=True)

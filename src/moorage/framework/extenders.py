@@ -12,7 +12,6 @@ pod's attempt, unless it is ignorable; the scores of one that fails are done wit
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, overload
@@ -29,8 +28,9 @@ from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.scores import ScoreTable
 from moorage.framework.status import Code
 from moorage.framework.verdict import Reason
+from moorage.klog import Logger, ObjectRef, kobj
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 MAX_PRIORITY: Final = 10
 """The best score that an extender gives."""
@@ -146,7 +146,8 @@ class Extenders(Sequence[Extender]):
             except ExtenderError as error:
                 if not extender.is_ignorable:
                     raise
-                _go_on_without(extender, error)
+                message = "Skipping extender as it returned error and has ignorable flag set"
+                log.info(0, message, extender=extender.name, err=error)
                 continue
             _take_down(extender.name, answer, snapshot, diagnosis)
             nodes = Nodes(snapshot, passed)
@@ -169,6 +170,9 @@ class Extenders(Sequence[Extender]):
                 continue
             scores = by_extender.setdefault(extender.name, np.zeros(len(nodes), np.int64))
             for name, score in answer:
+                if log.v >= 10:
+                    message = "Extender scored node for pod"
+                    log.info(10, message, pod=kobj(pod), extender=extender.name, node=name, score=score)
                 if (place := place_of.get(name)) is not None:
                     worth = score * extender.weight * _SCALE
                     scores[place] = _wrapped(int(scores[place]) + worth)
@@ -183,7 +187,8 @@ class Extenders(Sequence[Extender]):
         try:
             return await extender.prioritize(pod, [nodes.snapshot.nodes[row] for row in nodes.row_numbers()])
         except ExtenderError as error:
-            log.info("no scores for %s from extender %s: %s", pod.key, extender.name, error)
+            message = "Failed to run extender's priority function. No score given by this extender."
+            log.info(5, message, error=error, pod=kobj(pod), extender=extender.name)
             return ()
         finally:
             self.prioritizing -= 1
@@ -203,11 +208,14 @@ class Extenders(Sequence[Extender]):
             except ExtenderError as error:
                 if not extender.is_ignorable:
                     raise
-                _go_on_without(extender, error)
+                message = "Skipped extender as it returned error and has ignorable flag set"
+                log.info(2, message, extender=extender.name, err=error)
                 continue
             for name in [name for name, each in left.items() if not each.pods]:
                 if not extender.is_ignorable:
                     raise ExtenderError(f'expected at least one victim pod on node "{name}"')
+                message = "Ignored node for which the extender didn't report victims"
+                log.info(2, message, node=ObjectRef(name), extender=extender.name)
                 del left[name]
             victims = left
             if not victims:
@@ -226,14 +234,11 @@ class Extenders(Sequence[Extender]):
             except ExtenderError as error:
                 if not extender.is_ignorable:
                     raise
-                _go_on_without(extender, error)
+                message = "Skipping extender in bind as it returned error and has ignorable flag set"
+                log.info(0, message, extender=extender.name, err=error)
                 continue
             return True
         return False
-
-
-def _go_on_without(extender: Extender, error: ExtenderError) -> None:
-    log.warning("going on without extender %s, which is ignorable: %s", extender.name, error)
 
 
 def _rows_of(names: Sequence[str], asked: list[int], snapshot: Snapshot, extender: str) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status, StoppedError
+from moorage.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from moorage.framework.step import Step
 
 _IN_PARALLEL: Final[StateKey[set[str]]] = StateKey("pre-bind plugins that allow others beside them")
@@ -117,7 +117,7 @@ class Stoppable:
     async def _run_group(self, group: Sequence[Step], *arguments: Any) -> Status | None:
         """Run plugins at the same time; the first failure, which ends those that still run, or None."""
         if self._reason is not None:
-            raise _stopped(group[0], self._reason)
+            raise group[0].failed(self._reason)
         self._running = {asyncio.ensure_future(step.waited(*arguments)): step for step in group}
         failure: Status | PluginError | None = None
         try:
@@ -138,10 +138,10 @@ class Stoppable:
     def _outcome(self, step: Step, task: asyncio.Task[Any]) -> Status | PluginError | None:
         """What a plugin that is done has to complain of, or None."""
         if task.cancelled():
-            return _stopped(step, self._reason or _OTHER_FAILED)
+            return step.failed(self._reason or _OTHER_FAILED)
         error = task.exception()
         if self._reason is not None:
-            return _stopped(step, self._reason)
+            return step.failed(self._reason)
         if error is not None:
             return error if isinstance(error, PluginError) else step.failed(str(error))
         try:
@@ -149,10 +149,6 @@ class Stoppable:
         except PluginError as wrong:
             return wrong
         return status if status is not None and status.refused else None
-
-
-def _stopped(step: Step, reason: str) -> StoppedError:
-    return StoppedError(step.plugin, step.point, reason)
 
 
 class PreBinding:

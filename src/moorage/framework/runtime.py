@@ -7,7 +7,6 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -42,10 +41,11 @@ from moorage.framework.scores import ScoreTable
 from moorage.framework.sorting import OutsideOrder
 from moorage.framework.status import SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step, acting
+from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.entry import QueuedPod
 from moorage.queue.rules import QueueRules
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _ONE_NODE = {"filter": "filter_node", "score": "score_node"}
 """Where there is a method for one node at a time, too."""
@@ -151,9 +151,13 @@ class Framework:
             try:
                 status = step.status(pod)
             except PluginError as error:
-                log.error("pod %s: %s", pod.key, error)
+                message = "Unexpected error running PreEnqueue plugin"
+                log.error(error, message, logger=UNHANDLED, pod=kobj(pod), plugin=step.plugin)
                 return step.plugin
             if status is not None:
+                if log.v >= 4:
+                    message = "Status after running PreEnqueue plugin"
+                    log.info(4, message, pod=kobj(pod), plugin=step.plugin, status=status.message)
                 return step.plugin
         return ""
 

@@ -8,7 +8,6 @@ counts by itself.
 from __future__ import annotations
 
 import inspect
-import logging
 import types
 from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
@@ -16,6 +15,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from moorage.framework.status import point_name
+from moorage.klog import Logger
 
 SLOW_SECONDS: Final = 0.1
 """A call that takes longer is slow."""
@@ -25,7 +25,7 @@ _QUIET_SECONDS: Final = 60.0
 Told = Callable[[str, str], None]
 """Is told of each slow call: the plugin, and the extension point as metrics call it."""
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class SlowCalls:
@@ -66,12 +66,8 @@ class SlowCalls:
         if last is not None and now - last < _QUIET_SECONDS:
             return
         self._warned[plugin, point] = now
-        log.warning(
-            "plugin %s is slow: %s took %.0f ms, and nothing else was scheduled meanwhile",
-            plugin,
-            point,
-            seconds * 1000,
-        )
+        message = "Plugin is slow; nothing else was scheduled meanwhile"
+        log.warning(message, plugin=plugin, extensionPoint=point, milliseconds=round(seconds * 1000))
 
 
 @types.coroutine

@@ -6,14 +6,14 @@ keep those pods from coming: its pod takes its turn after all others, and the lo
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from moorage.framework.status import PluginError
 from moorage.framework.step import Step
+from moorage.klog import Logger, kobj
 from moorage.queue.entry import QueuedPod
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class Turn:
@@ -55,11 +55,11 @@ class OutsideOrder:
         try:
             return Turn(self, self._step(queued))
         except PluginError as error:
-            log.error("pod %s is tried after all others: %s", queued.pod.key, error)
+            log.error(error, "Queue sort plugin failed; the pod is tried last", pod=kobj(queued.pod))
             return Turn(self, has_key=False)
 
     def complain(self, error: Exception) -> None:
         """Say, once, that keys cannot be compared."""
         if not self._has_complained:
             self._has_complained = True
-            log.error("the queue is not in order: %s", self._step.raised(error))
+            log.error(self._step.raised(error), "The scheduling queue is not in order")

@@ -109,9 +109,5 @@ class PluginError(Exception):
         self.point = point
 
 
-class StoppedError(PluginError):
-    """A plugin was interrupted because its pod is to make room, or is gone: no fault of the plugin."""
-
-
 class AnswerError(Exception):
     """What a plugin answered is an error, or nothing that it may answer; the text says which."""

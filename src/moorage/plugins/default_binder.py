@@ -6,6 +6,9 @@ from moorage.api.pod import Pod
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import BindPod
 from moorage.framework.handle import Handle
+from moorage.klog import Logger, ObjectRef, kobj
+
+log = Logger(__name__)
 
 
 class DefaultBinder:
@@ -18,4 +21,7 @@ class DefaultBinder:
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Bind; a refusal by the cluster is an error of this attempt."""
+        if log.v >= 3:
+            message, node = "Attempting to bind pod to node", ObjectRef(node_name)
+            log.info(3, message, logger="Bind.DefaultBinder", pod=kobj(pod), node=node)
         await self._handle.effects.perform(BindPod(pod, node_name))

@@ -10,7 +10,7 @@ template: only nodes that have changed are tried out again (`common.remembered_e
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -29,6 +29,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import PostFilterResult
 from moorage.framework.status import Code, Status, unresolvable, unschedulable
 from moorage.framework.verdict import Reason, Verdict
+from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.common.budgets import Budgets
 from moorage.plugins.common.eviction import NodeTrial
 from moorage.plugins.common.extended_victims import left_by_extenders
@@ -42,6 +43,10 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
 UNDER_WAY = "waiting for the preemption for this pod to be finished"
+
+log = Logger(__name__)
+_LOGGER = "PostFilter.DefaultPreemption"
+"""Where lines of the log come from."""
 
 
 class DefaultPreemption:
@@ -77,12 +82,17 @@ class DefaultPreemption:
         Where extenders have a say in it, the answer has to be waited for.
         """
         if reason := _not_eligible(pod, nodes, diagnosis):
+            if log.v >= 5:
+                message = "Pod is not eligible for preemption"
+                log.info(5, message, logger=_LOGGER, pod=kobj(pod), reason=reason)
             return unschedulable(f"preemption: {reason}")
         helped = _helped(nodes, diagnosis)
         trial = self._trial(cycle, pod, nodes)
-        enough = self._enough(len(helped))
-        candidates = first_candidates(trial, helped.row_numbers(), enough, self._handle.random)
+        candidates = self._candidates(pod, trial, helped)
         if not len(candidates):
+            if log.v >= 2:
+                message = "No preemption candidate is found; preemption is not helpful for scheduling"
+                log.info(2, message, logger=_LOGGER, pod=kobj(pod))
             found = Diagnosis(len(nodes), left_out=unresolvable(NOT_HELPFUL))
             trial.explain(helped, found)
             return PostFilterResult(unschedulable(f"preemption: {found.message()}"), nominated_node="")
@@ -103,6 +113,31 @@ class DefaultPreemption:
             return unschedulable(f"preemption: {NO_CANDIDATE}")
         best = least_harmful(left.losses, left.rows)
         return self._arrange(pod, best.tolist(), left.victims.__getitem__, nodes)
+
+    def _candidates(self, pod: Pod, trial: Trial, nodes: Nodes) -> NDArray[np.intp]:
+        """Enough rows where making room is possible, of those where it might be."""
+        rows = nodes.row_numbers()
+        if not len(rows):
+            if log.v >= 3:
+                message = "Preemption will not help schedule pod on any node"
+                log.info(3, message, logger=_LOGGER, pod=kobj(pod))
+            return rows
+        offset, enough = self._handle.random.randrange(len(rows)), self._enough(len(rows))
+        if log.v >= 5:
+            self._log_dry_run(pod, nodes, offset, enough)
+        found = first_candidates(trial, rows, enough, offset)
+        if log.v >= 5:
+            _log_candidates(pod, trial, found, nodes.snapshot.names)
+        return found
+
+    def _log_dry_run(self, pod: Pod, nodes: Nodes, offset: int, enough: int) -> None:
+        numbers = {
+            "potentialNodesNumber": len(nodes),
+            "pdbsNumber": len(self._budgets_of(nodes.objects)),
+            "offset": offset,
+            "candidatesNumber": enough,
+        }
+        log.info(5, "Dry run the preemption", logger=_LOGGER, pod=kobj(pod), **numbers)
 
     def _enough(self, nodes: int) -> int:
         share = nodes * self._args.min_candidate_nodes_percentage // 100
@@ -168,6 +203,9 @@ class DefaultPreemption:
         self, pod: Pod, best: list[int], victims_on: Callable[[int], tuple[Pod, ...]], nodes: Nodes
     ) -> PostFilterResult:
         names, node = nodes.snapshot.names, nodes.snapshot.names[best[0]]
+        if log.v >= 2:
+            message = "the target node for the preemption is determined"
+            log.info(2, message, logger=_LOGGER, pod=kobj(pod), node=node)
 
         def tied() -> dict[str, tuple[Pod, ...]]:
             return {names[row]: victims_on(row) for row in best}
@@ -177,10 +215,13 @@ class DefaultPreemption:
         effects: list[Effect] = [
             NominateNode(info.pod, "") for info in waiting if info.pod.priority < pod.priority
         ]
-        leaving = tuple(victim for victim in victims_on(best[0]) if not victim.terminating)
+        victims = victims_on(best[0])
+        leaving = tuple(victim for victim in victims if not victim.terminating)
+        if log.v >= 2:
+            _log_terminating(pod, node, victims)
         if not leaving:
             return PostFilterResult(nominated_node=node, effects=tuple(effects), tied=tied)
-        effects.append(EvictPods(leaving, pod, node, self.name))
+        effects.append(EvictPods(leaving, pod, node, self.name, len(victims) - len(leaving)))
         self._under_way.add(pod.uid)
         return PostFilterResult(
             nominated_node=node,
@@ -214,3 +255,20 @@ def _helped(nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
     codes = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
     everywhere = diagnosis.pre_filter is not None and diagnosis.pre_filter.code is Code.UNSCHEDULABLE
     return nodes.where(np.array([*codes, everywhere])[diagnosis.codes])
+
+
+def _log_candidates(pod: Pod, trial: Trial, rows: NDArray[np.intp], names: Sequence[str]) -> None:
+    """The candidate nodes and the victims on them."""
+    for row in rows.tolist():
+        message, node = "Check the potential node for preemption", names[row]
+        log.info(5, message, logger=_LOGGER, pod=kobj(pod), node=node)
+        for victim in trial.victims_on(row):
+            message = "Pod is a potential preemption victim on node"
+            log.info(5, message, logger=_LOGGER, pod=kobj(victim), node=ObjectRef(node))
+
+
+def _log_terminating(pod: Pod, node: str, victims: Sequence[Pod]) -> None:
+    message = "Victim Pod is already being deleted, skipping the API call for it"
+    for victim in victims:
+        if victim.terminating:
+            log.info(2, message, preemptor=kobj(pod), node=node, victim=kobj(victim))

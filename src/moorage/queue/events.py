@@ -117,6 +117,10 @@ class ClusterEvent:
         same_kind = self.resource in (Resource.ANY, happened.resource) or happened.resource in subkinds
         return same_kind and happened.action in self.action
 
+    def shown(self) -> dict[str, object]:
+        """The event as the log shows it where its label is not enough."""
+        return {"Resource": self.resource, "ActionType": int(self.action), "CustomLabel": self.name}
+
 
 @cache
 def event(resource: str, action: Action) -> ClusterEvent:

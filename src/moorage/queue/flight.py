@@ -72,6 +72,11 @@ class InFlight:
         self._forget_until(next((since for _, since in self._pods.values()), self._noted))
 
     @property
+    def event_count(self) -> int:
+        """How many events are kept."""
+        return len(self._events)
+
+    @property
     def _noted(self) -> int:
         """How many events there were."""
         return self._forgotten + len(self._events)

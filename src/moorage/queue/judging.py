@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from time import perf_counter
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import ClusterEvent, Interest
 from moorage.queue.flight import Happening
@@ -16,7 +16,7 @@ from moorage.queue.groups import Group
 from moorage.queue.observer import QueueObserver
 from moorage.queue.rules import Interested, InterestTable, QueueRules
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class Worth(IntEnum):
@@ -44,6 +44,8 @@ class Judge:
     def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
         """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
         if event.is_wildcard or not queued.refused:
+            if log.v >= 6:
+                _log_worth(queued, event)
             return Worth.RETRY
         interests, profile = self._table.about(event).interests, queued.profile
         for plugin in queued.refusing_plugins():
@@ -63,6 +65,9 @@ class Judge:
         # Nothing is worth more than a retry to a pod that no plugin is pending on.
         highest = Worth.RETRY_NOW if queued.pending_plugins else Worth.RETRY
         for happening in happenings:
+            if log.v >= 5:
+                message = "Checking event for in-flight pod"
+                log.info(5, message, pod=kobj(queued.pod), event=happening.event.label)
             best = max(best, self.worth(queued, happening.event, happening.old, happening.new))
             if best >= highest:
                 break
@@ -83,10 +88,19 @@ class Judge:
         try:
             helps = interest.helps(pod, old, new)
             outcome = "Queue" if helps else "QueueSkip"
-        except Exception:
+        except Exception as error:
             # Better an attempt in vain than a pod that waits forever because of a wrong hint.
-            log.exception("the hint of plugin %s about %s failed for pod %s", plugin, event.label, pod.key)
+            told = {"event": event.shown(), "plugin": plugin, "pod": kobj(pod)}
+            log.exception(error, "QueueingHintFn returns error", logger=UNHANDLED, **told)
             helps = True
         if timed:
             self._observer.hint_asked(plugin, event.label, outcome, perf_counter() - start)
         return helps
+
+
+def _log_worth(queued: QueuedPod, event: ClusterEvent) -> None:
+    if queued.refused:
+        message = "Worth requeuing because the event is wildcard"
+        log.info(6, message, pod=kobj(queued.pod), event=event.label)
+    else:
+        log.info(6, "Worth requeuing because no failed plugins", pod=kobj(queued.pod))

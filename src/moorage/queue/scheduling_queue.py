@@ -28,7 +28,7 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.clock import Clock
-from moorage.queue import events
+from moorage.queue import events, queue_log
 from moorage.queue.backoff import Backoff
 from moorage.queue.changes import pod_events
 from moorage.queue.entry import QueuedPod
@@ -40,6 +40,7 @@ from moorage.queue.judging import Judge, Worth
 from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
 from moorage.queue.observer import QueueObserver
 from moorage.queue.pool import UnschedulablePods
+from moorage.queue.queue_log import log
 from moorage.queue.rules import QueueRules
 
 INITIAL_BACKOFF_SECONDS = 1.0
@@ -96,6 +97,8 @@ class SchedulingQueue:
         self._backoff = Backoff(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
         self._pool = UnschedulablePods()
         self._flight = InFlight()
+        self._scheduling_cycle = 0
+        """How many pods were popped."""
 
     # Pods as the API server shows them
 
@@ -116,6 +119,8 @@ class SchedulingQueue:
         if new.uid in self._flight:
             for event in pod_events(old, new):
                 self._flight.note(event, old, new, only=new.uid)
+            if log.v >= 6:
+                queue_log.updated_in_flight(new)
         elif (queued := self.get(new.uid)) is None:
             self._to_active(QueuedPod(new, self._clock.now()), events.UNSCHEDULED_POD_UPDATE.label)
         else:
@@ -131,7 +136,10 @@ class SchedulingQueue:
     def _ask_after_update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
         for event in pod_events(old, new):
             worth = self._judge.worth(queued, event, old, new)
-            if self._place(queued, worth, event.label) in (Place.ACTIVE, Place.BACKOFF):
+            place = self._place(queued, worth, event.label)
+            if place in (Place.ACTIVE, Place.BACKOFF):
+                if log.v >= 5:
+                    queue_log.moved(queued, event.label, place, " because the Pod is updated")
                 return
 
     def delete(self, pod: Pod) -> None:
@@ -153,6 +161,7 @@ class SchedulingQueue:
                 return None
             self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF)
         queued.attempts += 1
+        self._scheduling_cycle += 1
         self._count_refusals(queued, -1)
         self._flight.begin(queued)
         return queued
@@ -192,11 +201,17 @@ class SchedulingQueue:
         self._count_refusals(queued, 1)
         worth = self._worth_of_missed(queued)
         self._flight.end(queued.uid)
-        return self._place(queued, worth, events.SCHEDULE_ATTEMPT_FAILURE)
+        event = events.SCHEDULE_ATTEMPT_FAILURE
+        place = self._place(queued, worth, event)
+        if log.v >= 3:
+            queue_log.put_back(queued, event, place, self._scheduling_cycle, worth)
+        return place
 
     def _worth_of_missed(self, queued: QueuedPod) -> Worth:
         if not queued.refused or queued.uid not in self._flight:
             return Worth.RETRY
+        if log.v >= 5:
+            queue_log.in_flight(queued, self._flight.event_count, len(self._flight))
         return self._judge.worth_of_all(queued, self._flight.missed(queued.uid))
 
     # What wakes pods
@@ -214,6 +229,8 @@ class SchedulingQueue:
         """
         interested = self._judge.interested_in(event)
         if not interested.interests and not event.is_wildcard:
+            if log.v >= 6:
+                queue_log.unwanted(event)
             return
         if self._pool:
             woken: Iterable[tuple[QueuedPod, Worth]]
@@ -221,8 +238,13 @@ class SchedulingQueue:
                 woken = ((queued, Worth.RETRY) for queued in self._pool)
             else:
                 woken = self._helped_by(event, old, new, self._pool.concerned(interested, old, new))
-            self._wake([each for each in woken if precheck is None or precheck(each[0].pod)], event)
+            helped = [each for each in woken if precheck is None or precheck(each[0].pod)]
+            if log.v >= 5:
+                queue_log.unhelped(self._pool, [queued for queued, _ in helped], event, interested, precheck)
+            self._wake(helped, event)
         self._flight.note(event, old, new)
+        if log.v >= 5 and len(self._flight):
+            queue_log.noted(event)
 
     def _helped_by(
         self, event: ClusterEvent, old: Object | None, new: Object | None, groups: Iterable[Group]
@@ -293,13 +315,21 @@ class SchedulingQueue:
         return self._to_active(queued, event)
 
     def _to_active(self, queued: QueuedPod, event: str) -> Place:
-        return self._to_pool(queued, event) if self._gated(queued) else self._into_active(queued, event)
+        if not self._gated(queued):
+            return self._into_active(queued, event)
+        if log.v >= 5 and queued.uid not in self._pool:
+            queue_log.moved(queued, event, Place.GATED, ", because the pod is gated")
+        return self._to_pool(queued, event)
 
     def _to_backoff(self, queued: QueuedPod, event: str) -> Place:
         if self._gated(queued):
+            if log.v >= 5 and queued.uid not in self._pool:
+                queue_log.moved(queued, event, Place.GATED)
             return self._to_pool(queued, event)
         self._pool.remove(queued.uid)
         self._backoff.put(queued)
+        if log.v >= 5:
+            queue_log.moved(queued, event, Place.BACKOFF)
         self._observer.incoming(Place.BACKOFF, event)
         self.changed()
         return Place.BACKOFF
@@ -310,6 +340,8 @@ class SchedulingQueue:
             queued.first_attempt = self._clock.now()
         self._pool.remove(queued.uid)
         self._active.put(queued)
+        if log.v >= 5:
+            queue_log.moved(queued, event, Place.ACTIVE)
         self._observer.incoming(Place.ACTIVE, event)
         if event in _CAME:
             self._nominations.put(queued.pod, queued.pod.status.nominated_node_name)

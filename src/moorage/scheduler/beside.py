@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-log = logging.getLogger(__name__)
+from moorage.klog import Logger
+
+log = Logger(__name__)
 
 
 class Beside:
@@ -47,5 +48,5 @@ async def _survived(work: Coroutine[Any, Any, None]) -> None:
     """Some work; if it fails in a way that nobody has thought of, all other work goes on."""
     try:
         await work
-    except Exception:
-        log.exception("something went wrong beside the scheduling cycles")
+    except Exception as error:
+        log.exception(error, "Background task failed")

@@ -6,8 +6,6 @@ the binding fails; then everything is taken back, and those whom the room may he
 
 from __future__ import annotations
 
-import logging
-
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.client.errors import ConnectionFailed, RequestError
@@ -20,11 +18,22 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.extenders import ExtenderError
 from moorage.framework.points import PostFilterResult
 from moorage.framework.profiles import Profiles
-from moorage.framework.status import Code, PluginError, Status, StoppedError
+from moorage.framework.status import Code, PluginError, Status
 from moorage.framework.waiting import WaitingPods
+from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
+from moorage.scheduler.attempt_log import (
+    log_assigned,
+    log_failure,
+    log_flushed,
+    log_not_bound,
+    log_not_requeued,
+    log_permit,
+    log_plugin_failure,
+    log_rejection,
+)
 from moorage.scheduler.attempts import (
     Attempt,
     Failure,
@@ -38,9 +47,8 @@ from moorage.scheduler.events import Recorder
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.pod_groups import PodGroupWarnings
 from moorage.scheduler.statuses import PodStatuses
-from moorage.services.verbosity import DETAIL
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class Cycles:
@@ -86,17 +94,21 @@ class Cycles:
         try:
             await self._schedule(queued)
         except Exception as error:
-            log.exception("scheduling %s failed", queued.pod.key)
+            log.exception(error, "Unexpected error in the scheduling cycle", pod=kobj(queued.pod))
             self._fail(queued, Failure("SchedulerError", str(error) or type(error).__name__, nominated=""))
 
     async def _schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
+        if log.v >= 4:
+            log.info(4, "About to try and schedule pod", pod=kobj(pod))
         framework = self.profiles.of(pod)
         if framework is None or self._is_to_be_skipped(pod):
             self._queue.done(pod.uid)
             return
         if pod.spec.scheduling_group is not None and queued.attempts == 1:
             self._group_warnings.warn(pod)
+        if log.v >= 3:
+            log.info(3, "Attempting to schedule pod", pod=kobj(pod))
         self._observer.begins(queued)
         cycle = CycleState()
         decision = await self.engine.decide_pausing(framework, pod, self._cache.snapshot(), cycle)
@@ -132,6 +144,7 @@ class Cycles:
         """Whether there is nothing to do for a pod: it goes, or it has its node."""
         if pod.metadata.deletion_timestamp:
             self._recorder.skipped(pod)
+            log.info(3, "Skip schedule deleting pod", pod=kobj(pod))
             return True
         return self._cache.pod(pod.uid) is not None
 
@@ -153,11 +166,15 @@ class Cycles:
         """Reserve what an assumed pod needs, and ask whether it may go on."""
         framework, where = attempt.framework, (attempt.cycle, attempt.pod, attempt.node_name)
         try:
-            status = framework.reserve(*where)
-            return framework.permit(*where) if status.code is Code.SUCCESS else status
+            point, status = "Reserve", framework.reserve(*where)
+            if status.code is Code.SUCCESS:
+                point, status = "Permit", framework.permit(*where)
         except PluginError as error:
-            log.error("scheduling %s failed: %s", attempt.pod.key, error)
+            log_plugin_failure(error, attempt.pod, attempt.node_name)
             return Status(Code.ERROR, (str(error),), error.plugin)
+        if log.v >= 4:
+            log_rejection(point, status, attempt.pod, attempt.node_name)
+        return status
 
     def _activate(self, cycle: CycleState) -> None:
         """Let the pods be tried that plugins want to be tried."""
@@ -169,7 +186,7 @@ class Cycles:
         """No node: the pod waits for what may help it, and what was arranged to make room is set going."""
         arranged = decision.post_filter
         if decision.error is not None:
-            log.error("scheduling %s failed: %s", queued.pod.key, decision.error)
+            log.error(decision.error, "Error selecting node for pod", pod=kobj(queued.pod))
         self._fail(queued, failure_of_decision(decision))
         if arranged is not None and arranged.effects:
             self._beside.start(self._make_room(queued.pod, arranged))
@@ -183,10 +200,10 @@ class Cycles:
                 await self._effects.perform(effect)
         except (RequestError, ConnectionFailed) as error:
             failed = True
-            log.warning("making room for %s: %s", pod.key, error)
-        except Exception:
+            log.error(error, "Error occurred during async preemption", logger=UNHANDLED, pod=kobj(pod))
+        except Exception as error:
             failed = True
-            log.exception("making room for %s failed", pod.key)
+            log.exception(error, "Error occurred during async preemption", logger=UNHANDLED, pod=kobj(pod))
         self._observer.made_room(not failed, self._clock.now() - began)
         arranged.done()
         # Until now the pod was kept from being tried; what happened meanwhile must not be lost on it.
@@ -196,11 +213,14 @@ class Cycles:
     def _fail(self, queued: QueuedPod, failure: Failure) -> None:
         """Put a pod back into the queue as it is now, and say why; one that is gone or bound is let go."""
         self._observer.failed(queued, failure.reason)
+        log_failure(queued.pod, failure)
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
         if not isinstance(known, Pod) or known.uid != queued.uid:
+            log_not_requeued(queued.pod, known)
             self._queue.done(queued.uid)
             return
         if known.spec.node_name:
+            log_assigned(known)
             self._queue.done(queued.uid)  # Somebody else was faster: that is worth an event, not a condition.
             self._recorder.failed(known, failure.message)
             return
@@ -231,20 +251,23 @@ class Cycles:
                     events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid
                 )
             return
-        log.log(
-            DETAIL,
-            '"Successfully bound pod to node" pod="%s" node="%s" evaluatedNodes=%d feasibleNodes=%d',
-            pod.key,
-            attempt.node_name,
-            attempt.evaluated,
-            attempt.feasible,
-        )
+        if log.v >= 2:
+            log.info(
+                2,
+                "Successfully bound pod to node",
+                pod=kobj(pod),
+                node=attempt.node_name,
+                evaluatedNodes=attempt.evaluated,
+                feasibleNodes=attempt.feasible,
+            )
+            if queued.flushed:
+                log_flushed(queued)
         self._observer.bound(queued, self._clock.now())
         self._recorder.scheduled(pod, attempt.node_name)
         try:
             await framework.post_bind(attempt.cycle, pod, attempt.node_name)
         except PluginError as error:
-            log.warning("after binding %s: %s", pod.key, error)
+            log_plugin_failure(error, pod, attempt.node_name)
         self._activate(attempt.cycle)
 
     async def _binding_cycle(self, attempt: Attempt) -> Failure | None:
@@ -255,38 +278,35 @@ class Cycles:
             if framework.pre_bind_pre_flight(*where) or self._waiting.get(pod.uid):
                 # It may take a while: others should know where the pod is going to be.
                 await self._statuses.nominate(attempt.queued.pod, attempt.node_name)
+            if log.v >= 4 and self._waiting.get(pod.uid):
+                log.info(4, "Pod waiting on permit", pod=kobj(pod))
             status = await framework.wait_on_permit(pod)
             if status.code is not Code.SUCCESS:
+                log_permit(status, pod)
                 return failure_at_a_node(status)
             # From here on the pod cannot be refused any more, only fail: it need not remember events.
             self._queue.done(pod.uid)
-            status = await framework.pre_bind(*where)
+            point, status = "PreBind", await framework.pre_bind(*where)
             if status.code is Code.SUCCESS and not await framework.handle.extenders.bind(*where[1:]):
-                status = await framework.bind(*where)
-            if status.code is Code.SKIP:
-                log.error("binding %s failed: %s", pod.key, status.message)
-            return None if status.code is Code.SUCCESS else failure_to_bind(status)
+                point, status = "Bind", await framework.bind(*where)
+            if status.code is Code.SUCCESS:
+                return None
+            log_not_bound(point, status, pod, attempt.node_name)
+            return failure_to_bind(status)
         except ExtenderError as error:
-            log.error("binding %s failed: %s", pod.key, error)
+            log.info(1, "Failed to bind pod", pod=kobj(pod))
             return Failure("SchedulerError", str(error), nominated="")
         except (PluginError, RequestError, ConnectionFailed) as error:
-            if not _is_usual(error):
-                log.error("binding %s failed: %s", pod.key, error)
+            log_plugin_failure(error, pod, attempt.node_name)
             return Failure("SchedulerError", str(error), nominated="")
         except Exception as error:
-            log.exception("binding %s failed", pod.key)
+            log.exception(error, "Unexpected error in the binding cycle", pod=kobj(pod))
             return Failure("SchedulerError", f"{type(error).__name__}: {error}", nominated="")
 
     def _take_back(self, attempt: Attempt, failure: Failure) -> None:
         """Undo what a pod had reserved, and try it again later."""
         pod = attempt.pod
         for problem in attempt.framework.unreserve(attempt.cycle, pod, attempt.node_name):
-            log.warning("giving back what %s had reserved: %s", pod.key, problem)
+            log_plugin_failure(problem, pod, attempt.node_name)
         self._cache.forget_pod(pod)
         self._fail(attempt.queued, failure)
-
-
-def _is_usual(error: Exception) -> bool:
-    """Whether a binding failed without fault of a plugin: its pod was stopped, or the server refused."""
-    outside = (RequestError, ConnectionFailed)
-    return isinstance(error, (StoppedError, *outside)) or isinstance(error.__cause__, outside)

@@ -10,6 +10,9 @@ from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD
 from moorage.cluster.cache import Cache
+from moorage.config.types import EXTENSION_POINTS
+from moorage.framework.runtime import Framework
+from moorage.framework.status import point_name
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 
 _OVER: Final = ("Succeeded", "Failed")
@@ -114,3 +117,18 @@ def _one_sided(kind: str, theirs: set[str], ours: set[str]) -> Iterator[Differen
         yield Difference(f"{kind} {name}", is_missed=True)
     for name in sorted(ours - theirs):
         yield Difference(f"{kind} {name}", is_missed=False)
+
+
+def plugins_view(framework: Framework) -> dict[str, Any]:
+    """The plugins of a profile by extension point, as kube-scheduler's log shows them."""
+    return {
+        point_name(point): {"Enabled": _enabled(framework, point) or None, "Disabled": None}
+        for point in EXTENSION_POINTS
+    }
+
+
+def _enabled(framework: Framework, point: str) -> list[dict[str, Any]]:
+    is_weighted = point == "score"
+    return [
+        {"Name": step.plugin, "Weight": step.weight if is_weighted else 0} for step in framework.at(point)
+    ]

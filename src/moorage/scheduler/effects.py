@@ -31,11 +31,14 @@ from moorage.framework.effects import (
 )
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.waiting import WaitingPods
+from moorage.klog import Logger, kobj
 from moorage.scheduler.bindings import Binder
 from moorage.scheduler.claims import ClaimWriter
 from moorage.scheduler.encoding import plain
 from moorage.scheduler.events import Recorder
 from moorage.scheduler.statuses import PodStatuses
+
+log = Logger(__name__)
 
 
 class ApiEffects:
@@ -88,6 +91,18 @@ class ApiEffects:
         return None
 
     async def _evict(self, eviction: EvictPods) -> None:
+        """Evict the victims of a preemption."""
+        _log_start(eviction)
+        result = "error"
+        try:
+            await self._evict_all(eviction)
+            result = "success"
+        finally:
+            preemptor = kobj(eviction.preemptor)
+            message = "Async Preemption finished completely"
+            log.info(2, message, preemptor=preemptor, node=eviction.node_name, result=result)
+
+    async def _evict_all(self, eviction: EvictPods) -> None:
         """The last victim goes after all others: when it is gone, the preemptor is woken."""
         *others, last = eviction.victims
         results = await asyncio.gather(
@@ -100,15 +115,19 @@ class ApiEffects:
 
     async def _evict_one(self, victim: Pod, eviction: EvictPods) -> None:
         """Evict a pod; one that is gone already is no failure, and one not yet bound need not be deleted."""
-        in_memory = self._stop(victim, eviction.plugin)
+        in_memory = self._stop(victim, eviction)
         if not in_memory:
             try:
                 await self._statuses.to_be_evicted(victim, eviction.preemptor.spec.scheduler_name)
                 await self._client.delete(POD, victim.namespace, victim.name, uid=victim.uid)
             except RequestError as error:
                 if not await self._is_gone(victim, error):
+                    preemptor = kobj(eviction.preemptor)
+                    log.error(error, "Tried to preempted pod", pod=kobj(victim), preemptor=preemptor)
                     raise
+                _log_victim("Victim Pod is already deleted", victim, eviction)
                 return
+            _log_victim("Preemptor Pod preempted victim Pod", victim, eviction)
         self._recorder.preempted(victim, eviction.preemptor, eviction.node_name, in_memory=in_memory)
 
     async def _is_gone(self, pod: Pod, error: RequestError) -> bool:
@@ -121,12 +140,38 @@ class ApiEffects:
             return refusal.is_not_found
         return bool(stored["metadata"]["uid"] != pod.uid)
 
-    def _stop(self, victim: Pod, plugin: str) -> bool:
+    def _stop(self, victim: Pod, eviction: EvictPods) -> bool:
         """Whether a pod could be kept from being bound: it waits for a permit, or for its volumes."""
         waiting = self._waiting.get(victim.uid)
         if waiting is not None:
-            return waiting.preempt(plugin, "preempted")
-        return self._pre_binding.stop(victim.uid, f"preempted by {plugin}")
+            is_stopped = waiting.preempt(eviction.plugin, "preempted")
+            message, key = "Preemptor preempted a waiting pod", "waitingPod"
+        else:
+            is_stopped = self._pre_binding.stop(victim.uid, f"preempted by {eviction.plugin}")
+            message, key = "Preemptor rejected a pod in preBind", "podInPreBind"
+        if is_stopped and log.v >= 2:
+            preemptor, stopped = kobj(eviction.preemptor), {key: kobj(victim)}
+            log.info(2, message, preemptorType="pod", preemptor=preemptor, **stopped, node=eviction.node_name)
+        return is_stopped
+
+
+def _log_start(eviction: EvictPods) -> None:
+    if log.v >= 2:
+        count = len(eviction.victims)
+        log.info(
+            2,
+            "Start the preemption asynchronously",
+            preemptor=kobj(eviction.preemptor),
+            node=eviction.node_name,
+            numVictims=count + eviction.terminating,
+            numVictimsToDelete=count,
+        )
+
+
+def _log_victim(message: str, victim: Pod, eviction: EvictPods) -> None:
+    if log.v >= 2:
+        preemptor = kobj(eviction.preemptor)
+        log.info(2, message, preemptor=preemptor, victim=kobj(victim), node=eviction.node_name)
 
 
 def _annotated(obj: Object) -> Manifest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
+from moorage.klog import Logger
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services import answers
@@ -32,7 +32,7 @@ from moorage.services.serving import Endpoints, SecureServer, ServingOptions, co
 from moorage.services.zpages import flagz_routes, statusz_routes
 from moorage.transport import Request, Response
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _REVIEW_QPS, _REVIEW_BURST = 200.0, 400
 
@@ -90,7 +90,8 @@ async def served(
         running = asyncio.ensure_future(server.serve())
         try:
             await server.listens()
-            log.info("serving securely on port %d", server.port)
+            host = f"[{serving.bind_address}]" if ":" in serving.bind_address else serving.bind_address
+            log.infof(0, f"Serving securely on {host}:{server.port}")
             yield
         finally:
             following.cancel()

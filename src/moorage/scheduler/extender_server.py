@@ -11,7 +11,6 @@ the question, of which no pods are known.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
@@ -32,13 +31,14 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError
+from moorage.klog import Logger, kobj
 from moorage.scheduler.feed import decoder
 from moorage.services import answers
 from moorage.services import extender_answering as wire
 from moorage.services.go_json import GoJsonError
 from moorage.transport import Request, Response
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _JSON: Final = "application/json"
 _UNKNOWN: Final = "node(s) unknown to the extender"
@@ -106,7 +106,7 @@ class ExtenderServer:
         except (GoJsonError, InputError, msgspec.DecodeError) as error:
             return answers.error(HTTPStatus.BAD_REQUEST, str(error))
         except PluginError as error:
-            log.error("%s: %s", request.path, error)
+            log.error(error, "Request failed", path=request.path)
             return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         return Response(HTTPStatus.OK, body, _JSON)
 
@@ -119,7 +119,7 @@ class ExtenderServer:
             asked = self._asked(question)
             passed, failed, unresolvable = self._judged(pod, asked)
         except (PluginError, _CannotAnswer) as error:
-            log.error("/filter: %s", error)
+            log.error(error, "Request failed", path="/filter", pod=kobj(pod))
             return wire.filter_error(str(error))
         if question.node_names is not None:
             return wire.filter_result(None, passed, failed, unresolvable)
@@ -176,7 +176,7 @@ class ExtenderServer:
         try:
             status = await self._framework.bind(CycleState(), pod, question.node_name)
         except PluginError as error:
-            log.error("/bind: %s", error)
+            log.error(error, "Request failed", path="/bind", pod=kobj(pod))
             return wire.binding_result(str(error))
         return wire.binding_result("" if status.code is Code.SUCCESS else status.text)
 

@@ -16,11 +16,14 @@ from moorage.cluster.cache import Cache
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.profiles import Profiles
 from moorage.framework.waiting import WaitingPods
+from moorage.klog import Logger, kobj
 from moorage.queue import events
 from moorage.queue.changes import lost_nomination, node_events, pod_events
 from moorage.queue.events import Action, Resource
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.needs import CustomObject
+
+log = Logger(__name__)
 
 _ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
 RESOURCES: Final = {
@@ -60,14 +63,20 @@ class Handlers:
         """A node has come, changed or gone."""
         assert isinstance(obj, Node)
         if type == "DELETED":
+            log.info(3, "Delete event for node", node=kobj(obj))
             self._cache.remove_node(obj.name)
             self._queue.move_all(events.NODE_DELETE, obj, None)
             return
-        self._cache.put_node(obj)
         if isinstance(before, Node):
+            if log.v >= 4:
+                log.info(4, "Update event for node", node=kobj(obj))
+            self._cache.put_node(obj)
             for event in node_events(before, obj):
                 self._queue.move_all(event, before, obj)
         else:
+            if log.v >= 3:
+                log.info(3, "Add event for node", node=kobj(obj))
+            self._cache.put_node(obj)
             self._queue.move_all(events.NODE_ADD, None, obj)
 
     def other(self, type: EventType, obj: Object, before: Object | None) -> None:
@@ -108,6 +117,8 @@ class Handlers:
 
     def _gone(self, pod: Pod) -> None:
         """A pod is gone, or over."""
+        if log.v >= 3:
+            self._log_gone(pod)
         self._queue.delete(pod)
         counted = self._cache.pod(pod.uid)
         if counted is not None and self._cache.is_assumed(pod):
@@ -118,6 +129,12 @@ class Handlers:
             self._queue.move_all(events.ASSIGNED_POD_DELETE, pod if pod.spec.node_name else counted, None)
         elif pod.status.nominated_node_name:
             self._queue.nomination_gone(pod)
+
+    def _log_gone(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            log.info(3, "Delete event for scheduled pod", pod=kobj(pod))
+        elif self.profiles.of(pod) is not None:
+            log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
 
     def _stop(self, assumed: Pod) -> None:
         """A pod goes while it is on its way to a node: the room is for others.
@@ -135,6 +152,8 @@ class Handlers:
 
     def _on_node(self, pod: Pod, old: Pod | None) -> None:
         was_bound = old is not None and bool(old.spec.node_name)
+        if log.v >= 3:
+            self._log_bound(pod, old, was_bound)
         if not was_bound:
             self._queue.delete(pod)
             self._queue.done(pod.uid)
@@ -149,6 +168,14 @@ class Handlers:
             # Another scheduler was faster: where we wanted to have it, there is room again.
             self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
 
+    def _log_bound(self, pod: Pod, old: Pod | None, was_bound: bool) -> None:
+        if was_bound:
+            log.info(4, "Update event for scheduled pod", pod=kobj(pod))
+            return
+        log.info(3, "Add event for scheduled pod", pod=kobj(pod))
+        if old is not None and self.profiles.of(pod) is not None:
+            log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
+
     def _without_node(self, pod: Pod, old: Pod | None) -> None:
         assumed = self._cache.pod(pod.uid)
         if assumed is not None and self._cache.is_assumed(pod):
@@ -160,8 +187,12 @@ class Handlers:
             self._cache.remove_pod(assumed)  # The API server has been set back to before it was bound.
             old = None
         if old is None:
+            if log.v >= 3:
+                log.info(3, "Add event for unscheduled pod", pod=kobj(pod))
             self._queue.add(pod)
             return
+        if log.v >= 4:
+            log.info(4, "Update event for unscheduled pod", pod=kobj(pod))
         self._queue.update(old, pod)
         if lost_nomination(old, pod):
             self._queue.nomination_gone(old)

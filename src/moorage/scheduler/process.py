@@ -36,6 +36,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.slowness import SLOW_SECONDS
+from moorage.klog import Logger
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
@@ -51,7 +52,7 @@ from moorage.services.metrics import MetricOptions, Metrics
 from moorage.services.serving import ServingOptions
 from moorage.version import __version__
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 DRAIN_SECONDS: Final = 20.0
 """So long what is under way may take once the process is to end."""
@@ -173,7 +174,7 @@ class LiveScheduler:
                 for task in tasks:
                     if task.done():
                         task.result()
-            log.info("asked to end: finishing what is under way")
+            log.info(0, "Shutting down: waiting for in-flight bindings")
             await scheduler.drain(DRAIN_SECONDS)
         finally:
             ending.cancel()
@@ -182,7 +183,7 @@ class LiveScheduler:
             if self._election is not None and electing is not None:
                 self._election.stop()
                 await electing
-        log.info("ended")
+        log.info(0, "Requested to terminate, exiting")
 
     async def _wait_for_end(self) -> None:
         await self._ending.wait()
@@ -278,7 +279,7 @@ class LiveScheduler:
 
     def _end(self) -> None:
         if self._ending.is_set():
-            log.error("asked to end twice: ending at once")
+            log.error(None, "Requested to terminate again, exiting at once")
             _exit()
         self._ending.set()
 
@@ -294,7 +295,8 @@ class LiveScheduler:
             config, registry = self._options.reload()
             await scheduler.reconfigure(config, registry)
         except (InputError, RegistryError) as error:
-            log.error("the configuration stays as it is: %s", "; ".join(str(error).splitlines()))
+            problem = "; ".join(str(error).splitlines())
+            log.error(problem, "Failed to reload the configuration; keeping the current one")
             return
         # How to reach the API server and how to be elected is settled when the process begins.
         self.config = msgspec.structs.replace(
@@ -302,23 +304,25 @@ class LiveScheduler:
             leader_election=self.config.leader_election,
             client_connection=self.config.client_connection,
         )
-        names = ", ".join(profile.scheduler_name for profile in config.profiles)
-        log.info("the configuration is reloaded; profiles: %s", names)
+        names = [profile.scheduler_name for profile in config.profiles]
+        log.info(0, "Reloaded the configuration", profiles=names)
 
 
 async def _show(scheduler: Scheduler, client: Client) -> None:
     """Log what the scheduler believes, and where the API server disagrees."""
-    for name, view in (("cache", cache_view(scheduler.cache)), ("queue", queue_view(scheduler.queue))):
-        log.info("dump of the %s: %s", name, msgspec.json.encode(view).decode())
+    log.info(0, "Dump of cached NodeInfo", nodes=msgspec.to_builtins(cache_view(scheduler.cache)))
+    log.info(0, "Dump of scheduling queue", pods=msgspec.to_builtins(queue_view(scheduler.queue)))
+    log.info(3, "Cache comparer started")
     try:
         found = await differences(scheduler, client)
     except (RequestError, ConnectionFailed) as error:
-        log.warning("the cache could not be compared with the API server: %s", error)
+        log.error(error, "Failed to compare the cache with the API server")
         return
     for each in found:
-        log.warning("cache mismatch: %s", each)
+        log.warning("Cache mismatch", difference=each)
     if not found:
-        log.info("the cache agrees with the API server")
+        log.info(0, "Cache matches the API server")
+    log.info(3, "Cache comparer finished")
 
 
 def _agent(name: str) -> str:
@@ -327,7 +331,7 @@ def _agent(name: str) -> str:
 
 def _end_at_once() -> None:
     """The lease is lost: nothing that is under way may be finished."""
-    log.error("leader election lost")
+    log.error(None, "Leaderelection lost")
     _exit()
 
 

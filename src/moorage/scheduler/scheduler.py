@@ -9,7 +9,6 @@ drained and brought in line with another configuration.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +32,7 @@ from moorage.framework.registry import Registry
 from moorage.framework.runtime import Framework
 from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
 from moorage.framework.waiting import WaitingPods
+from moorage.klog import Logger
 from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
 from moorage.queue.rules import QueueRules
@@ -40,6 +40,7 @@ from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, Scheduling
 from moorage.scheduler.beside import Beside
 from moorage.scheduler.bindings import Binder
 from moorage.scheduler.cycles import Cycles
+from moorage.scheduler.debugging import plugins_view
 from moorage.scheduler.effects import ApiEffects
 from moorage.scheduler.events import Recorder
 from moorage.scheduler.feed import Feed, NewInformer
@@ -55,7 +56,7 @@ _KEEP_UP_SECONDS = 0.5
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class Scheduler:
@@ -96,6 +97,7 @@ class Scheduler:
         self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
         self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
+        _log_plugins(self._profiles.values())
         self._awaited = self._profiles
         """The profiles that are to be in force once all is known that they look at."""
         self.queue = self._new_queue(config, max_unschedulable_seconds)
@@ -194,13 +196,16 @@ class Scheduler:
             self._follow(informer, tasks)
         for informer in self._feed.informers:
             await informer.synced()
+            log.info(2, "Caches populated", type=informer.kind.go_type)
         self.is_synced = True
+        log.info(3, "Handlers synced")
         if may_begin is not None:
             await may_begin.wait()
         self._flusher.start()
         self._keep_up()
         try:
             await self._loop()
+            log.info(2, "Scheduling queue is closed")
         finally:
             self._flusher.stop()
             if self._keeping_up is not None:
@@ -247,7 +252,7 @@ class Scheduler:
         try:
             await within(self._clock, seconds, self._beside.all_done(but=lambda: len(self._waiting)))
         except TimeoutError:
-            log.warning("%d pods are left on their way", len(self._beside))
+            log.warning("In-flight bindings are abandoned", count=len(self._beside))
         await self._broadcaster.flush(max(deadline - self._clock.now(), 0.0))
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
@@ -271,6 +276,7 @@ class Scheduler:
                 self._follow(informer, self._tasks)
             for informer in self._feed.informers:
                 await informer.synced()
+        _log_plugins(profiles.values())
         former, self._handle = self._handle.extenders, handle
         self._go_on_with(config, profiles)
         if self._tasks is not None:
@@ -292,6 +298,7 @@ class Scheduler:
                 self._handlers.pod("ADDED", pod, None)
 
     def _follow(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
+        log.info(3, "Starting reflector", type=informer.kind.go_type)
         self._following[informer] = tasks.create_task(informer.run())
 
     def _keep_whole(self, is_wanted: bool) -> None:
@@ -350,3 +357,9 @@ def _queue_rules(frameworks: Iterable[tuple[str, Framework]]) -> dict[str, Queue
         name: framework.queue_rules(extenders=bool(framework.handle.extenders))
         for name, framework in frameworks
     }
+
+
+def _log_plugins(frameworks: Iterable[Framework]) -> None:
+    if log.v >= 2:
+        for framework in frameworks:
+            log.info(2, "the scheduler starts to work with those plugins", Plugins=plugins_view(framework))

@@ -10,7 +10,6 @@ write, which starts from the version that the last one made.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,13 +21,16 @@ from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import POD
+from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.scheduler.encoding import plain
 
 _MOST_CONFLICTS: Final = 5
+_OVERRIDE: Final = 1
+"""The number of the nominating mode in which a nomination is written."""
 _MOST_AT_ONCE: Final = 64
 """So many statuses are written at the same time; thousands of pods can fail in the same second."""
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,14 @@ class PodStatuses:
 
         nominated: the node that is being freed for it; empty: none any more; None: as before.
         """
-
+        if log.v >= 3:
+            _log_update(pod, nominated, ("PodScheduled", "False", reason))
         await self._update(pod, _Update((reason, message), nominated))
 
     async def nominate(self, pod: Pod, node_name: str) -> None:
         """Write the node that a pod is going to have; an empty name clears it. Nothing depends on it."""
-
+        if log.v >= 3:
+            _log_update(pod, node_name)
         await self._update(pod, _Update(nominated=node_name))
 
     async def to_be_evicted(self, victim: Pod, scheduler_name: str) -> None:
@@ -127,7 +131,7 @@ class PodStatuses:
             return await self._write(uid, pod, update)
         except (RequestError, ConnectionFailed) as error:
             if not isinstance(error, RequestError) or not error.is_not_found:
-                log.warning("the status of pod %s is not written: %s", pod.key, error)
+                log.error(error, "Error updating pod", logger=UNHANDLED, pod=kobj(pod))
             return pod
 
     async def _write(self, uid: str, pod: Pod, update: _Update) -> Pod:
@@ -149,3 +153,12 @@ class PodStatuses:
     async def _patch(self, pod: Pod, patch: Manifest) -> Manifest:
         async with self._slots:
             return await self._client.patch(POD, pod.namespace, pod.name, patch, "strategic", "status")
+
+
+def _log_update(pod: Pod, nominated: str | None, condition: tuple[str, str, str] | None = None) -> None:
+    values: dict[str, object] = {"pod": kobj(pod)}
+    if condition is not None:
+        values |= zip(("conditionType", "conditionStatus", "conditionReason"), condition, strict=True)
+    if nominated is not None:
+        values |= {"nominatedNodeName": nominated, "nominatingMode": _OVERRIDE}
+    log.info(3, "Updating pod condition and nominated node name", **values)

@@ -9,7 +9,6 @@ of the authorities has signed it, and whether it still holds.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,11 +30,12 @@ from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CONFIG_MAP
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.klog import Logger
 from moorage.services.metric_values import Distribution
 from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
@@ -154,7 +154,9 @@ class ClientCertificates:
                 raise ServingError(
                     f"unable to load configmap based request-header-client-ca-file: {reason}"
                 ) from None
-            log.warning("client certificates are of no use for now: %s", reason)
+            log.warning(
+                "Unable to load the client CAs of the cluster; client certificates are refused", err=reason
+            )
 
     async def follow(self, client: Client, clock: Clock) -> None:
         """Keep up with the cluster and with files, until cancelled."""
@@ -166,7 +168,7 @@ class ClientCertificates:
                 if self._looks_up:
                     await self._ask(client)
             except _FAILURES as error:
-                log.debug("client authorities stay as they were: %s", error)
+                log.info(4, "Client CAs could not be read again", err=error)
 
     @property
     def _looks_up(self) -> bool:

@@ -10,7 +10,6 @@ whose rate limit should be its own, so that events never slow bindings down.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -25,10 +24,11 @@ from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import EVENT
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.klog import Logger, kobj
 from moorage.services.event_series import Entry, Happening, Names, Reference, new_entry
 from moorage.services.timing import within
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 MOST_QUEUED: Final = 1000
 """What happens while so much has not even been looked at is not told."""
@@ -104,7 +104,7 @@ class Broadcaster:
             await within(self._clock, seconds, self._is_idle.wait())
         except TimeoutError:
             waiting = len(self._queue) + len(self._to_write) + self._writers - len(self._resting)
-            log.warning("%d events are not written yet", waiting)
+            log.warning("Events are not written yet", count=waiting)
 
     # -- from what happened to what is to be written
 
@@ -123,7 +123,7 @@ class Broadcaster:
                 entry.count, entry.last = entry.count + 1, happened.at
                 if not was_series:
                     self._write_soon(entry)
-        self._note_idleness()
+        self._set_if_idle()
 
     def _forget_oldest(self) -> None:
         if len(self._entries) > MOST_REMEMBERED:
@@ -159,11 +159,11 @@ class Broadcaster:
         """Returns when there is something to write again."""
         woken = asyncio.get_running_loop().create_future()
         self._resting.append(woken)
-        self._note_idleness()
+        self._set_if_idle()
         await woken
 
-    def _note_idleness(self) -> None:
-        """Let those go on who wait until all is written, if it is."""
+    def _set_if_idle(self) -> None:
+        """Wake `flush` if everything is written."""
         if len(self._resting) == self._writers and not self._queue:
             self._is_idle.set()
 
@@ -176,7 +176,7 @@ class Broadcaster:
             entry.is_stale = True
             tries += 1
             if tries == MOST_TRIES:
-                log.error("the event %s/%s was not written: no answer", entry.namespace, entry.name)
+                log.error(None, "Unable to write event (retry limit exceeded!)", event=kobj(entry))
                 break
             await sleep(self._clock, RETRY_SECONDS * (1 + _RETRY_JITTER * self._random.random()))
         entry.is_waiting = False
@@ -192,9 +192,9 @@ class Broadcaster:
                 # The answer to an earlier try was lost; a series' count has still to get there.
                 entry.is_stored = True
                 return not entry.is_series
-            log.error("the event %s/%s was refused: %s", entry.namespace, entry.name, error)
+            log.error(error, "Server rejected event (will not retry!)", event=kobj(entry))
         except (ConnectionFailed, msgspec.MsgspecError) as error:
-            log.warning("the event %s/%s is not written yet: %s", entry.namespace, entry.name, error)
+            log.error(error, "Unable to write event (may retry after sleeping)", event=kobj(entry))
             return False
         return True
 

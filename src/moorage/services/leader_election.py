@@ -18,7 +18,6 @@ runs this in a thread with a loop and a connection of its own.
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import uuid
 from collections.abc import Callable, Coroutine
@@ -35,11 +34,12 @@ from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import Clock
 from moorage.config import types as config_types
+from moorage.klog import Logger
 from moorage.services.leases import LeaseEvents, LeaseLock, Record
 from moorage.services.metrics import Metrics
 from moorage.services.timing import within
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 T = TypeVar("T")
 
@@ -88,6 +88,7 @@ class LeaderElection:
         self._now = now
         self._random = random
         self.identity = identity
+        self._name = f"{config.resource_namespace}/{config.resource_name}"
         self._lease_seconds = int(config.lease_duration)
         self._request_seconds = max(config.renew_deadline / 2, 1.0)
         self._lock = LeaseLock(client, config.resource_namespace, config.resource_name)
@@ -143,15 +144,15 @@ class LeaderElection:
 
     async def _acquire(self) -> bool:
         """Returns once this candidate leads; False if it is told to stop before."""
-        lease = f"{self._config.resource_namespace}/{self._config.resource_name}"
-        log.info("attempting to acquire the leader lease %s", lease)
+        log.info(0, "Attempting to acquire leader lease...", lock=self._name)
         while not self._stopping.is_set():
             if await self._attempt():
-                log.info("acquired the leader lease %s", lease)
+                log.info(0, "Successfully acquired lease", lock=self._name)
                 self._has_started = True
                 self._show_status()
                 self._events.tell(self._lock.lease, f"{self.identity} became leader")
                 return True
+            log.info(4, "Failed to acquire lease", lock=self._name)
             await self._pause(self._config.retry_period * (1 + JITTER_FACTOR * self._random.random()))
         return False
 
@@ -169,12 +170,14 @@ class LeaderElection:
         if remaining > 0:
             try:
                 if await within(self._clock, remaining, self._attempt()):
+                    log.info(5, "Successfully renewed lease", lock=self._name)
                     return True
             except TimeoutError:
                 pass
             if self._clock.now() < deadline and self._holds:
                 return False
         reason = "it could not be renewed in time" if self._holds else f"{self.leader or 'nobody'} has it"
+        log.info(0, "Failed to renew lease", lock=self._name, err=reason)
         raise LostLease(f"the leader lease {self._config.resource_name} is lost: {reason}")
 
     async def _release(self) -> None:
@@ -184,7 +187,7 @@ class LeaderElection:
             await within(self._clock, self._config.renew_deadline, self._give_back())
             await within(self._clock, _TELLING_SECONDS, self._events.written())
         except _FAILURES as error:
-            log.warning("the leader lease could not be released: %s", error)
+            log.error(error, "Failed to release lease", lock=self._name)
 
     async def _give_back(self) -> None:
         current = await self._lock.read()
@@ -206,18 +209,21 @@ class LeaderElection:
                 await self._write(self._seen)
                 return True
             except _FAILURES as error:
-                log.info("the lease will be read before it is renewed: %s", error)
+                message = "Failed to update lease optimistically, falling back to slow path"
+                log.info(2, message, lock=self._name, err=error)
         try:
             current = await self._bounded(self._lock.read())
             if current is not None and current != self._seen:
                 self._see(current)
             if current is not None and current.holder and not self._holds and self._is_valid():
+                message = "Lease is held by and has not yet expired"
+                log.info(4, message, lock=self._name, holder=current.holder)
                 return False
             if self._holds and self._metrics is not None:
                 self._metrics.leader_slow_path.labels(NAME).inc()
             await self._write(current)
         except _FAILURES as error:
-            log.warning("the leader lease could not be %s: %s", "renewed" if self._holds else "had", error)
+            log.error(error, "Failed to update lease", lock=self._name)
             return False
         return True
 
@@ -248,7 +254,7 @@ class LeaderElection:
 
     def _see(self, record: Record) -> None:
         if record.holder != self.leader:
-            log.info("the leader is %s", record.holder or "nobody")
+            log.info(0, "New leader elected", lock=self._name, holder=record.holder)
         self._seen, self._seen_at = record, self._clock.now()
 
     async def _bounded(self, request: Coroutine[Any, Any, T]) -> T:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +12,9 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, LEASE
+from moorage.klog import Logger
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +144,4 @@ class LeaseEvents:
         try:
             await self._client.create(CORE_EVENT, meta["namespace"], event)
         except (RequestError, ConnectionFailed) as error:
-            log.warning("the event %r could not be written: %s", message, error)
+            log.error(error, "Unable to write event", reason="LeaderElection", note=message)

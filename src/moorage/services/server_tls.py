@@ -7,7 +7,6 @@ authorities are to be trusted; connections that exist stay as they are.
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from cryptography.x509.oid import NameOID
 
 from moorage.apiserver.certificates import CertificateError, ServerCertificate, load_or_make
 from moorage.apiserver.serving import ServingError
+from moorage.klog import Logger
 from moorage.services.tls_names import CURVES, DEFAULT_VERSION, VERSIONS, openssl_ciphers
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _PAIR_NAME: Final = "kube-scheduler"
 _EVERYWHERE: Final = ("0.0.0.0", "::")
@@ -112,7 +112,7 @@ class ServerTls:
         except (ServingError, OSError) as error:
             if shown.context is None:
                 raise
-            log.error("the certificate stays as it was: %s", error)
+            log.error(error, "Failed to load the serving certificate; keeping the current one")
         assert shown.context is not None
         return shown.context
 
@@ -213,7 +213,7 @@ def _kept(made: ServerCertificate, directory: Path) -> _Source:
             certificate_file.write_text(made.certificate_pem + made.ca_pem)
         except OSError as error:
             raise ServingError(f"{directory}: cannot be written: {error.strerror}") from None
-        log.info("made the certificate %s", certificate_file)
+        log.infof(0, f"Generated self-signed cert ({certificate_file}, {key_file})")
     return _Files(certificate_file, key_file)
 
 
@@ -233,7 +233,7 @@ class _Limits:
             if curve not in CURVES:
                 raise ServingError(f"unsupported curve preference: {curve}")
         if len(options.curves) > 1:
-            log.warning("one curve can be chosen, or all: --tls-curve-preferences has no effect")
+            log.warning("--tls-curve-preferences has no effect: one curve can be chosen, or all")
         self._curve = CURVES[options.curves[0]] if len(options.curves) == 1 else ""
 
     def imposed(self, context: ssl.SSLContext) -> ssl.SSLContext:

@@ -7,7 +7,6 @@ a socket, and tells it which certificate each client has shown.
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from moorage.api.pod import Pod
 from moorage.apiserver.http_connection import Connections, HttpConnection
 from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
+from moorage.klog import Logger
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
@@ -30,7 +30,7 @@ from moorage.services.server_tls import ServerTls, TlsOptions
 from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request, Response, Transport
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 PORT: Final = 10259
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -62,7 +62,7 @@ class Endpoints:
         try:
             user = await self._authentication.user(request, certificate)
         except (Unauthenticated, ReviewFailed) as error:
-            log.warning("unable to authenticate a request for %s: %s", path, error)
+            log.error(error, "Unable to authenticate the request", path=path)
             return answers.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
         refused = await self._refusal(user, request.method.lower(), path)
         if refused is not None:

@@ -32,7 +32,7 @@ def begun(stage: Stage, *options: str) -> tuple[RunningScheduler, RunningSchedul
     stage.add_node("n1")
     leader = stage.elect(*SLOW, *options)
     other = stage.elect(*options, leads=False)
-    other.says("the leader is")
+    other.says("New leader elected")
     pods = stage.watch()
     stage.user.create(*(pod(f"p{number}", cpu="10m") for number in range(PODS)))
     pods.until_bound(10)
@@ -43,10 +43,10 @@ def test_a_leader_that_is_asked_to_end_hands_over_at_once(stage: Stage) -> None:
     leader, other, pods = begun(stage, *LONG_LEASE)
     before = lease(stage)
     leader.send(signal.SIGTERM)
-    leader.says("asked to end")
+    leader.says("Shutting down")
     stage.user.create(*(pod(f"late{number}", cpu="10m") for number in range(10)))
     assert leader.ended() == 0
-    other.says("acquired the leader lease")
+    other.says("Successfully acquired lease")
     after = lease(stage)
     assert after["holderIdentity"] not in (before["holderIdentity"], "")
     assert after["leaseTransitions"] == before["leaseTransitions"] + 1
@@ -64,7 +64,7 @@ def test_a_leader_that_is_killed_is_followed_when_its_lease_ends(stage: Stage) -
     leader.kill()
     left = sum(not node_of(each) for each in stage.pods().values())
     assert left > 0
-    other.says("acquired the leader lease")
+    other.says("Successfully acquired lease")
     waited = (instant(lease(stage)["acquireTime"]) - killed).total_seconds()
     assert waited >= SHORT_LEASE_SECONDS - BETWEEN_RENEWALS_SECONDS
     there = pods.until_bound(PODS)

@@ -39,7 +39,7 @@ def test_a_scheduler_that_is_killed_amid_200_pods_and_started_again(stage: Stage
     there = pods.until_bound(200)
     assert pods_by_node(there) == {"n0": 100, "n1": 100}
     second.send(signal.SIGUSR2)
-    second.says("the cache agrees with the API server")
+    second.says("Cache matches the API server")
     second.stop()
     assert all(len(nodes) == 1 for nodes in pods.nodes_by_uid.values())
     told = stage.scheduled_events()
@@ -84,7 +84,7 @@ def test_an_api_server_that_is_killed_amid_many_pods_and_started_again(tmp_path:
             assert node_of(each) in ("", node_of(there[name]))
         assert pods_by_node(there) == {"n0": 35, "n1": 35}
         scheduler.send(signal.SIGUSR2)
-        scheduler.says("the cache agrees with the API server")
+        scheduler.says("Cache matches the API server")
         scheduler.stop()
         assert stage.scheduled_events() == dict.fromkeys(uids(there), 1)
 
@@ -94,7 +94,7 @@ def test_a_scheduler_ends_that_cannot_renew_its_lease_and_another_goes_on(tmp_pa
         first = stage.elect()
         server.process.send_signal(signal.SIGSTOP)
         try:
-            first.says("leader election lost")
+            first.says("Leaderelection lost")
             assert first.ended() == 1
         finally:
             server.process.send_signal(signal.SIGCONT)

@@ -59,13 +59,13 @@ def test_each_change_wakes_the_pod_that_it_helps_and_no_other(stage: Stage, admi
     assert waiting(stage, scheduler, admin_token) == left
 
     scheduler.send(signal.SIGUSR2)
-    cache = json.loads(scheduler.says("dump of the cache").partition("dump of the cache: ")[2])
+    cache = json.loads(scheduler.says("Dump of cached NodeInfo").partition("nodes=")[2])
     assert cache["nodes"] == {"n1": {"isKnown": True, "pods": [f"{stage.namespace}/there-already"]}}
-    queue = json.loads(scheduler.says("dump of the queue").partition("dump of the queue: ")[2])
+    queue = json.loads(scheduler.says("Dump of scheduling queue").partition("pods=")[2])
     assert summary(stage, queue["unschedulable"]) == left
     (gated,) = queue["gated"]
     assert (gated["pod"], gated["gatedBy"]) == (f"{stage.namespace}/for-its-gate", "SchedulingGates")
-    scheduler.says("the cache agrees with the API server")
+    scheduler.says("Cache matches the API server")
 
     stage.kubectl("label", "node", "n1", "disk=ssd")
     stage.wait("PodScheduled", "for-a-label")

@@ -28,6 +28,9 @@ class Budgets:
         self._meaning_some = list(_meaning_some(self._by_name.values()))
         self._covering: dict[PodClass, tuple[PodDisruptionBudget, ...]] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_name)
+
     def hold(self, objects: Objects) -> bool:
         """Whether these are still the budgets among some objects."""
         return self._objects is objects and self._version == objects.of(PodDisruptionBudget).version

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Final, Protocol
 
 import numpy as np
@@ -128,14 +127,11 @@ def least_harmful(losses: Losses, candidates: NDArray[np.intp]) -> NDArray[np.in
     return best
 
 
-def first_candidates(trial: Trial, rows: NDArray[np.intp], enough: int, random: Random) -> NDArray[np.intp]:
-    """Rows where making room is possible, from a random one on; none if it is so on none.
+def first_candidates(trial: Trial, rows: NDArray[np.intp], enough: int, start: int) -> NDArray[np.intp]:
+    """Rows where making room is possible, from a certain one on; none if it is so on none.
 
     Rows are looked at until there are enough candidates and one of them breaks no budget.
     """
-    if not len(rows):
-        return rows
-    start = random.randrange(len(rows))
     rotated = np.concatenate((rows[start:], rows[:start]))
     losses = trial.losses
     found = rotated[:0]

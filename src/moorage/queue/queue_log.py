@@ -1,0 +1,86 @@
+"""What the log says of pods in the queue, in kube-scheduler's words; callers check the verbosity first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from moorage.api.pod import Pod
+from moorage.klog import Logger, kobj
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import ClusterEvent
+from moorage.queue.rules import Interested
+
+log = Logger(__name__)
+
+_MOVED = "Pod moved to an internal scheduling queue"
+_QUEUES = {
+    "active": "Active",
+    "backoff": "Backoff",
+    "unschedulable": "Unschedulable",
+    "gated": "Unschedulable",
+}
+"""What the log calls the places where pods wait."""
+
+
+def moved(queued: QueuedPod, event: str, place: str, why: str = "") -> None:
+    """A pod has come into a queue because of an event."""
+    log.info(5, f"{_MOVED}{why}", pod=kobj(queued.pod), event=event, queue=_QUEUES[place])
+
+
+def put_back(queued: QueuedPod, event: str, place: str, cycle: int, hint: int) -> None:
+    """A pod has come back from an attempt."""
+    values = {
+        "schedulingCycle": cycle,
+        "hint": hint,
+        "unschedulable plugins": set(queued.refusing_plugins()),
+    }
+    log.info(3, _MOVED, pod=kobj(queued.pod), event=event, queue=_QUEUES[place], **values)
+
+
+def in_flight(queued: QueuedPod, event_count: int, pod_count: int) -> None:
+    """It is about to be looked at what a pod has missed while it was in flight."""
+    log.info(
+        5,
+        "Checking events for in-flight pod",
+        pod=kobj(queued.pod),
+        unschedulablePlugins=queued.unschedulable_plugins,
+        inFlightEventsSize=event_count + pod_count,
+        inFlightPodsSize=pod_count,
+    )
+
+
+def updated_in_flight(pod: Pod) -> None:
+    """A pod has changed while it is being tried."""
+    message = (
+        "The pod doesn't need to be queued for now because it's being scheduled "
+        "and will be queued back if necessary"
+    )
+    log.info(6, message, pod=kobj(pod))
+
+
+def unwanted(event: ClusterEvent) -> None:
+    """No plugin has an interest in an event."""
+    message = "receive an event that isn't interested by any enabled plugins"
+    log.info(6, message, event=event.shown())
+
+
+def noted(event: ClusterEvent) -> None:
+    """An event is kept for the pods in flight."""
+    log.info(5, "Event received while pods are in flight", event=event.label)
+
+
+def unhelped(
+    waiting: Iterable[QueuedPod],
+    helped: Collection[QueuedPod],
+    event: ClusterEvent,
+    interested: Interested,
+    precheck: Callable[[Pod], bool] | None,
+) -> None:
+    """Some of the waiting pods are not tried again because of an event."""
+    uids = {queued.uid for queued in helped}
+    for queued in waiting:
+        gate = (queued.profile, queued.gating_plugin)
+        if queued.uid in uids or (queued.gating_plugin and gate not in interested.interests):
+            continue
+        if precheck is None or precheck(queued.pod):
+            log.info(5, "Event is not making pod schedulable", pod=kobj(queued.pod), event=event.label)

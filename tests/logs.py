@@ -1,0 +1,41 @@
+"""What is written to the log, for tests that read it."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+
+from moorage import klog
+from moorage.cli.logs import LogFormat, LogOptions, write_logs
+
+_HEAD = re.compile(r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}\d+ \w+\.py:\d+\] ", re.MULTILINE)
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Afterwards, logs go where they went before, and as much of them."""
+    root, ours = logging.getLogger(), logging.getLogger(klog.ROOT)
+    kept = root.handlers[:], root.level, ours.level
+    try:
+        yield
+    finally:
+        klog.set_verbosity(0)
+        root.handlers[:] = kept[0]
+        root.setLevel(kept[1])
+        ours.setLevel(kept[2])
+
+
+@contextmanager
+def written(verbosity: int, format: LogFormat = "text") -> Iterator[io.StringIO]:
+    """What `moorage run` would write to stderr meanwhile."""
+    with restored(), redirect_stderr(io.StringIO()) as stream:
+        write_logs(LogOptions(verbosity, format))
+        yield stream
+
+
+def without_heads(text: str) -> list[str]:
+    """Lines without time, process and place: the severity's letter, and what is said."""
+    return _HEAD.sub(r"\1 ", text).splitlines()
