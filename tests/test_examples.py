@@ -77,7 +77,7 @@ def test_the_sample_of_every_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert node in ("worker-1", "worker-2")
         # TaintToleration comes before the plugin, so it is not asked about the control plane.
         assert [
-            line.partition("] ")[2] for line in scheduler.log.splitlines() if "sample_plugin.py" in line
+            line.partition("] ")[2] for line in scheduler.log.splitlines() if " sample_plugin.py:" in line
         ] == [
             "args: SamplePluginArgs(favorite_color='#326CE5', favorite_number=7, thanks_to='thockin')",
             f"prefilter pod: {name}",

@@ -18,10 +18,14 @@ from tests.up.objects import pod
 from tests.up.running import PATIENCE, line_with
 
 PLUGIN = """
+import logging
+
+
 class Only:
     name = "Only"
 
     def filter_node(self, cycle, pod, node):
+        logging.getLogger("moorage.only").debug("asked about %s", node.name)
         return None if node.name == "{node}" else "not the one"
 """
 UNKNOWN = "import nothing_of_this_name\n"
@@ -34,7 +38,7 @@ def watched(folder: Path, plugin: Path) -> Iterator[RunningServer]:
     kubeconfig = folder / "kubeconfig"
     words = [sys.executable, "-m", "moorage", "up", "--port=0", f"--kubeconfig={kubeconfig}", "--nodes=3"]
     process = subprocess.Popen(
-        [*words, f"--plugin={plugin}", "--watch"],
+        [*words, f"--plugin={plugin}", "--watch", "-v=4"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -59,6 +63,10 @@ def test_a_plugin_is_reloaded_when_its_file_is_saved(tmp_path: Path) -> None:
         line_with(running.process, f"Watching {plugin}")
         kubectl.create(pod("first"))
         assert node_of(kubectl, "first") == "node-0"
+        attempting = line_with(running.process, '"Attempting to schedule pod" pod="default/first"')
+        assert attempting.startswith("I")
+        assert "only.py:9] asked about node-" in line_with(running.process, "asked about")
+        line_with(running.process, '"Successfully bound pod to node" pod="default/first" node="node-0"')
 
         plugin.write_text(PLUGIN.format(node="node-7"))
         assert line_with(running.process, "reloaded") == f"moorage up: {plugin} reloaded\n"

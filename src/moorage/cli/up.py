@@ -20,6 +20,7 @@ from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
+from moorage.cli.logs import LogFormat, LogOptions, write_logs
 from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.cli.process import long_running
 from moorage.cli.watching import watch as watch_files
@@ -36,6 +37,14 @@ from moorage.sim.nodes.settings import HARD_EVICTION, NodeTemplate
 from moorage.sim.nodes.thresholds import parse_thresholds
 
 _MOST_REFUSALS_SHOWN = 5
+
+
+def _verbosity(text: str) -> int:
+    """A number, which may be written after `-v`, `-v=` or `--v=`, as for all of Kubernetes' commands."""
+    number = text.removeprefix("=")
+    if not number.isdecimal():
+        raise typer.BadParameter(f"{number!r} is not a number")
+    return int(number)
 
 
 def up(
@@ -76,6 +85,17 @@ def up(
         Authorization,
         typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
     ] = "AlwaysAllow",
+    v: Annotated[
+        int | None,
+        typer.Option(
+            "--v",
+            "-v",
+            parser=_verbosity,
+            metavar="N",
+            help="Log to stderr what the scheduler does: 2 bindings, 3 attempts, 5 the queue, 10 scores.",
+        ),
+    ] = None,
+    logging_format: Annotated[LogFormat, typer.Option(help="How to log, with -v: text or json.")] = "text",
     kubeconfig: Annotated[
         Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
     ] = DEFAULT_KUBECONFIG,
@@ -96,6 +116,8 @@ def up(
             schedules=scheduler,
         )
         long_running("up")
+        if v is not None:
+            write_logs(LogOptions(v, logging_format))
         uvloop.run(_run(settings, port, kubeconfig, dump, workloads, plugins))
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
