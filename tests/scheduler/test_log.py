@@ -246,6 +246,10 @@ STORIES = {
         *comes("big"),
         *no_fit("big"),
         (3, 'I "Add event for node" node="n2"'),
+        (
+            5,
+            'I "node was added and it might fit the pod\'s resource requests" pod="default/big" node="n2"',
+        ),
         (5, moved("big", "NodeAdd", "Backoff")),
         (4, 'I "Update event for node" node="n2"'),
         *tried("big"),
@@ -308,6 +312,11 @@ STORIES = {
         (4, 'I "Update event for scheduled pod" pod="default/low"'),
         (5, 'I "Event is not making pod schedulable" pod="default/high" event="AssignedPodUpdate"'),
         (3, 'I "Delete event for scheduled pod" pod="default/low"'),
+        (
+            5,
+            'I "another scheduled pod was deleted, and it may make the unscheduled pod schedulable" '
+            'pod="default/high" deletedPod="default/low"',
+        ),
         (5, moved("high", "AssignedPodDelete", "Backoff")),
         *tried("high"),
         *bound("high"),

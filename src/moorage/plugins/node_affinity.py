@@ -29,7 +29,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import Remembered
+from moorage.plugins.common.hints import Answer, Remembered, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -39,6 +39,16 @@ _REASONS = (Reason((NOT_ENFORCED,), Code.UNRESOLVABLE), Reason((NO_MATCH,), Code
 _WANTED: StateKey[RequiredNodes] = StateKey("NodeAffinity/filter")
 
 WeightedTerms = tuple[tuple[int, NodeTerm], ...]
+_NOT_ALLOWED = Answer(
+    False,
+    "added or modified node didn't match scheduler-enforced node affinity "
+    "and this event won't make the Pod schedulable",
+    v=4,
+)
+_NOT_WANTED = Answer(False, "node was created or updated, but the pod's NodeAffinity doesn't match")
+_NEW_AND_WANTED = Answer(True, "node was created, and matches with the pod's NodeAffinity")
+_WANTED_BEFORE = Answer(False, "node updated, but the pod's NodeAffinity hasn't changed")
+_WANTED_NOW = Answer(True, "node was updated and the pod's NodeAffinity changed to matched")
 
 
 class NodeAffinity:
@@ -57,15 +67,26 @@ class NodeAffinity:
     def events(self) -> tuple[Interest, ...]:
         """A node with the right labels may come, or a node get them."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_wanted_now, per_template=True),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_LABEL,
+                explained(self._is_wanted_now, "node"),
+                per_template=True,
+            ),
         )
 
-    def _is_wanted_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
-        return self._will_do(pod, new) and (old is None or not self._will_do(pod, old))
+    def _is_wanted_now(self, pod: Pod, old: Node | None, new: Node) -> Answer:
+        if not self._is_allowed(new):
+            return _NOT_ALLOWED
+        wanted = self._wanted_by(pod)
+        if not wanted.matches(new):
+            return _NOT_WANTED
+        if old is None:
+            return _NEW_AND_WANTED
+        return _WANTED_BEFORE if self._is_allowed(old) and wanted.matches(old) else _WANTED_NOW
 
-    def _will_do(self, pod: Pod, node: Node) -> bool:
-        allowed = self._enforced is None or self._enforced.matches(node)
-        return allowed and self._wanted_by(pod).matches(node)
+    def _is_allowed(self, node: Node) -> bool:
+        return self._enforced is None or self._enforced.matches(node)
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:
         """The node's labels and name; pods that differ only in the nodes they name share a template."""

@@ -11,7 +11,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import is_placed
+from moorage.plugins.common.hints import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 
@@ -37,7 +37,7 @@ class NodePorts:
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""
         return (
-            on(Resource.POD, Action.DELETE, _frees_port, per_template=True),
+            on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_template=True),
             on(Resource.NODE, Action.ADD),
         )
 
@@ -61,5 +61,25 @@ class NodePorts:
         return refuse_where(nodes.ports.judge(lambda used: conflict(wanted, used)), PORT_TAKEN)
 
 
-def _frees_port(pod: Pod, old: Pod, new: None) -> bool:
-    return is_placed(old) and conflict(PodInfo(pod).host_ports, PodInfo(old).host_ports)
+_NOT_PLACED = Answer(
+    False, "the deleted pod is unscheduled and it doesn't make the target pod schedulable", v=4
+)
+_NOTHING_IN_COMMON = Answer(
+    False,
+    "the deleted pod and the target pod don't have any common port(s), "
+    "returning QueueSkip as deleting this Pod won't make the Pod schedulable",
+    v=4,
+)
+_COMMON_PORT = Answer(
+    True,
+    "the deleted pod and the target pod have any common port(s), "
+    "returning Queue as deleting this Pod may make the Pod schedulable",
+    v=4,
+)
+
+
+def _frees_port(pod: Pod, old: Pod, new: None) -> Answer:
+    if not is_placed(old):
+        return _NOT_PLACED
+    is_shared = conflict(PodInfo(pod).host_ports, PodInfo(old).host_ports)
+    return _COMMON_PORT if is_shared else _NOTHING_IN_COMMON

@@ -25,7 +25,7 @@ from moorage.framework.points import Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common import strategies
-from moorage.plugins.common.hints import Remembered, is_placed
+from moorage.plugins.common.hints import Answer, Remembered, explained, is_placed
 from moorage.plugins.common.resources import Wanted, usages, usages_of, wanted_of
 
 TOO_MANY_PODS = "Too many pods"
@@ -33,6 +33,38 @@ INSUFFICIENT = "Insufficient {}"
 
 _REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
 _WANTED: StateKey[Wanted] = StateKey("NodeResourcesFit/score")
+
+_NOT_PLACED = Answer(
+    False, "the deleted pod was unscheduled and it wouldn't make the unscheduled pod schedulable"
+)
+_FREED = Answer(True, "another scheduled pod was deleted, and it may make the unscheduled pod schedulable")
+_SCALED_ELSEWHERE = Answer(
+    False,
+    "pod got scaled down, but the modification isn't related to the resource requests of the target pod",
+)
+_SCALED_DOWN = Answer(
+    True,
+    "another scheduled pod or the target pod itself got scaled down, "
+    "and it may make the unscheduled pod schedulable",
+)
+_NO_ROOM = Answer(
+    False,
+    "node was created or updated, but it doesn't have enough resource(s) to accommodate this pod",
+)
+_NEW_ROOM = Answer(True, "node was added and it might fit the pod's resource requests")
+_SAME_ROOM = Answer(
+    False, "node was updated, but haven't changed the pod's resource requestments fit assessment"
+)
+_MORE_ROOM = Answer(True, "node was updated, and may now fit the pod's resource requests")
+_SAME_RESOURCE = Answer(False, "device class has identical extended resource name")
+_NEW_CLASS = Answer(True, "device class was added, and may now fit the pod's resource requests")
+_BACKED_NOW = Answer(True, "device class was created or updated, and may fit the pod's resoruce requests")
+_OTHER_RESOURCE = Answer(
+    False,
+    "created or updated deivce class extended resource name is either nil, "
+    "or does not match pod's resource request",
+)
+"""What hints answer, in kube-scheduler's words as they are."""
 
 
 class NodeResourcesFit:
@@ -56,45 +88,58 @@ class NodeResourcesFit:
     def events(self) -> tuple[Interest, ...]:
         """Pods may go or shrink, nodes come or grow, or devices stand in for a resource."""
         return (
+            on(Resource.POD, Action.DELETE, explained(_frees_room, "deletedPod"), per_template=True),
             on(
                 Resource.POD,
-                Action.DELETE | Action.UPDATE_POD_SCALE_DOWN,
-                self._frees_room,
+                Action.UPDATE_POD_SCALE_DOWN,
+                explained(self._takes_less, "modifiedPod"),
                 per_template=True,
             ),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_room, per_template=True),
-            on(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._backs_request, per_template=True),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_ALLOCATABLE,
+                explained(self._has_room, "node"),
+                per_template=True,
+            ),
+            on(
+                Resource.DEVICE_CLASS,
+                Action.ADD | Action.UPDATE,
+                explained(self._backs_request, "deviceclass"),
+                per_template=True,
+            ),
         )
 
-    def _frees_room(self, pod: Pod, old: Pod, new: Pod | None) -> bool:
-        if new is None:
-            return is_placed(old)
+    def _takes_less(self, pod: Pod, old: Pod, new: Pod) -> Answer:
         if new.uid == pod.uid:
-            return True
+            return _SCALED_DOWN
         if not new.spec.node_name:
-            return False
+            return _SCALED_ELSEWHERE
         before, after = _taken_by(old), _taken_by(new)
-        return any(before.get(name, 0) > after.get(name, 0) for name in self._needed_by(pod))
+        frees = any(before.get(name, 0) > after.get(name, 0) for name in self._needed_by(pod))
+        return _SCALED_DOWN if frees else _SCALED_ELSEWHERE
 
-    def _has_room(self, pod: Pod, old: Node | None, new: Node) -> bool:
+    def _has_room(self, pod: Pod, old: Node | None, new: Node) -> Answer:
         """Whether an empty node has room for a pod, and more of what that needs than before."""
         needs, room = self._needed_by(pod), _room_on(new)
         backed = {name for name in needs if not room.get(name) and self._is_backed(name)}
         if room[PODS] < 1 or any(room.get(name, 0) < needs[name] for name in needs.keys() - backed):
-            return False
-        if old is None or backed:
-            return True
+            return _NO_ROOM
+        if old is None:
+            return _NEW_ROOM
         before = _room_on(old)
-        return any(room.get(name, 0) > before.get(name, 0) for name in (PODS, *needs))
+        grows = backed or any(room.get(name, 0) > before.get(name, 0) for name in (PODS, *needs))
+        return _MORE_ROOM if grows else _SAME_ROOM
 
     def _is_backed(self, resource: str) -> bool:
         return backing_class(resource, self._objects.of(DeviceClass)) is not None
 
-    def _backs_request(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
-        resource = new.spec.extended_resource_name
-        if old is not None:
-            return resource != old.spec.extended_resource_name and resource in self._needed_by(pod)
-        return not self._needed_by(pod).keys().isdisjoint((resource, CLASS_PREFIX + new.name))
+    def _backs_request(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> Answer:
+        resource, needs = new.spec.extended_resource_name, self._needed_by(pod)
+        if old is not None and resource == old.spec.extended_resource_name:
+            return _SAME_RESOURCE
+        if old is None and CLASS_PREFIX + new.name in needs:
+            return _NEW_CLASS
+        return _BACKED_NOW if resource in needs else _OTHER_RESOURCE
 
     # Filtering and scoring
 
@@ -224,3 +269,7 @@ class _Shortages:
         codes = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)
         meanings = self._split(too_small)
         return Verdict(self._codes, tuple(Reason(texts, codes[never]) for texts, never in meanings[1:]))
+
+
+def _frees_room(pod: Pod, old: Pod, new: None) -> Answer:
+    return _FREED if is_placed(old) else _NOT_PLACED

@@ -12,6 +12,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import Code
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 
@@ -26,8 +27,18 @@ class NodeUnschedulable:
     def events(self) -> tuple[Interest, ...]:
         """A node may be uncordoned, or come; or the pod learns to tolerate it."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_node, per_template=True),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, per_template=True),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_TAINT,
+                explained(_opens_node, "node"),
+                per_template=True,
+            ),
+            on(
+                Resource.POD,
+                Action.UPDATE_POD_TOLERATION,
+                explained(_tolerates_now, ""),
+                per_template=True,
+            ),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis:
@@ -47,9 +58,19 @@ class NodeUnschedulable:
         return _CORDONED
 
 
-def _opens_node(pod: Pod, old: Node | None, new: Node) -> bool:
-    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+_OPENS = Answer(True, "node was created or updated, pod may be schedulable now")
+_DOES_NOT_OPEN = Answer(False, "node was created or updated, but it doesn't make this pod schedulable")
+_OTHER_TOLERATION = Answer(
+    False, "a new toleration is added for the unschedulable Pod, but it's an unrelated toleration"
+)
 
 
-def _tolerates_now(pod: Pod, old: Pod, new: Pod) -> bool:
-    return new.uid == pod.uid and tolerated(UNSCHEDULABLE_TAINT, new.spec.tolerations)
+def _opens_node(pod: Pod, old: Node | None, new: Node) -> Answer:
+    is_opened = not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+    return _OPENS if is_opened else _DOES_NOT_OPEN
+
+
+def _tolerates_now(pod: Pod, old: Pod, new: Pod) -> Answer:
+    if new.uid != pod.uid:
+        return OTHER_TOLERATES_MORE
+    return TOLERATES_MORE if tolerated(UNSCHEDULABLE_TAINT, new.spec.tolerations) else _OTHER_TOLERATION

@@ -16,7 +16,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import Code
 from moorage.framework.verdict import Reason, Verdict, refuse_where
-from moorage.plugins.common.hints import about_itself
+from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 
@@ -31,8 +31,18 @@ class TaintToleration:
     def events(self) -> tuple[Interest, ...]:
         """A taint may go, a node without it come, or the pod learn to tolerate it."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in, per_template=True),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, about_itself, per_template=True),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_TAINT,
+                explained(_lets_in, "node"),
+                per_template=True,
+            ),
+            on(
+                Resource.POD,
+                Action.UPDATE_POD_TOLERATION,
+                explained(_may_tolerate_more, ""),
+                per_template=True,
+            ),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis:
@@ -64,9 +74,23 @@ class TaintToleration:
         return proportional(scores, reverse=True)
 
 
-def _lets_in(pod: Pod, old: Node | None, new: Node) -> bool:
+_LETS_IN = Answer(
+    True,
+    "node was created or updated, and this may make the Pod rejected by TaintToleration plugin "
+    "in the previous scheduling cycle schedulable",
+)
+_LETS_IN_NO_MORE = Answer(
+    False, "node was created or updated, but it doesn't change the TaintToleration plugin's decision"
+)
+
+
+def _lets_in(pod: Pod, old: Node | None, new: Node) -> Answer:
     """Whether a node lets a pod in now, and has not before."""
     tolerations = pod.spec.tolerations
     if old is not None and not keeps_away(old.spec.taints, tolerations):
-        return False
-    return not keeps_away(new.spec.taints, tolerations)
+        return _LETS_IN_NO_MORE
+    return _LETS_IN_NO_MORE if keeps_away(new.spec.taints, tolerations) else _LETS_IN
+
+
+def _may_tolerate_more(pod: Pod, old: Pod, new: Pod) -> Answer:
+    return TOLERATES_MORE if new.uid == pod.uid else OTHER_TOLERATES_MORE

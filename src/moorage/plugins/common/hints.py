@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api.pod import Pod
 from moorage.api.selectors import Operator, Selector
 from moorage.api.storage import PersistentVolumeClaim
-from moorage.framework.events import Sieve
+from moorage.framework.events import Hint, Sieve
+from moorage.klog import Logger, kobj
 from moorage.volumes.claims import claim_uses
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+log = Logger(__name__)
+
+
+class Answer(NamedTuple):
+    """Whether an event may help a pod, and why, in the words of kube-scheduler's log; from `-v=v` on."""
+
+    helps: bool
+    why: str
+    v: int = 5
+
+
+TOLERATES_MORE = Answer(
+    True, "a new toleration is added for the unschedulable Pod, and it may make it schedulable"
+)
+OTHER_TOLERATES_MORE = Answer(
+    False,
+    "a new toleration is added for a Pod, but it's an unrelated Pod and wouldn't change "
+    "the TaintToleration plugin's decision",
+)
+
+
+def explained(hint: Callable[[Pod, Any, Any], Answer], subject: str) -> Hint:
+    """A hint that tells the log why it answers as it does.
+
+    subject: what the log calls the object that something has happened to; empty: it is the pod itself.
+    """
+
+    def answer(pod: Pod, old: Any, new: Any) -> bool:
+        found = hint(pod, old, new)
+        if log.v >= found.v:
+            _log_answer(found, pod, subject, old if new is None else new)
+        return found.helps
+
+    return answer
+
+
+def _log_answer(answer: Answer, pod: Pod, subject: str, changed: Any) -> None:
+    if subject:
+        log.info(answer.v, answer.why, pod=kobj(pod), **{subject: kobj(changed)})
+    else:
+        log.info(answer.v, answer.why, pod=kobj(changed))
 
 
 def is_placed(pod: Pod) -> bool:
