@@ -22,7 +22,7 @@ def restored() -> Iterator[None]:
     try:
         yield
     finally:
-        klog.set_verbosity(0)
+        klog.set_verbosity(0, ())
         root.handlers[:] = kept[0]
         root.setLevel(kept[1])
         ours.setLevel(kept[2])

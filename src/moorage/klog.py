@@ -174,13 +174,16 @@ class _Settings:
 _SETTINGS: Final = _Settings()
 
 
-def set_verbosity(verbosity: int, by_file: Sequence[tuple[str, int]] = ()) -> None:
+def set_verbosity(verbosity: int, by_file: Sequence[tuple[str, int]] | None = None) -> None:
     """From now on, log up to a verbosity.
 
     by_file: patterns of file names without `.py`, each with the verbosity of those files; the first counts.
+        None: as before.
     """
-    _SETTINGS.verbosity, _SETTINGS.by_file = verbosity, by_file
-    most = max((verbosity, *(v for _, v in by_file)))
+    _SETTINGS.verbosity = verbosity
+    if by_file is not None:
+        _SETTINGS.by_file = by_file
+    most = max((verbosity, *(v for _, v in _SETTINGS.by_file)))
     logging.getLogger(ROOT).setLevel(level_of(most))
     for logger in _SETTINGS.loggers:
         logger.v = _SETTINGS.of(logger.file)

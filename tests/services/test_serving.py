@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from moorage import klog
 from moorage.apiserver.auth.users import User as ServerUser
 from moorage.apiserver.certificates import load_or_make
 from moorage.apiserver.embedded import Settings
@@ -23,6 +24,7 @@ from moorage.client.http import Endpoint, HttpTransport
 from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
 from moorage.config.types import Extender, PluginRef, Plugins, PluginSet
+from moorage.klog import Logger
 from moorage.services import answers
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
@@ -37,10 +39,12 @@ from moorage.services.serving import (
     ServingOptions,
     config_routes,
     metric_routes,
+    verbosity_routes,
 )
 from moorage.transport import Request, Response
 from tests.apiserver.client import settled
 from tests.builders import make_pod
+from tests.logs import written
 from tests.services.faults import Link, World
 
 USERS = {
@@ -422,3 +426,21 @@ def test_bad_options(case: str) -> None:
 
 def test_loopback_and_the_usual_port_without_options() -> None:
     assert (ServingOptions().bind_address, ServingOptions().port) == ("127.0.0.1", 10259)
+
+
+VERBOSITIES = {
+    "a number": ("PUT", "5", 200, "successfully set klog.logging.verbosity to 5"),
+    "no number": ("PUT", "much", 400, 'strconv.ParseUint: parsing "much": invalid syntax'),
+    "no PUT": ("GET", "", 406, "unsupported http method"),
+}
+
+
+@pytest.mark.parametrize(("method", "body", "status", "text"), VERBOSITIES.values(), ids=VERBOSITIES)
+def test_how_much_is_logged_can_be_changed(method: str, body: str, status: int, text: str) -> None:
+    log = Logger("moorage.here")
+    with written(2):
+        klog.set_verbosity(2, [("there", 7)])
+        put = verbosity_routes()["/debug/flags/v"]
+        answer = asyncio.run(put(Request(method, "/debug/flags/v", body=body.encode())))  # type: ignore[arg-type]
+        assert (answer.status, answer.body) == (status, text.encode())
+        assert (log.v, Logger("moorage.there").v) == (5 if status == 200 else 2, 7)

@@ -28,7 +28,14 @@ from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authenticatio
 from moorage.services.feature_gates import FeatureGates
 from moorage.services.measured import MeasuredRequests
 from moorage.services.metrics import Metrics
-from moorage.services.serving import Endpoints, SecureServer, ServingOptions, config_routes, metric_routes
+from moorage.services.serving import (
+    Endpoints,
+    SecureServer,
+    ServingOptions,
+    config_routes,
+    metric_routes,
+    verbosity_routes,
+)
 from moorage.services.zpages import flagz_routes, statusz_routes
 from moorage.transport import Request, Response
 
@@ -148,6 +155,7 @@ def scheduler_routes(
         **config_routes(config),
         "/debug/cache": cache,
         "/debug/queue": queue,
+        **(verbosity_routes() if config().enable_profiling else {}),
     }
 
 

@@ -18,7 +18,7 @@ from moorage.api.pod import Pod
 from moorage.apiserver.http_connection import Connections, HttpConnection
 from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
-from moorage.klog import Logger
+from moorage.klog import Logger, quoted, set_verbosity
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
@@ -114,6 +114,22 @@ def _shown(request: Request, show: Callable[[], bytes], reset: Callable[[], None
         reset()
         return answers.text("metrics reset\n")
     return answers.text(show(), CONTENT_TYPE)
+
+
+def verbosity_routes() -> dict[str, Handler]:
+    """`/debug/flags/v`: how much is logged can be changed while the scheduler runs."""
+
+    async def put(request: Request) -> Response:
+        if request.method != "PUT":
+            return answers.text("unsupported http method", status=HTTPStatus.NOT_ACCEPTABLE)
+        text = request.body.decode(errors="replace")
+        if not (text.isascii() and text.isdecimal()):
+            problem = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+            return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
+        set_verbosity(int(text))
+        return answers.text(f"successfully set klog.logging.verbosity to {text}")
+
+    return {"/debug/flags/v": put}
 
 
 def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Handler]:
