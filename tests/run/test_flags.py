@@ -237,9 +237,11 @@ def test_gates_that_change_defaults_do(tmp_path: Path) -> None:
 
 
 def test_flags_without_effect_are_told_of_with_the_reason() -> None:
-    flags = read_flags(FLAGS, ["--profiling=false", "--v=2", "--http2-max-streams-per-connection=5"], "run")
+    flags = read_flags(
+        FLAGS, ["--contention-profiling=false", "--v=2", "--http2-max-streams-per-connection=5"], "run"
+    )
     assert flags.notes() == [
-        "--profiling: profiles of this kind are those of Go programs",
+        "--contention-profiling: profiles of this kind are those of Go programs",
         "--http2-max-streams-per-connection: only HTTP/1.1 is served",
     ]
 

@@ -187,6 +187,7 @@ def test_the_command_line_of_kubeadm(
         "--bind-address=127.0.0.1",
         "--leader-elect=true",
         "--profiling=false",
+        "--contention-profiling=false",
         "--feature-gates=OpportunisticBatching=false",
         "-v=2",
         leads=False,
@@ -194,8 +195,8 @@ def test_the_command_line_of_kubeadm(
     assert scheduler.get("/metrics").status == 403
     assert scheduler.get("/metrics", admin_token).status == 200
     scheduler.stop()
-    assert "--profiling: profiles of this kind are those of Go programs" in scheduler.log
-    assert "feature gate OpportunisticBatching has no effect" in scheduler.log
+    assert "--contention-profiling: profiles of this kind are those of Go programs" in scheduler.log
+    assert 'gate="OpportunisticBatching"' in scheduler.log
     assert "forbidden" not in scheduler.log
 
 

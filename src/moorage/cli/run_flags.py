@@ -153,7 +153,7 @@ GROUPS: Final = (
     Group(
         "Deprecated",
         (
-            Flag("profiling", SWITCH, "true", "Serve profiles.", WITHOUT_EFFECT["enableProfiling"]),
+            Flag("profiling", SWITCH, "true", "Serve /debug/flags/v; profiles of Go programs are not there."),
             Flag(
                 "contention-profiling",
                 SWITCH,

@@ -13,7 +13,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "parallelism": "plugins are asked about all nodes at once, without workers",
     "clientConnection.acceptContentTypes": "answers are JSON, which every API server gives",
     "clientConnection.contentType": "requests are JSON, which every API server understands",
-    "enableProfiling": "profiles of this kind are those of Go programs",
     "enableContentionProfiling": "profiles of this kind are those of Go programs",
 }
 """The fields as files name them, each with the reason; README lists them too."""
