@@ -10,13 +10,22 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from moorage.cli.flags import read_flags
 from moorage.cli.logs import write_logs
 from moorage.cli.main import app
 from moorage.cli.run_flags import FLAGS
-from moorage.cli.run_options import access_options, log_options, metric_options, serving_options
+from moorage.cli.run_options import (
+    access_options,
+    log_options,
+    metric_options,
+    serving_options,
+    without_keys,
+)
+from moorage.config.load import default_config
+from moorage.config.types import Extender, ExtenderTLSConfig
 from moorage.services.feature_gates import DEFAULT_GATES, set_gates
 from tests.logs import restored
 
@@ -309,6 +318,15 @@ def test_how_much_is_logged_of_which_file(capsys: pytest.CaptureFixture[str]) ->
     assert "from this file" in said
     assert "everywhere" in said
     assert "from another" not in said
+
+
+def test_keys_are_not_logged() -> None:
+    tls = ExtenderTLSConfig(server_name="there", key_data=b"secret")
+    extenders = (Extender(url_prefix="https://x", tls_config=tls), Extender(url_prefix="http://y"))
+    config = replace(default_config(), extenders=extenders)
+    shown = without_keys(config)
+    assert [each.tls_config for each in shown.extenders] == [replace(tls, key_data=b""), None]
+    assert replace(shown, extenders=extenders) == config
 
 
 def test_streams_can_be_split(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import msgspec
 import typer
 import uvloop
 from typer.core import TyperCommand
@@ -27,6 +26,7 @@ from moorage.cli.run_options import (
     plugin_files,
     serving_options,
     slow_plugin_seconds,
+    without_keys,
 )
 from moorage.client.errors import KubeconfigError
 from moorage.config.load import dump_yaml, to_manifest
@@ -161,7 +161,7 @@ def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration
     for name, value in flags.shown().items():
         log.infof(1, f"FLAG: --{name}={quoted(value)}")
     if log.v >= 2:
-        log.info(2, "Using component config", config=dump_yaml(to_manifest(_without_keys(config))))
+        log.info(2, "Using component config", config=dump_yaml(to_manifest(without_keys(config))))
     log.info(0, "Starting Kubernetes Scheduler", version=f"v{KUBERNETES_VERSION}", moorage=__version__)
     for note in flags.notes():
         log.info(0, "Flag has no effect", flag=note)
@@ -170,16 +170,6 @@ def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration
             log.info(0, "Configuration field has no effect", field=note)
     for gate in gates.without_effect():
         log.warning("Feature gate has no effect: moorage does as v1.36 does by default", gate=gate)
-
-
-def _without_keys(config: SchedulerConfiguration) -> SchedulerConfiguration:
-    """A configuration as it may be seen by those who read logs."""
-    replace = msgspec.structs.replace
-    extenders = tuple(
-        replace(each, tls_config=replace(each.tls_config, key_data=b"")) if each.tls_config else each
-        for each in config.extenders
-    )
-    return replace(config, extenders=extenders)
 
 
 def _show_version(wanted: str) -> None:

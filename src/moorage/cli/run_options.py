@@ -226,3 +226,12 @@ def check_versions(flags: FlagValues) -> None:
                 raise FlagError(f"component not registered: {component}")
             if version.removeprefix("v") not in possible:
                 raise FlagError(f"--{name}={text}: only {' or '.join(possible)} is possible")
+
+
+def without_keys(config: SchedulerConfiguration) -> SchedulerConfiguration:
+    """A configuration for the log: without the private keys of extenders."""
+    extenders = tuple(
+        replace(each, tls_config=replace(each.tls_config, key_data=b"")) if each.tls_config else each
+        for each in config.extenders
+    )
+    return replace(config, extenders=extenders)
