@@ -187,7 +187,9 @@ def test_pods_wait_for_a_thread(caplog: pytest.LogCaptureFixture) -> None:
 
     in_world(scenario)
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert warnings == ["All 1 threads for blocking plugins are in use, one for 7 s: further pods wait"]
+    assert warnings == [
+        '"All threads for blocking plugins are in use: further pods wait" threads=1 longestSeconds=7'
+    ]
 
 
 class Helpful(Quiet):

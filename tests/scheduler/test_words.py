@@ -133,8 +133,8 @@ def test_a_pod_of_a_group_is_scheduled_alone_and_says_so_once(caplog: pytest.Log
         await world.passes(1)
 
     in_world(scenario)
-    assert [record.getMessage() for record in caplog.records if "group" in record.getMessage()] == [
-        f"pod group default/{name} is ignored: its pods are scheduled one by one"
+    assert [record.getMessage() for record in caplog.records if "PodGroup" in record.getMessage()] == [
+        f'"PodGroup is ignored: its pods are scheduled one by one" podGroup="default/{name}"'
         for name in ("crew", "guests")
     ]
 

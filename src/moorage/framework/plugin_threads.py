@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
@@ -20,6 +19,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from moorage.framework.places import described
+from moorage.klog import Logger
 
 MAX_PLUGIN_THREADS: Final = 64
 """Limit of the calls that run at the same time."""
@@ -27,7 +27,7 @@ _LONG_SECONDS: Final = 1.0
 """Duration from which on a call counts as one that blocks."""
 _WARNING_INTERVAL_SECONDS: Final = 60.0
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class WrongThreadError(RuntimeError):
@@ -150,11 +150,8 @@ class PluginThreads:
         is_told = self._warned is not None and now - self._warned < _WARNING_INTERVAL_SECONDS
         if seconds >= _LONG_SECONDS and not is_told:
             self._warned = now
-            log.warning(
-                "All %d threads for blocking plugins are in use, one for %.0f s: further pods wait",
-                self.limit,
-                seconds,
-            )
+            message = "All threads for blocking plugins are in use: further pods wait"
+            log.warning(message, threads=self.limit, longestSeconds=round(seconds))
 
     # In threads
 

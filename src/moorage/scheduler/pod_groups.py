@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from moorage.api.pod import Pod
+from moorage.klog import Logger
 from moorage.scheduler.events import Recorder
 
 _MOST_GROUPS_REMEMBERED: Final = 1000
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class PodGroupWarnings:
@@ -27,7 +27,7 @@ class PodGroupWarnings:
         name = f"{pod.namespace}/{pod.spec.scheduling_group.pod_group_name}"
         self._recorder.group_ignored(pod, name)
         if name not in self._logged:
-            log.warning("pod group %s is ignored: its pods are scheduled one by one", name)
+            log.warning("PodGroup is ignored: its pods are scheduled one by one", podGroup=name)
             self._logged[name] = None
             if len(self._logged) > _MOST_GROUPS_REMEMBERED:
                 del self._logged[next(iter(self._logged))]
