@@ -112,7 +112,7 @@ def test_profiles_are_reloaded_without_losing_the_queue(
     assert waiting == {"default/waits"}
     scheduler.says("Cache matches the API server")
     scheduler.stop()
-    assert "a configuration field without effect: parallelism: plugins are asked" in scheduler.log
+    assert '"Configuration field has no effect" field="parallelism: plugins are asked' in scheduler.log
     events = kubectl.json("get", "events", "--field-selector=reason=Scheduled,involvedObject.name=others")
     assert [event["reportingComponent"] for event in events["items"]] == ["second"]
     kubectl("delete", "pod", "waits", "others", "--grace-period=0", "--force")

@@ -159,7 +159,7 @@ def test_a_scheduler_ends_while_a_plugin_blocks(point: str, caplog: pytest.LogCa
         assert not draining.done()
         await world.passes(2)
         await draining
-        assert "1 pods are left on their way" in caplog.text
+        assert '"In-flight bindings are abandoned" count=1' in caplog.text
 
     in_world(scenario)  # At its end, the scheduler is cancelled.
     assert f"{point} slow ended" not in plugin.calls

@@ -11,6 +11,7 @@ import pytest
 
 from moorage.client.kinds import POD
 from moorage.framework.status import SKIP, Code, Status, pending, unschedulable
+from moorage.klog import quoted
 from moorage.queue.scheduling_queue import Place
 from tests.scheduler.plugins import Binding, Diary, profile, registry_with
 from tests.scheduler.running import World, in_world
@@ -79,7 +80,10 @@ def test_an_error_status_is_told_in_condition_event_and_log(
 
     in_world(scenario)
     errors = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
-    assert [each for each in errors if each.endswith(f"default/p failed: {message}")]
+    assert (
+        f'"Error scheduling pod; retrying" err={quoted(message)} logger="UnhandledError" pod="default/p"'
+        in errors
+    )
 
 
 REFUSALS = {
