@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from moorage.api.manifests import Manifest
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport
 
@@ -70,3 +71,16 @@ class Changed:
 def said(type: str, obj: object) -> bytes:
     """An event of a watch."""
     return msgspec.json.encode({"type": type, "object": obj}) + b"\n"
+
+
+BOOKMARK = {"kind": "ConfigMap", "metadata": {"resourceVersion": "10", "annotations": {}}}
+ALL_SENT = {"metadata": {"resourceVersion": "10", "annotations": {"k8s.io/initial-events-end": "true"}}}
+
+
+def scripted_object(name: str, version: int, uid: str = "u") -> Manifest:
+    meta = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": str(version)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+
+
+def watched(*events: bytes) -> Response:
+    return Response(200, Pieces(*events))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -138,3 +139,19 @@ def in_world(
             world.server.close()
 
     asyncio.run(run())
+
+
+@asynccontextmanager
+async def running(heard: Heard) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(heard.informer.run())
+    try:
+        await settled()
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def in_default(heard: Heard) -> dict[str, int]:
+    items = heard.informer.objects.items()
+    return {name: version_of(obj) for (namespace, name), obj in items if namespace == "default"}

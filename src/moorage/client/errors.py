@@ -45,7 +45,7 @@ class NoAccess(ConnectionFailed):
 
 
 class AnswerLost(ConnectionFailed):
-    """The request was sent and no answer came: whether it was carried out is unknown, so look."""
+    """The request was sent and no readable answer came: whether it was carried out is unknown, so look."""
 
 
 class KubeconfigError(Exception):

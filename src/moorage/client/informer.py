@@ -1,10 +1,13 @@
 """Informers: the objects of a kind as they are now, kept up to date by list and watch.
 
-The state comes by a watch that begins with everything (`sendInitialEvents`), or by a list in pages where the
-server does not offer that. A watch that ends, however it ends, is taken up where it ended; when the server no
-longer knows that place (410) everything is listed anew, and listeners hear only of what differs. What comes
-twice is ignored. Failures are retried with growing, jittered pauses. So a listener sees every object's
-changes in order, and none twice.
+The state comes by a watch that begins with everything (a watch-list, `sendInitialEvents`). Where that fails,
+whatever the reason, it comes by a list in pages and a watch from there. A watch-list is tried again at the
+first full list that is needed five minutes later or after that: by then the server may have been upgraded or
+repaired. A failure that a list would meet as well (no connection, 401, 403, 429) is retried after a pause.
+
+A watch that ends, however it ends, is taken up where it ended; when the server no longer knows that place
+(410) there is a new full list, and listeners hear only of what differs. What comes twice is ignored. Failures
+are retried with growing, jittered pauses. So a listener sees every object's changes in order, and none twice.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
 from moorage.client.waiting import Backoff
 from moorage.client.waiting import sleep as sleep  # Who has an informer finds here how to wait on its clock.
@@ -51,7 +54,10 @@ _SILENCE_SECONDS: Final = 90.0
 _SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that says nothing and ends sooner is a failure, or it would be begun anew without end."""
 _PAGE: Final = 500
-_NOT_OFFERED: Final = (400, 422)
+_WATCH_LIST_PAUSE_SECONDS: Final = 300.0
+"""Time after a failed watch-list during which full lists are made with list requests."""
+_LIST_FAILS_TOO: Final = (401, 403, 429)
+"""Statuses that say nothing about watch-lists: a list would be refused as well."""
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +73,6 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
 
 _Listing = dict[Key, tuple[_Known, T] | None]
 """All objects there are; those with None are to stay as they are known."""
-
-
-class _NotAll(Exception):  # noqa: N818 -- it says what happened
-    """A watch that was to begin with everything there is did not do so."""
 
 
 class Informer(Generic[T]):
@@ -111,7 +113,8 @@ class Informer(Generic[T]):
         self._known: dict[Key, _Known] = {}
         self._version = ""
         self._watched_from = ""
-        self._offers_watch_list = True
+        self._watch_list_from = 0.0
+        """The time on the clock before which no watch-list is tried."""
         self._has_heard = False
         self._synced = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
@@ -172,14 +175,9 @@ class Informer(Generic[T]):
                     raise
                 log.info("listing %s anew: %s", self.kind.plural, error)
                 self._version = ""
-        if self._offers_watch_list:
-            try:
-                await self._watch_list()
-                return
-            except _NotAll:
-                log.info("listing %s: the watch did not begin with everything", self.kind.plural)
-        await self._list()
-        await self._watch()
+        if self._clock.now() < self._watch_list_from or not await self._watch_list():
+            await self._list()
+            await self._watch()
 
     # -- the state
 
@@ -240,15 +238,19 @@ class Informer(Generic[T]):
 
     # -- its changes
 
-    async def _watch_list(self) -> None:
-        """Watch, beginning with everything there is; _NotAll if the server does not do that."""
+    async def _watch_list(self) -> bool:
+        """Watch, beginning with everything there is; False if that failed before everything had come."""
         try:
             await self._watch()
-        except RequestError as error:
-            if self._version or error.code not in _NOT_OFFERED:
+        except (RequestError, ConnectionFailed) as error:
+            if self._version or not _calls_for_list(error):
                 raise
-            self._offers_watch_list = False
-            raise _NotAll from None
+            log.info(
+                "Watch-list not supported for %s, falling back to list and watch: %s", self.kind.plural, error
+            )
+            self._watch_list_from = self._clock.now() + _WATCH_LIST_PAUSE_SECONDS
+            return False
+        return True
 
     async def _watch(self) -> None:
         """Watch from where we are; where that is nowhere, beginning with everything."""
@@ -272,17 +274,17 @@ class Informer(Generic[T]):
             async for piece in stream:
                 guard.heard()
                 for event in lines.read(piece):
-                    self._has_heard = True
                     if listing is None:
                         self._apply(event)
                     elif self._is_complete(listing, event):
                         listing = None
+                    self._has_heard = listing is None
             if not guard.has_ended_it:
                 lines.check_end()
         finally:
             guard.close()
         if listing is not None:
-            raise _NotAll
+            raise AnswerLost("the watch ended before all initial events had come")
 
     def _is_complete(self, listing: _Listing[T], event: Event) -> bool:
         """Add one of the first events of a watch-list; whether it was the last of them."""
@@ -290,8 +292,8 @@ class Informer(Generic[T]):
         if meta is None or event.type != "BOOKMARK":
             return False
         if not ends_initial_events(meta):
-            self._offers_watch_list = False  # An old server, which knows bookmarks but not this.
-            raise _NotAll
+            # An old server, which knows bookmarks but not this.
+            raise AnswerLost("a bookmark does not say that all initial events have come")
         self._replace(listing, meta.resource_version)
         return True
 
@@ -354,6 +356,13 @@ class Informer(Generic[T]):
             for change in waiting:
                 if not change.done():
                     change.set_result(None)
+
+
+def _calls_for_list(error: RequestError | ConnectionFailed) -> bool:
+    """Whether a list may succeed where a watch-list failed."""
+    if isinstance(error, RequestError):
+        return error.code not in _LIST_FAILS_TOO
+    return isinstance(error, AnswerLost)
 
 
 class Index(Generic[T]):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.errors import AnswerLost, RequestError
 from moorage.clock import Clock
 from moorage.transport import Stream
 
@@ -84,11 +84,11 @@ def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
 
 
 def read_page(body: bytes) -> Page:
-    """A list as the server sends it; ConnectionFailed if it is not whole."""
+    """A list as the server sends it; AnswerLost if it is not whole."""
     try:
         return _read_page(body)
     except msgspec.MsgspecError as error:
-        raise ConnectionFailed(f"the list is unreadable: {error}") from None
+        raise AnswerLost(f"the list is unreadable: {error}") from None
 
 
 def ends_initial_events(metadata: Metadata) -> bool:
@@ -117,7 +117,7 @@ class EventLines:
     def read(self, piece: bytes) -> Iterator[Event]:
         """The events that a piece completes.
 
-        RequestError for one that says why the watch ends; ConnectionFailed for what is no event.
+        RequestError for one that says why the watch ends; AnswerLost for what is no event.
         """
         first, *lines = piece.split(b"\n")
         self._rest.append(first)
@@ -130,9 +130,9 @@ class EventLines:
                 yield _event(line)
 
     def check_end(self) -> None:
-        """ConnectionFailed if the watch ended in the middle of an event."""
+        """AnswerLost if the watch ended in the middle of an event."""
         if any(self._rest):
-            raise ConnectionFailed("the watch was cut in the middle of an event")
+            raise AnswerLost("the watch was cut in the middle of an event")
 
 
 def _event(line: bytes) -> Event:
@@ -155,7 +155,7 @@ def _any_event(line: bytes) -> Event:
             return Event(event.type, read_metadata(raw), raw)
         status = _read_status(event.object)
     except msgspec.MsgspecError as error:
-        raise ConnectionFailed(f"the watch says something unreadable: {error}") from None
+        raise AnswerLost(f"the watch says something unreadable: {error}") from None
     raise RequestError(status.code, status.reason, status.message)
 
 
