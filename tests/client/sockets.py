@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
+from urllib.parse import unquote
+
+from moorage.transport import Request, Transport
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
@@ -88,6 +93,66 @@ async def serving(behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> As
         for task in list(open_now):
             task.cancel()
         await asyncio.gather(*open_now, return_exceptions=True)
+
+
+@dataclass
+class InFlight:
+    """What a server that reads requests before it answers has seen."""
+
+    url: str = ""
+    now: Counter[int] = field(default_factory=Counter)
+    """Requests with a body that are not answered, by connection."""
+    most: int = 0
+    """The most that were not answered on one connection at the same time."""
+
+
+@asynccontextmanager
+async def counting_in_flight(transport: Transport) -> AsyncIterator[InFlight]:
+    """A transport on a socket, which reads all that came over a connection before it answers any of it."""
+    state = InFlight()
+    numbers = count()
+
+    async def connection(reader: Reader, writer: Writer) -> None:
+        number = next(numbers)
+        asked: asyncio.Queue[Asked] = asyncio.Queue()
+        answering = asyncio.ensure_future(_answer_in_order(transport, asked, writer, state.now))
+        try:
+            while not reader.at_eof():
+                one = await read_request(reader, number)
+                state.now[number] += bool(one.body)
+                state.most = max(state.most, state.now[number])
+                asked.put_nowait(one)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            answering.cancel()
+            writer.close()
+
+    server = await asyncio.start_server(connection, "127.0.0.1", 0)
+    state.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield state
+    finally:
+        server.close()
+
+
+async def _answer_in_order(
+    transport: Transport, asked: asyncio.Queue[Asked], writer: Writer, now: Counter[int]
+) -> None:
+    while True:
+        one = await asked.get()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        method, target, _ = one.line.split(" ")
+        path, _, query = target.partition("?")
+        response = await transport.handle(Request(method, unquote(path), query, dict(one.headers), one.body))
+        now[one.connection] -= bool(one.body)
+        if isinstance(response.body, bytes):
+            writer.write(answer(response.body, f"{response.status} Status"))
+            continue
+        writer.write(CHUNKED)
+        async for piece in response.body:
+            writer.write(chunk(piece))
 
 
 async def read_request(reader: Reader, connection: int = 0) -> Asked:

@@ -15,7 +15,7 @@ from moorage.client.http import Endpoint, HttpTransport
 from moorage.client.http_pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
 from moorage.client.http_pool import ConnectionPool
 from moorage.transport import Request, Response
-from tests.client.sockets import Asked, SocketServer, Writer, answer, serving
+from tests.client.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
 
 
 @pytest.fixture(params=(asyncio.run, uvloop.run), ids=("asyncio", "uvloop"))
@@ -25,6 +25,10 @@ def run(request: pytest.FixtureRequest) -> Any:
 
 def post(name: str) -> Request:
     return Request("POST", f"/{name}", "", {"content-type": "application/json"}, b"{}", may_share=True)
+
+
+def _pipelining(url: str) -> HttpTransport:
+    return HttpTransport(Endpoint(url), pipelining=True)
 
 
 async def _echo(server: SocketServer, asked: Asked, writer: Writer) -> None:
@@ -38,7 +42,7 @@ def test_each_gets_its_own_answer_over_few_connections(run: Any) -> None:
     names = [f"n{number}" for number in range(200)]
 
     async def scenario() -> None:
-        async with serving(_echo) as server, HttpTransport(Endpoint(server.url)) as transport:
+        async with serving(_echo) as server, _pipelining(server.url) as transport:
             answers = await asyncio.gather(*(transport.handle(post(name)) for name in names))
         assert [one.body for one in answers] == [f"/{name}".encode() for name in names]
         assert server.connections <= MOST_GROUPS
@@ -52,7 +56,7 @@ def test_who_waits_no_longer_does_not_take_the_answers_of_others(run: Any) -> No
         await _echo(server, asked, writer)
 
     async def scenario() -> None:
-        async with serving(behaviour) as server, HttpTransport(Endpoint(server.url)) as transport:
+        async with serving(behaviour) as server, _pipelining(server.url) as transport:
             tasks = [asyncio.ensure_future(transport.handle(post(f"n{number}"))) for number in range(6)]
             while not server.asked:
                 await asyncio.sleep(0)
@@ -74,7 +78,7 @@ def test_a_server_that_answers_one_request_a_connection_is_soon_sent_one(run: An
         writer.close()
 
     async def scenario() -> None:
-        async with serving(behaviour) as server, HttpTransport(Endpoint(server.url)) as transport:
+        async with serving(behaviour) as server, _pipelining(server.url) as transport:
             first = await asyncio.gather(
                 *(transport.handle(post(f"n{number}")) for number in range(10)), return_exceptions=True
             )
@@ -92,7 +96,7 @@ def test_if_the_connection_breaks_all_answers_are_lost_and_the_next_requests_do_
             await _echo(server, asked, writer)
 
     async def scenario() -> None:
-        async with serving(behaviour) as server, HttpTransport(Endpoint(server.url)) as transport:
+        async with serving(behaviour) as server, _pipelining(server.url) as transport:
             answers = await asyncio.gather(
                 *(transport.handle(post(f"n{number}")) for number in range(20)), return_exceptions=True
             )
@@ -108,12 +112,32 @@ def test_if_the_connection_breaks_all_answers_are_lost_and_the_next_requests_do_
     run(scenario())
 
 
+@pytest.mark.parametrize("pipelining", [False, True])
+def test_only_with_pipelining_a_connection_has_several_requests_under_way(run: Any, pipelining: bool) -> None:
+    class Server:
+        async def handle(self, request: Request) -> Response:
+            return Response(200, request.path.encode())
+
+    async def scenario() -> None:
+        async with (
+            counting_in_flight(Server()) as in_flight,
+            HttpTransport(Endpoint(in_flight.url), pipelining=pipelining) as transport,
+        ):
+            names = [f"n{number}" for number in range(50)]
+            answers = await asyncio.gather(*(transport.handle(post(name)) for name in names))
+        assert [one.body for one in answers] == [f"/{name}".encode() for name in names]
+        assert len(in_flight.now) <= MOST_GROUPS
+        assert (in_flight.most > 1) is pipelining
+
+    run(scenario())
+
+
 def test_who_cannot_be_reached_cannot_have_done_anything(run: Any) -> None:
     async def scenario() -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-            async with HttpTransport(Endpoint(url)) as transport:
+            async with _pipelining(url) as transport:
                 answers = await asyncio.gather(
                     *(transport.handle(post(f"n{number}")) for number in range(9)), return_exceptions=True
                 )
@@ -128,7 +152,7 @@ def test_who_waits_when_all_is_closed_is_told() -> None:
 
     async def scenario() -> None:
         async with serving(behaviour) as server:
-            async with HttpTransport(Endpoint(server.url)) as transport:
+            async with _pipelining(server.url) as transport:
                 tasks = [asyncio.ensure_future(transport.handle(post(f"n{number}"))) for number in range(9)]
                 while not server.asked:
                     await asyncio.sleep(0)

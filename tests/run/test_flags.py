@@ -44,7 +44,7 @@ def handlers() -> Iterator[None]:
         yield
 
 
-OWN_FLAGS = {"plugin": "[]", "slow-plugin-warning": "100ms"}
+OWN_FLAGS = {"plugin": "[]", "slow-plugin-warning": "100ms", "http-pipelining": "false"}
 
 
 def test_every_flag_of_kube_scheduler_is_there_with_its_default() -> None:

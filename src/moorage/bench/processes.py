@@ -72,7 +72,7 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
         async with _process(place, "apiserver", ["--port=0", f"--kubeconfig={kubeconfig}"]) as server:
             await _until_said(server, place, "API at")
             access = find_access(kubeconfig, clock=clock)
-            async with connected(access, user_agent="moorage bench", clock=clock) as client:
+            async with connected(access, user_agent="moorage bench", clock=clock, pipelining=True) as client:
                 target = ServedTarget(client, clock, server.pid)
                 following = asyncio.create_task(target.informer.run())
                 try:
@@ -99,7 +99,7 @@ async def _scheduler(
         burst=_REQUESTS_PER_SECOND,
     )
     file.write_text(dump_yaml(to_manifest(replace(config, client_connection=connection))), encoding="utf-8")
-    words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}"]
+    words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}", "--http-pipelining"]
     async with _process(place, "run", words) as process:
         endpoint = Endpoint(f"https://127.0.0.1:{port}", client_context(None, skip_verification=True))
         async with connected(Access(endpoint, access.credentials), clock=clock) as client:

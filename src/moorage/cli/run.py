@@ -140,6 +140,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
         slow_plugin_seconds(flags),
         metric_options(flags),
         gates,
+        flags.switch("http-pipelining"),
         flags.shown(),
     )
     target = flags.path("write-config-to")

@@ -44,6 +44,12 @@ GROUPS: Final = (
             ),
             Flag("write-config-to", TEXT, "", "Write the configuration in force to this file, and end."),
             Flag("master", TEXT, "", "The API server's address, if not the kubeconfig's."),
+            Flag(
+                "http-pipelining",
+                SWITCH,
+                "false",
+                "Send several writes over one connection to the API server before the first is answered.",
+            ),
         ),
     ),
     Group(

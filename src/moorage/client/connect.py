@@ -27,19 +27,21 @@ async def connected(
     random: Random | None = None,
     connect_seconds: float = 10.0,
     silence_seconds: float = 60.0,
+    pipelining: bool = False,
     gather_seconds: float = 0.0,
     observer: RequestObserver | None = None,
 ) -> AsyncIterator[Client]:
     """A client as long as the context lasts; `qps` of 0 or less: no limit.
 
-    Each retry counts against the limit as any request does. Requests that change something wait up to
-    `gather_seconds` for others, where they are many.
+    Each retry counts against the limit as any request does. With `pipelining`, requests that change something
+    share connections, and wait up to `gather_seconds` for others, where they are many.
     """
     clock = clock or LoopClock()
     async with HttpTransport(
         access.endpoint,
         connect_seconds=connect_seconds,
         silence_seconds=silence_seconds,
+        pipelining=pipelining,
         gather_seconds=gather_seconds,
     ) as transport:
         authenticated = Authenticated(transport, access.credentials, access.impersonated)

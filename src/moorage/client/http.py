@@ -27,7 +27,8 @@ Headers = tuple[tuple[str, str], ...]
 class HttpTransport:
     """Carries requests to one server over connections that are kept open.
 
-    gather_seconds: so long those that may share a connection wait for others, where they are many.
+    pipelining: send several requests that may share a connection before the first of them is answered.
+    gather_seconds: time that those wait for others, where they are many; only with pipelining.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class HttpTransport:
         most_connections: int = MOST_CONNECTIONS,
         connect_seconds: float = 10.0,
         silence_seconds: float = 60.0,
+        pipelining: bool = False,
         gather_seconds: float = 0.0,
     ) -> None:
         url = urlsplit(endpoint.url)
@@ -48,7 +50,11 @@ class HttpTransport:
         self._silence_seconds = silence_seconds
         self._free = asyncio.Semaphore(most_connections)
         self._pool = ConnectionPool(endpoint, connect_seconds)
-        self._pipeline = Pipeline(self._pool, silence_seconds, gather_seconds)
+        self._pipeline = (
+            Pipeline(self._pool, silence_seconds, gather_seconds)
+            if pipelining
+            else Pipeline(self._pool, silence_seconds, limit=1)
+        )
 
     def introduce(self, headers: Iterable[tuple[str, str]]) -> None:
         """Say who asks, with every request from now on, whatever that says of it itself."""

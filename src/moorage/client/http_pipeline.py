@@ -7,6 +7,8 @@ moment; the others go over other connections. How fast it is, is learnt from how
 are there when we look at the first have cost nobody any time.
 
 Requests that nobody waits for, such as events, can be gathered for longer where they are many.
+
+Without pipelining, a connection has one request under way, and others wait until a connection is free.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 MOST_TOGETHER: Final = 32
-"""The most requests that are under way on one connection."""
+"""The most requests that are under way on one connection with pipelining."""
 MOST_GROUPS: Final = 16
 """The most connections that are used in this way at the same time; at first one, with each answer twice as
 many: a burst at the beginning should not open connections that a fast server does not need."""
@@ -40,7 +42,14 @@ _Waiting = tuple[bytes, asyncio.Future[Response]]
 class Pipeline:
     """Sends requests in groups."""
 
-    def __init__(self, pool: ConnectionPool, silence_seconds: float, gather_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        silence_seconds: float,
+        gather_seconds: float = 0.0,
+        limit: int = MOST_TOGETHER,
+    ) -> None:
+        """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining."""
         self._loop = asyncio.get_running_loop()
         self._pool = pool
         self._silence_seconds = silence_seconds
@@ -51,7 +60,8 @@ class Pipeline:
         self._is_due = False
         self._rhythm = Rhythm(gather_seconds)
         self._most_groups = 1
-        self._most_together = 2.0
+        self._limit = limit
+        self._most_together = min(2.0, limit)
         self._recovery = _RECOVERY
 
     def ask(self, request: bytes) -> asyncio.Future[Response]:
@@ -147,5 +157,5 @@ class Pipeline:
             wanted = count * _MOMENT_SECONDS / took_seconds
         else:
             wanted = max(self._most_together, 2.0 * count)
-        self._most_together = min(max(wanted, 1.0), MOST_TOGETHER)
+        self._most_together = min(max(wanted, 1.0), self._limit)
         self._most_groups = min(2 * self._most_groups, MOST_GROUPS)

@@ -83,6 +83,8 @@ class RunOptions:
     """Plugins that keep the scheduler busy for longer are warned of; zero: none is."""
     metrics: MetricOptions = field(default_factory=MetricOptions)
     gates: FeatureGates = DEFAULT_GATES
+    http_pipelining: bool = False
+    """Whether bindings, events and other writes share connections to the API server."""
     flags: Mapping[str, str] = field(default_factory=dict)
     """What the command line comes to, to be shown."""
 
@@ -210,6 +212,7 @@ class LiveScheduler:
             qps=connection.qps,
             burst=connection.burst,
             user_agent=_agent(name),
+            pipelining=self._options.http_pipelining,
             gather_seconds=gather_seconds,
             observer=self._requests,
         ) as client:

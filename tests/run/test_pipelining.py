@@ -1,0 +1,67 @@
+"""Whether writes of `moorage run` share connections is for `--http-pipelining` to say."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+
+import pytest
+
+from moorage.client.kinds import NODE, POD
+from moorage.transport import Request, Response, Transport
+from tests.client.sockets import counting_in_flight
+from tests.client.world import World, in_world
+
+PODS = 40
+"""Few enough for the default limit on requests, `--kube-api-burst`."""
+CAPACITY = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+COMMAND = (sys.executable, "-m", "moorage", "run", "--secure-port=0", "--leader-elect=false")
+
+
+class Admitted:
+    """A server that takes everyone for its administrator, and tells when all events are written."""
+
+    def __init__(self, transport: Transport, token: str) -> None:
+        self._transport = transport
+        self._token = token
+        self._events = 0
+        self.all_told = asyncio.Event()
+
+    async def handle(self, request: Request) -> Response:
+        headers = {**request.headers, "authorization": f"Bearer {self._token}"}
+        response = await self._transport.handle(replace(request, headers=headers))
+        self._events += request.method == "POST" and request.path.endswith("/events")
+        if self._events == PODS:
+            self.all_told.set()
+        return response
+
+
+@pytest.mark.parametrize(("flags", "pipelines"), [((), False), (("--http-pipelining",), True)])
+def test_only_with_the_flag_several_requests_are_in_flight_on_a_connection(
+    flags: tuple[str, ...], pipelines: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        node = {"metadata": {"name": "node"}, "status": {"capacity": CAPACITY, "allocatable": CAPACITY}}
+        await world.client.create(NODE, "", node)
+        for number in range(PODS):
+            spec = {
+                "containers": [{"name": "main", "image": "main"}],
+                "tolerations": [{"operator": "Exists"}],
+            }
+            await world.client.create(POD, "default", {"metadata": {"name": f"pod-{number}"}, "spec": spec})
+        server = Admitted(world.server.api, world.server.token)
+        async with counting_in_flight(server) as in_flight:
+            words = (*COMMAND, f"--master={in_flight.url}", *flags)
+            process = await asyncio.create_subprocess_exec(*words)
+            told = asyncio.ensure_future(server.all_told.wait())
+            ended = asyncio.ensure_future(process.wait())
+            await asyncio.wait((told, ended), return_when=asyncio.FIRST_COMPLETED)
+            assert told.done(), "moorage run has ended"
+            process.terminate()
+            await ended
+        pods = await world.client.list(POD, "default")
+        assert [pod["spec"].get("nodeName") for pod in pods] == ["node"] * PODS
+        assert (in_flight.most > 1) is pipelines
+
+    in_world(scenario)
