@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,8 @@ from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.client.http import Endpoint, HttpTransport
 from moorage.client.http_pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
 from moorage.client.http_pool import ConnectionPool
+from moorage.client.retry import Retrying
+from moorage.clock import VirtualClock
 from moorage.transport import Request, Response
 from tests.client.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
 
@@ -82,7 +85,7 @@ def test_a_server_that_answers_one_request_a_connection_is_soon_sent_one(run: An
             first = await asyncio.gather(
                 *(transport.handle(post(f"n{number}")) for number in range(10)), return_exceptions=True
             )
-            assert [type(one) for one in first].count(AnswerLost) == 1
+            assert [type(one) for one in first].count(ConnectionFailed) == 1
             assert [type(one) for one in first].count(Response) == 9
 
     run(scenario())
@@ -108,6 +111,29 @@ def test_if_the_connection_breaks_all_answers_are_lost_and_the_next_requests_do_
                 for number, one in enumerate(answers)
             )
             assert (await transport.handle(post("later"))).body == b"/later"
+
+    run(scenario())
+
+
+def test_requests_behind_an_answer_that_closes_the_connection_are_sent_again(run: Any) -> None:
+    async def behaviour(server: SocketServer, asked: Asked, writer: Writer) -> None:
+        closes = len(server.asked) % 5 == 0
+        writer.write(answer(asked.body, connection="close" if closes else "keep-alive"))
+        if closes:
+            await writer.drain()
+            writer.close()
+
+    async def scenario() -> None:
+        async with serving(behaviour) as server, _pipelining(server.url) as transport:
+            clock = VirtualClock()
+            retrying = Retrying(transport, clock, Random(1))
+            tasks = [asyncio.ensure_future(retrying.handle(post(f"n{number}"))) for number in range(40)]
+            while not all(task.done() for task in tasks):
+                await asyncio.sleep(0)
+                clock.advance(0.01)
+            for task in tasks:
+                assert task.result().status == 200
+        assert len(server.asked) == 40, "nothing was carried out twice"
 
     run(scenario())
 

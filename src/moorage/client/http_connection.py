@@ -65,9 +65,11 @@ class Connection(asyncio.Protocol):
         silence_seconds: float,
         all_answered: Callable[[], None] | None = None,
     ) -> None:
-        """Send requests; each of `answers` gets its answer, or AnswerLost, and then `all_answered` is called.
+        """Send requests; each of `answers` gets its answer or an error, and then `all_answered` is called.
 
-        ConnectionFailed if the connection is no more.
+        The error is AnswerLost; behind an answer that says `Connection: close` it is ConnectionFailed, since
+        a server carries out none of those requests (RFC 9112, 9.6). ConnectionFailed is raised if the
+        connection is no more.
         """
         if self._lost.done():
             raise ConnectionFailed("the connection was closed")
@@ -108,20 +110,20 @@ class Connection(asyncio.Protocol):
         if silence < self._silence_seconds:
             self._timer = self._loop.call_later(self._silence_seconds - silence, self._check_silence)
         else:
-            self._fail(f"the server has said nothing for {self._silence_seconds:g} s")
+            self._fail(AnswerLost(f"the server has said nothing for {self._silence_seconds:g} s"))
 
-    def _fail(self, reason: str) -> None:
-        """Nothing more can come of this connection; whoever waits for something is told."""
+    def _fail(self, error: ConnectionFailed) -> None:
+        """Nothing more can come of this connection; all that wait for an answer are told why."""
         self.abort()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._stream is not None:
-            self._stream.end(AnswerLost(reason))
+            self._stream.end(error)
         while self._answers:
-            self._settle(AnswerLost(reason))
+            self._settle(type(error)(str(error)))
 
-    def _settle(self, result: Response | AnswerLost) -> None:
+    def _settle(self, result: Response | ConnectionFailed) -> None:
         """The first of those who wait has an answer, or will have none."""
         answer = self._answers.popleft()
         if not answer.done():
@@ -147,7 +149,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(f"the server does not speak HTTP: {error}")
+            self._fail(AnswerLost(f"the server does not speak HTTP: {error}"))
         if self._stream is not None:
             self._stream.rest()
 
@@ -155,7 +157,7 @@ class Connection(asyncio.Protocol):
         """The connection is gone; an answer that was not complete stays so."""
         self.is_reusable = False
         reason = f": {error}" if error else ""
-        self._fail(f"the connection broke{reason}")
+        self._fail(AnswerLost(f"the connection broke{reason}"))
         if not self._lost.done():
             self._lost.set_result(None)
 
@@ -196,7 +198,7 @@ class Connection(asyncio.Protocol):
             pieces = self._pieces
             self._tell(pieces[0] if len(pieces) == 1 else b"".join(pieces))
             if self._answers and not self.is_reusable:
-                self._fail("the server closed the connection before it had answered everything")
+                self._fail(ConnectionFailed("the server closed the connection before this request"))
 
     def _tell(self, body: bytes | BodyStream) -> None:
         if not self._answers:
