@@ -6,6 +6,7 @@ import pytest
 
 from moorage.sim.nodes.containers import ContainerRun, Role, Running, Terminated, Waiting
 from moorage.sim.nodes.program import Program
+from moorage.sim.nodes.simulated_workload import SimulatedWorkload
 from moorage.sim.nodes.usage import usage_model
 
 
@@ -23,7 +24,7 @@ def container(
     return ContainerRun(
         {"name": "main", "image": "app", **spec},
         role,
-        program,
+        SimulatedWorkload(program, has_readiness=role is not Role.INIT, stop_seconds=lambda: 1.0),
         policy,
         "a_default(1)",
         lambda: f"id-{next(ids)}",

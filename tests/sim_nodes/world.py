@@ -9,6 +9,7 @@ from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.simulation import SimulatedNodes
+from moorage.sim.nodes.workload import ContainerRuntime
 from tests.controllers.harness import Harness
 
 IMAGE = "registry.example/app:1"
@@ -23,11 +24,13 @@ class World(Harness):
         count: int = 1,
         seed: int = 7,
         before: Callable[[World], object] = lambda world: None,
+        runtime: ContainerRuntime | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(run=False)
         before(self)
-        self.nodes = SimulatedNodes(self.cluster, KubeletSettings(**{"jitter": 0.0, **settings}), seed)
+        kubelets = KubeletSettings(**{"jitter": 0.0, **settings})
+        self.nodes = SimulatedNodes(self.cluster, kubelets, seed, runtime)
         self.manager.controllers.append(self.nodes)
         self.start()
         if nodes is not None:

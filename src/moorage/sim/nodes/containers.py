@@ -1,6 +1,7 @@
 """One container over time: waiting, running, ended, and running again after a pause that grows.
 
 Nothing here waits or writes: `step` does what is due at a moment, `due` says when there is something again.
+What runs in the container, and when that ends, is its workload's business.
 """
 
 from __future__ import annotations
@@ -12,17 +13,15 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.config.duration import Duration
-from moorage.sim.nodes.program import Program
+from moorage.sim.nodes.simulated_workload import KILLED
 from moorage.sim.nodes.usage import NOTHING, Usage
+from moorage.sim.nodes.workload import Ended, Probed, Report, StartDelayed, Started, Workload
 
 FIRST_PAUSE_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 300.0
 RESTART_SECONDS: Final = 1.0
 """Until the kubelet has noticed and started it again, where there is no pause."""
-KILLED: Final = 137
-"""How a container ends that is killed: 128 and the number of SIGKILL."""
-STOPPED: Final = 143
-"""How a container ends that is asked to, and does not say otherwise: 128 and the number of SIGTERM."""
+UNKNOWN_STATUS: Final = "ContainerStatusUnknown"
 _LOST: Final = "The container could not be located when the pod was terminated"
 
 
@@ -63,6 +62,8 @@ class Terminated:
 
 State = Waiting | Running | Terminated
 
+CREATING: Final = Waiting("ContainerCreating")
+
 
 class ContainerRun:
     """A container of a pod on a node; `described` is how its pod is called in messages."""
@@ -71,21 +72,25 @@ class ContainerRun:
         self,
         spec: Manifest,
         role: Role,
-        program: Program,
+        workload: Workload,
         pod_restart_policy: str,
         described: str,
         new_id: Callable[[], str],
     ) -> None:
         self.spec = spec
         self.role = role
-        self.program = program
-        self.state: State = Waiting("ContainerCreating")
+        self.workload = workload
+        self.state: State = CREATING
         self.last: Terminated | None = None
         self.restarts = 0
         self.container_id = ""
+        self.is_started = False
+        """Whether it runs, and its startup probe has passed."""
         self.is_ready = False
         self.start_at: float | None = None
         """When it starts or starts again."""
+        self._is_starting = False
+        self._is_stopping = False
         self._pod_restart_policy = pod_restart_policy
         self._described = described
         self._new_id = new_id
@@ -104,77 +109,93 @@ class ContainerRun:
         return not isinstance(self.state, Waiting) or self.last is not None
 
     @property
+    def is_to_start(self) -> bool:
+        """Whether it starts, or will."""
+        return self._is_starting or self.start_at is not None
+
+    @property
     def ended(self) -> Terminated | None:
         """How it has ended, if it has for good."""
-        if isinstance(self.state, Terminated) and self.start_at is None:
-            return self.state
-        return None
+        return self.state if isinstance(self.state, Terminated) and not self.is_to_start else None
 
     def usage(self, now: float) -> Usage:
         """What it uses."""
-        return self.program.usage.at(now - self.state.since) if isinstance(self.state, Running) else NOTHING
+        if not isinstance(self.state, Running):
+            return NOTHING
+        return self.workload.program.usage.at(now - self.state.since)
 
     # -- time
 
     @property
     def due(self) -> float | None:
-        """When it changes by itself, if ever."""
-        if not isinstance(self.state, Running):
-            return self.start_at
-        moments = [self._end[0]] if self._end is not None else []
-        if not self.is_ready and self.role is not Role.INIT:
-            moments.append(self.state.since + self.program.ready_after_seconds)
-        return min(moments, default=None)
+        """When it changes by itself, if that is known."""
+        return self.workload.due if self.start_at is None else self.start_at
 
     def step(self, now: float) -> bool:
         """Do what is due; whether that was anything."""
         changed = False
-        while (due := self.due) is not None and due <= now:
+        while self._advance(now):
             changed = True
-            if not isinstance(self.state, Running):
-                self._start(due)
-            elif self._end is not None and self._end[0] <= due:
-                self.end(*self._end)
-            else:
-                self.is_ready = True
         return changed
 
-    @property
-    def _end(self) -> tuple[float, int, str] | None:
-        """When, with which code and why it ends by itself."""
-        if not isinstance(self.state, Running):
-            return None
-        ends: list[tuple[float, int, str]] = []
-        since = self.state.since
-        if self.program.seconds is not None:
-            code = self.program.exit_code
-            ends.append((since + self.program.seconds, code, "Error" if code else "Completed"))
-        seconds = self.program.usage.out_of_memory_seconds
-        if seconds is not None:
-            ends.append((since + seconds, KILLED, "OOMKilled"))
-        return min(ends, default=None)
+    def _advance(self, now: float) -> bool:
+        if self.start_at is not None:
+            if self.start_at > now:
+                return False
+            self.workload.start(self.start_at)
+            self.start_at, self._is_starting = None, True
+            return True
+        report = self.workload.next_report(now)
+        if report is not None:
+            self._apply(report)
+        return report is not None
 
-    def _start(self, now: float) -> None:
-        if isinstance(self.state, Terminated):
-            self.last = self.state
+    def _apply(self, report: Report) -> None:
+        match report:
+            case Started(at, is_started):
+                self._count_start(at)
+                self.state, self.is_started = Running(at), is_started
+            case StartDelayed(_, reason, message):
+                self._keep_last()
+                self.state = Waiting(reason, message)
+            case Probed(_, is_started, is_ready):
+                self.is_started, self.is_ready = is_started, is_ready
+            case Ended(at, exit_code, reason, message):
+                if not isinstance(self.state, Running):
+                    self._count_start(at)
+                self.end(at, exit_code, reason, message)
+
+    def _count_start(self, now: float) -> None:
+        self._is_starting = False
+        self._keep_last()
         if self.last is not None:
             self.restarts += 1
             self._restarted_at = now
-        self.state = Running(now)
-        self.start_at = None
         self.container_id = self._new_id()
-        self.is_ready = self.role is not Role.INIT and self.program.ready_after_seconds <= 0
 
-    def end(self, now: float, exit_code: int, reason: str, *, for_good: bool = False) -> None:
-        """It ends; unless for good, it may start again after a pause, as its restart policy has it.
+    def _keep_last(self) -> None:
+        if isinstance(self.state, Terminated):
+            self.last = self.state
+
+    def stop(self, now: float, grace_seconds: float, *, after_completion: bool = False) -> None:
+        """End within the grace period, and do not start again."""
+        self._is_stopping, self.start_at = True, None
+        if self._is_starting:
+            self._is_starting = False
+            self.workload.discard(0)
+        elif isinstance(self.state, Running):
+            self.workload.stop(now, grace_seconds, after_completion=after_completion)
+
+    def end(self, now: float, exit_code: int, reason: str, message: str = "") -> None:
+        """It ends; unless it was to stop, it may start again after a pause, as its restart policy has it.
 
         The first time there is no pause worth the name; then it is ten seconds, and doubles each time.
         """
         since = self.state.since if isinstance(self.state, Running) else None
-        self.state = ended = Terminated(exit_code, reason, "", since, now, self.container_id)
-        self.is_ready = False
+        self.state = ended = Terminated(exit_code, reason, message, since, now, self.container_id)
+        self.is_started = self.is_ready = False
         self.start_at = None
-        if for_good or not self._restarts_after(exit_code):
+        if self._is_stopping or not self._restarts_after(exit_code):
             self.is_ready = self.role is Role.INIT and exit_code == 0
             return
         if not self._pause_seconds or now - self._restarted_at > 2 * LONGEST_PAUSE_SECONDS:
@@ -200,14 +221,15 @@ class ContainerRun:
         if is_due:
             self.start_at = now
 
-    def abandon(self, now: float, exit_code: int) -> None:
+    def abandon(self, now: float, exit_code: int, grace_seconds: float = 0.0) -> None:
         """Its pod ends, and so does it, whatever it was doing."""
-        self.start_at = None
+        self._is_stopping, self._is_starting, self.start_at = True, False, None
         self.is_ready = False
+        self.workload.discard(grace_seconds)
         if isinstance(self.state, Running):
-            self.end(now, exit_code, "Error" if exit_code else "Completed", for_good=True)
+            self.end(now, exit_code, "Error" if exit_code else "Completed")
         elif isinstance(self.state, Waiting):
-            self.state = self.last or Terminated(KILLED, "ContainerStatusUnknown", _LOST)
+            self.state = self.last or Terminated(KILLED, UNKNOWN_STATUS, _LOST)
 
     def _restarts_after(self, exit_code: int) -> bool:
         for rule in self.spec.get("restartPolicyRules") or ():

@@ -25,7 +25,9 @@ from moorage.sim.nodes.podstatus import READY, pod_status, ready_status
 from moorage.sim.nodes.pressure import Pressure
 from moorage.sim.nodes.program import Program, program_of
 from moorage.sim.nodes.restore import restore, was_running
+from moorage.sim.nodes.simulated_workload import SimulatedWorkload
 from moorage.sim.nodes.surroundings import Surroundings
+from moorage.sim.nodes.workload import Host, Sandbox, Workload
 
 _REJECTED = "Pod was rejected: "
 
@@ -100,6 +102,9 @@ class Kubelet:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        for run in self.pods.values():
+            if run.sandbox is not None:
+                run.sandbox.close()
 
     # -- what the server says
 
@@ -124,6 +129,8 @@ class Kubelet:
         if run is None:
             return
         self._cancel(uid)
+        if run.sandbox is not None:
+            run.sandbox.close()
         self._free(run)
         self._unwritten.discard(uid)
         self._announcer.forget(run)
@@ -134,11 +141,12 @@ class Kubelet:
         if was_running(pod):
             run = self._new_run(pod)
             restore(run, self.around.seconds_of, now)
-            run.has_volumes = True
+            run.has_volumes = run.sandbox is None
             if not run.is_finished:
                 run.claims = claims_of(convert(pod, Pod))
                 self.room.take(run.uid, run.claims)
-                self._addresses.keep(run.uid, run.ip)
+                if run.ip:
+                    self._addresses.keep(run.uid, run.ip)
             return run
         if "deletionTimestamp" in pod["metadata"]:
             run = self._new_run(pod)
@@ -177,18 +185,44 @@ class Kubelet:
             role = Role.SIDECAR if container.get("restartPolicy") == "Always" else Role.INIT
             containers.append((container, role))
         containers += [(container, Role.MAIN) for container in spec["containers"]]
+        sandbox = self._sandbox(pod)
         runs = [
             ContainerRun(
                 container,
                 role,
-                self._program(pod, container, role),
+                self._workload(pod, container, role, sandbox),
                 spec.get("restartPolicy") or "Always",
                 described,
                 self.around.container_id,
             )
             for container, role in containers
         ]
-        return PodRun(pod, runs, self._starts_at)
+        run = PodRun(pod, runs, self._starts_at)
+        run.sandbox = sandbox
+        return run
+
+    def _sandbox(self, pod: Manifest) -> Sandbox | None:
+        if self.around.runtime is None:
+            return None
+        uid = pod["metadata"]["uid"]
+        allocatable = (self.node.get("status") or {}).get("allocatable") or {}
+        return self.around.runtime.sandbox(
+            pod,
+            Host(self.name, self.host, allocatable),
+            lambda: self._wake(uid),
+            lambda type, reason, message: self.tell(pod, type, reason, message),
+        )
+
+    def _workload(self, pod: Manifest, container: Manifest, role: Role, sandbox: Sandbox | None) -> Workload:
+        program, has_readiness = self._program(pod, container, role), role is not Role.INIT
+        if sandbox is not None:
+            real = sandbox.workload(container, program, has_readiness=has_readiness)
+            if real is not None:
+                return real
+        stop_seconds = self.around.settings.stop_seconds
+        return SimulatedWorkload(
+            program, has_readiness=has_readiness, stop_seconds=lambda: self.around.latency(stop_seconds)
+        )
 
     def _program(self, pod: Manifest, container: Manifest, role: Role) -> Program:
         settings, roles = self.around.settings, (role is Role.INIT, role is Role.SIDECAR)
@@ -212,6 +246,8 @@ class Kubelet:
         before, run.manifest = run.manifest, pod
         if run.is_finished:
             return
+        if run.sandbox is not None:
+            run.sandbox.update(pod)
         status = pod.get("status") or {}
         if status.get("phase") in FINISHED:
             # Somebody else has declared it ended, which is final.
@@ -245,17 +281,17 @@ class Kubelet:
             if not run.pending_resize:
                 is_resized |= container.spec.get("resources") != specs[container.name].get("resources")
                 container.spec = specs[container.name]
-            container.program = self._program(run.manifest, container.spec, container.role)
+            container.workload.program = self._program(run.manifest, container.spec, container.role)
         self.has_news = True
         if is_resized:
             self._changed(run)
 
     def _delete(self, run: PodRun, now: float) -> None:
-        if run.stop_at is None and not run.is_finished:
+        if not run.is_stopping and not run.is_finished:
             for container in run.containers:
                 if isinstance(container.state, Running):
                     self.tell(run.manifest, "Normal", "Killing", f"Stopping container {container.name}")
-        run.deletion_wanted(now, self.around.latency(self.around.settings.stop_seconds))
+        run.deletion_wanted(now)
         if run.is_finished:
             self.send(("pod", run.uid), lambda: self._write(run))
 
@@ -264,7 +300,7 @@ class Kubelet:
     def _step(self, run: PodRun, now: float) -> None:
         """Do what is due for a pod, and wake up when there is something again."""
         if not run.has_volumes and not run.is_finished:
-            run.has_volumes = self.around.claims.ready(run.manifest, lambda: self._retry(run))
+            run.has_volumes = self._has_volumes(run)
         if run.step(now):
             self._changed(run)
         self._cancel(run.uid)
@@ -274,6 +310,20 @@ class Kubelet:
             self._timers[run.uid] = self.around.clock.call_later(
                 due - now, lambda: self._step(run, max(due, self.around.clock.now()))
             )
+
+    def _has_volumes(self, run: PodRun) -> bool:
+        if not self.around.claims.ready(run.manifest, lambda: self._retry(run)):
+            return False
+        if run.sandbox is None:
+            return True
+        run.sandbox.prepare()
+        return run.sandbox.is_ready
+
+    def _wake(self, uid: str) -> None:
+        """A container has something to report."""
+        run = self.pods.get(uid)
+        if run is not None:
+            self._step(run, self.around.clock.now())
 
     def _retry(self, run: PodRun) -> None:
         if self.pods.get(run.uid) is run and not self.is_cut_off:
@@ -295,8 +345,7 @@ class Kubelet:
 
     def _changed(self, run: PodRun) -> None:
         if run.has_sandbox and not run.ip:
-            own_network = not run.manifest["spec"].get("hostNetwork")
-            run.ip = self._addresses.take(run.uid) if own_network else self.host
+            run.ip = self._address(run)
         if run.is_finished:
             self._free(run)
         for news in self._announcer.news(run):
@@ -304,6 +353,11 @@ class Kubelet:
         self.has_news = True
         self._unwritten.add(run.uid)
         self.send(("pod", run.uid), lambda: self._write(run))
+
+    def _address(self, run: PodRun) -> str:
+        if run.manifest["spec"].get("hostNetwork"):
+            return self.host
+        return self._addresses.take(run.uid) if run.sandbox is None else run.sandbox.address
 
     def _free(self, run: PodRun) -> None:
         """What a pod had is there for others, of which some may have asked for more."""

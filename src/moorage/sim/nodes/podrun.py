@@ -12,8 +12,10 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.sim.nodes.admission import Claims
-from moorage.sim.nodes.containers import KILLED, STOPPED, ContainerRun, Role, Running, Waiting
+from moorage.sim.nodes.containers import CREATING, ContainerRun, Role, Running, Waiting
+from moorage.sim.nodes.simulated_workload import KILLED, STOPPED
 from moorage.sim.nodes.usage import NOTHING, Usage
+from moorage.sim.nodes.workload import Sandbox
 
 FINISHED: Final = ("Succeeded", "Failed")
 _DEADLINE: Final = "Pod was active on the node longer than the specified deadline"
@@ -50,8 +52,10 @@ class PodRun:
         self.conditions: dict[str, Manifest] = {each["type"]: each for each in known}
         """As they were last written."""
         self.has_volumes = False
-        self.stop_at: float | None = None
-        """When its containers have stopped, if it is being deleted."""
+        self.sandbox: Sandbox | None = None
+        """Where those of its containers run that are not simulated; None if all are."""
+        self.is_stopping = False
+        """Whether its containers were asked to end, because it is being deleted."""
         self.is_disrupted = False
         """Whether its end is the node's doing and not its own."""
         self._starts_at = starts_at
@@ -94,6 +98,13 @@ class PodRun:
         """How far it is."""
         if self.outcome is not None:
             return self.outcome.phase
+        phase = self._phase_without_sidecars
+        if phase in FINISHED and any(isinstance(each.state, Running) for each in self.inits):
+            return "Running"
+        return phase
+
+    @property
+    def _phase_without_sidecars(self) -> str:
         if any(each.role is Role.INIT and each.ended and not each.is_ready for each in self.inits):
             return "Failed"
         if not all(each.has_begun for each in self.mains):
@@ -124,7 +135,7 @@ class PodRun:
     @property
     def has_constant_usage(self) -> bool:
         """Whether its usage changes only when its containers start or end."""
-        return all(each.program.usage.is_constant for each in self.containers)
+        return all(each.workload.program.usage.is_constant for each in self.containers)
 
     # -- time
 
@@ -133,7 +144,7 @@ class PodRun:
         """When it changes by itself, if ever."""
         if self.is_finished:
             return None
-        moments = [self.stop_at, self._deadline]
+        moments = [self._deadline]
         if self.has_volumes:
             moments += [each.due for each in self.containers]
         return min((moment for moment in moments if moment is not None), default=None)
@@ -147,26 +158,30 @@ class PodRun:
         """Do what is due; whether that was anything."""
         if self.is_finished:
             return False
-        if self.stop_at is not None and self.stop_at <= now:
-            self.stop(now)
-            return True
         if (deadline := self._deadline) is not None and deadline <= now:
-            self.kill(now, Outcome("Failed", "DeadlineExceeded", _DEADLINE))
+            grace_seconds = self.manifest["spec"].get("terminationGracePeriodSeconds") or 0
+            self.kill(now, Outcome("Failed", "DeadlineExceeded", _DEADLINE), grace_seconds)
             return True
-        if not self.has_volumes:
-            return False
+        changed = self.has_volumes and self._step_containers(now)
+        if self.is_stopping:
+            if not any(isinstance(each.state, Running) for each in self.containers):
+                self.stop(now)
+                return True
+        elif self.has_volumes:
+            self._begin_next(now)
+        return changed
+
+    def _step_containers(self, now: float) -> bool:
         changed = False
         for each in self.containers:
             changed |= each.step(now)
-        if self.phase in FINISHED:
-            self._end_rest(now)
-        else:
-            self._begin_next(now)
+        if self.outcome is None and self._phase_without_sidecars in FINISHED:
+            changed |= self._end_rest(now)
         return changed
 
     def _begin_next(self, now: float) -> None:
         """Start the containers whose turn it is."""
-        if self.stop_at is not None:
+        if self._phase_without_sidecars in FINISHED:
             return
         for each in self.inits:
             if not each.has_begun:
@@ -177,17 +192,19 @@ class PodRun:
             self._begin(self.mains, now)
 
     def _begin(self, containers: Sequence[ContainerRun], now: float) -> None:
-        if all(each.start_at is None for each in containers):
+        if not any(each.is_to_start for each in containers):
             at = self._starts_at(self, containers, now)
             for each in containers:
                 each.start_at = at
 
-    def _end_rest(self, now: float) -> None:
-        """Sidecars have nothing left to serve, and what has not begun never will."""
+    def _end_rest(self, now: float) -> bool:
+        """Sidecars have nothing left to serve, and what has not begun never will; whether one has ended."""
+        changed = False
+        grace_seconds = self.manifest["spec"].get("terminationGracePeriodSeconds") or 0
         for each in self.containers:
-            each.start_at = None
-            if isinstance(each.state, Running):
-                each.abandon(now, 0)
+            each.stop(now, grace_seconds, after_completion=True)
+            changed |= each.step(now)
+        return changed
 
     # -- ends
 
@@ -198,24 +215,24 @@ class PodRun:
         if not self.is_finished:
             self.outcome = Outcome("Failed", "", "")
 
-    def kill(self, now: float, outcome: Outcome) -> None:
+    def kill(self, now: float, outcome: Outcome, grace_seconds: float = 0.0) -> None:
         """End all containers, because the node wants it."""
         self.outcome = outcome
         for each in self.containers:
-            each.abandon(now, KILLED)
+            each.abandon(now, KILLED, grace_seconds)
 
-    def deletion_wanted(self, now: float, stop_seconds: float) -> None:
+    def deletion_wanted(self, now: float) -> None:
         """Stop within the grace period; a shorter one may come later."""
         if self.is_finished:
             return
-        runs = any(isinstance(each.state, Running) for each in self.containers)
-        at = now + (min(self.grace_seconds, stop_seconds) if runs else 0.0)
-        self.stop_at = at if self.stop_at is None else min(self.stop_at, at)
+        self.is_stopping = True
+        for each in self.containers:
+            each.stop(now, self.grace_seconds)
 
 
 def waiting_reason(run: PodRun, container: ContainerRun) -> Waiting:
     """Why a container waits that has not begun: for init containers, or for its own creation."""
     assert isinstance(container.state, Waiting)
-    if container.last is not None:
+    if container.last is not None or container.state != CREATING:
         return container.state
-    return Waiting("PodInitializing" if run.inits else "ContainerCreating")
+    return Waiting("PodInitializing") if run.inits else CREATING

@@ -53,13 +53,12 @@ def ready_status(run: PodRun) -> str:
 def _container_status(run: PodRun, container: ContainerRun, moment: Moment) -> Manifest:
     image = container.spec["image"]
     began = container.has_begun and bool(container.container_id)
-    is_running = isinstance(container.state, Running)
     status: Manifest = {
         "name": container.name,
         "image": full_name(image) if began else image,
         "imageID": digest_name(image) if began else "",
         "ready": container.is_ready,
-        "started": is_running,
+        "started": container.is_started,
         "restartCount": container.restarts,
         "state": _state(run, container, moment),
         "lastState": {} if container.last is None else {"terminated": _terminated(container.last, moment)},

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.sim.nodes.containers import ContainerRun, Role, Running, Terminated
+from moorage.sim.nodes.containers import UNKNOWN_STATUS, ContainerRun, Role, Running, Terminated
 from moorage.sim.nodes.podrun import FINISHED, Outcome, PodRun
+from moorage.sim.nodes.simulated_workload import KILLED
+
+_GONE: Final = "The container could not be located when its kubelet was started"
 
 SecondsOf = Callable[[str], float]
 """A timestamp as a moment of the clock."""
@@ -15,7 +19,7 @@ SecondsOf = Callable[[str], float]
 def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
     """Let a pod go on where its status says it was."""
     status = run.manifest.get("status") or {}
-    run.ip = status.get("podIP") or ""
+    run.ip = "" if run.sandbox is not None else status.get("podIP") or ""
     if "startTime" in status:
         run.started_at = seconds_of(status["startTime"])
     if status.get("phase") in FINISHED:
@@ -27,7 +31,7 @@ def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
     }
     for container in run.containers:
         if container.name in known:
-            _restore_container(container, known[container.name], seconds_of)
+            _restore_container(container, known[container.name], seconds_of, now)
             if run.outcome is None:
                 container.resume(now)
 
@@ -40,15 +44,18 @@ def was_running(manifest: Manifest) -> bool:
     )
 
 
-def _restore_container(container: ContainerRun, status: Manifest, seconds_of: SecondsOf) -> None:
+def _restore_container(container: ContainerRun, status: Manifest, seconds_of: SecondsOf, now: float) -> None:
     state = status.get("state") or {}
     container.restarts = status.get("restartCount", 0)
     container.container_id = status.get("containerID", "")
     if last := (status.get("lastState") or {}).get("terminated"):
         container.last = _terminated(last, seconds_of)
     if running := state.get("running"):
-        container.state = Running(seconds_of(running["startedAt"]))
-        container.is_ready = bool(status.get("ready"))
+        since = seconds_of(running["startedAt"])
+        container.state = Running(since)
+        container.is_started, container.is_ready = bool(status.get("started")), bool(status.get("ready"))
+        if not container.workload.adopt(since, is_ready=container.is_ready):
+            container.end(now, KILLED, UNKNOWN_STATUS, _GONE)
     elif terminated := state.get("terminated"):
         container.state = _terminated(terminated, seconds_of)
         container.is_ready = container.role is Role.INIT and container.state.exit_code == 0

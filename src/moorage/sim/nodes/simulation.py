@@ -24,6 +24,7 @@ from moorage.sim.nodes.kubelet import Kubelet
 from moorage.sim.nodes.nodeobject import new_node
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.surroundings import Surroundings
+from moorage.sim.nodes.workload import ContainerRuntime
 
 HEARTBEATS: Final = "moorage.io/heartbeats"
 """An annotation of nodes: with the value `stopped`, the node is as if it were cut off."""
@@ -37,9 +38,15 @@ class SimulatedNodes:
 
     name: ClassVar[str] = "kubelets"
 
-    def __init__(self, cluster: Cluster, settings: KubeletSettings | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: KubeletSettings | None = None,
+        seed: int = 0,
+        runtime: ContainerRuntime | None = None,
+    ) -> None:
         self._cluster = cluster
-        self._around = Surroundings(cluster, settings or KubeletSettings(), Random(seed))
+        self._around = Surroundings(cluster, settings or KubeletSettings(), Random(seed), runtime)
         self._nodes = cluster.informer(NODE)
         self._pods = cluster.informer(POD)
         self._by_node = Index(self._pods, _node_names)

@@ -12,15 +12,24 @@ from moorage.sim.nodes.outbox import Outbox
 from moorage.sim.nodes.settings import KubeletSettings
 from moorage.sim.nodes.thresholds import parse_thresholds
 from moorage.sim.nodes.volumes import Claims
+from moorage.sim.nodes.workload import ContainerRuntime
 
 
 class Surroundings:
     """One for a whole simulation."""
 
-    def __init__(self, cluster: Cluster, settings: KubeletSettings, random: Random) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: KubeletSettings,
+        random: Random,
+        runtime: ContainerRuntime | None = None,
+    ) -> None:
         self.cluster = cluster
         self.settings = settings
         self.random = random
+        self.runtime = runtime
+        """Runs containers for real; None: all are simulated."""
         self.thresholds = parse_thresholds(
             settings.eviction_hard,
             settings.eviction_soft,

@@ -1,0 +1,193 @@
+"""Kubelets with containers that are not simulated: what a runtime reports is what a pod's status says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from moorage.api.manifests import Manifest
+from moorage.client.kinds import POD
+from moorage.sim.nodes.program import Program
+from moorage.sim.nodes.settings import NodeTemplate
+from moorage.sim.nodes.workload import Ended, Host, Probed, Report, StartDelayed, Started, Tell
+from tests.sim_nodes.world import World
+
+ADDRESS = "127.64.0.2"
+
+
+class FakeWorkload:
+    """Reports what it is told to, and notes what is asked of it."""
+
+    def __init__(self, program: Program, wake: Callable[[], None]) -> None:
+        self.program = program
+        self.asked: list[object] = []
+        self._wake = wake
+        self._reports: deque[Report] = deque()
+
+    due = None
+
+    def start(self, now: float) -> None:
+        self.asked.append("start")
+
+    def adopt(self, since: float, *, is_ready: bool) -> bool:
+        return False
+
+    def next_report(self, now: float) -> Report | None:
+        return self._reports.popleft() if self._reports else None
+
+    def stop(self, now: float, grace_seconds: float, *, after_completion: bool = False) -> None:
+        self.asked.append(("stop", grace_seconds))
+
+    def discard(self, grace_seconds: float) -> None:
+        self.asked.append(("discard", grace_seconds))
+
+    def reports(self, *reports: Report) -> None:
+        self._reports.extend(reports)
+        self._wake()
+
+
+class FakeRuntime:
+    """Runs the containers called `real`; it is its own sandbox, as there is one pod."""
+
+    def __init__(self) -> None:
+        self.address = ADDRESS
+        self.is_ready = False
+        self.is_prepared = self.is_closed = False
+        self.workloads: dict[str, FakeWorkload] = {}
+        self.wake: Callable[[], None] = lambda: None
+
+    def sandbox(self, pod: Manifest, host: Host, wake: Callable[[], None], tell: Tell) -> FakeRuntime:
+        self.host, self.wake, self.tell = host, wake, tell
+        return self
+
+    def prepare(self) -> None:
+        self.is_prepared = True
+
+    def update(self, pod: Manifest) -> None:
+        self.pod = pod
+
+    def workload(self, container: Manifest, program: Program, *, has_readiness: bool) -> FakeWorkload | None:
+        if not container["name"].startswith("real"):
+            return None
+        return self.workloads.setdefault(container["name"], FakeWorkload(program, self.wake))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    @property
+    def main(self) -> FakeWorkload:
+        return self.workloads["real"]
+
+
+class RuntimeWorld(World):
+    """A world with one pod, whose main container is real and has been told to start."""
+
+    def __init__(self, **spec: object) -> None:
+        self.runtime = FakeRuntime()
+        super().__init__(NodeTemplate(), runtime=self.runtime)
+        self.pod("a", container={"name": "real"}, **spec)
+        self.runtime.is_ready = True
+        self.runtime.wake()
+        self.advance(5)
+
+    def main_reports(self, *reports: Report) -> None:
+        self.runtime.main.reports(*reports)
+        self.settle()
+
+    @property
+    def started(self) -> Started:
+        return Started(self.clock.now())
+
+
+def test_a_pod_waits_for_its_sandbox() -> None:
+    runtime = FakeRuntime()
+    with World(NodeTemplate(), runtime=runtime) as world:
+        world.pod("a", container={"name": "real"})
+        world.advance(60)
+        assert (runtime.is_prepared, runtime.main.asked) == (True, [])
+        assert world.state("a", "real") == {"waiting": {"reason": "ContainerCreating"}}
+        runtime.is_ready = True
+        runtime.wake()
+        world.advance(5)
+        assert runtime.main.asked == ["start"]
+        assert runtime.host.name == "node-0"
+
+
+def test_a_container_runs_once_it_says_so() -> None:
+    with RuntimeWorld() as world:
+        assert "podIP" not in world.status("a")
+        world.main_reports(StartDelayed(0, "CreateContainerConfigError", 'configmap "x" not found'))
+        assert world.state("a", "real")["waiting"]["reason"] == "CreateContainerConfigError"
+        world.main_reports(Started(world.clock.now(), is_started=False))
+        status = world.container("a", "real")
+        assert (status["started"], status["ready"], world.phase("a")) == (False, False, "Running")
+        assert world.status("a")["podIP"] == ADDRESS
+        world.main_reports(Probed(0, is_started=True, is_ready=False))
+        status = world.container("a", "real")
+        assert (status["started"], status["ready"]) == (True, False)
+        world.main_reports(Probed(0, is_started=True, is_ready=True))
+        assert world.ready("a") == "True"
+        world.main_reports(Probed(0, is_started=True, is_ready=False))
+        assert world.ready("a") == "False"
+
+
+def test_a_container_that_ends_starts_again_after_a_pause() -> None:
+    with RuntimeWorld() as world:
+        runtime = world.runtime
+        world.main_reports(world.started, Ended(world.clock.now(), 3, "Error", "said so"))
+        terminated = world.state("a", "real")["terminated"]
+        assert (terminated["exitCode"], terminated["reason"], terminated["message"]) == (
+            3,
+            "Error",
+            "said so",
+        )
+        assert world.phase("a") == "Running"
+        world.advance(1)
+        assert runtime.main.asked == ["start", "start"]
+        assert world.container("a", "real")["restartCount"] == 0
+        world.main_reports(world.started)
+        assert world.container("a", "real")["restartCount"] == 1
+        world.main_reports(Ended(world.clock.now(), 3, "Error"))
+        assert world.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
+        world.advance(10)
+        assert runtime.main.asked == ["start"] * 3
+        assert world.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
+
+
+def test_a_container_that_could_not_start_has_no_start_time() -> None:
+    with RuntimeWorld(restartPolicy="Never") as world:
+        world.main_reports(Ended(world.clock.now(), 128, "StartError", 'exec: "nothing"'))
+        terminated = world.state("a", "real")["terminated"]
+        assert terminated["reason"] == "StartError"
+        assert "startedAt" not in terminated
+        assert world.phase("a") == "Failed"
+
+
+def test_a_deleted_pod_goes_when_its_containers_have_ended() -> None:
+    with RuntimeWorld(terminationGracePeriodSeconds=30) as world:
+        runtime = world.runtime
+        world.main_reports(world.started)
+        world.delete(POD, "a")
+        world.advance(29)
+        assert runtime.main.asked[1:] and set(runtime.main.asked[1:]) == {("stop", 30)}
+        assert world.phase("a") == "Running"
+        world.main_reports(Ended(world.clock.now(), 0, "Completed"))
+        assert world.list(POD, "default") == []
+        assert runtime.is_closed
+
+
+def test_sidecars_end_before_their_pod_has() -> None:
+    runtime = FakeRuntime()
+    with World(NodeTemplate(), runtime=runtime) as world:
+        sidecar = {"name": "real", "image": "app", "restartPolicy": "Always"}
+        runtime.is_ready = True
+        world.pod("a", initContainers=[sidecar], restartPolicy="Never", says={"duration": "5s"})
+        world.advance(2)
+        runtime.main.reports(Started(world.clock.now()), Probed(0, is_started=True, is_ready=True))
+        world.advance(20)
+        assert ("stop", 30) in runtime.main.asked
+        assert world.phase("a") == "Running"
+        runtime.main.reports(Ended(world.clock.now(), 143, "Error"))
+        world.settle()
+        assert world.phase("a") == "Succeeded"
+        assert world.state("a", "real")["terminated"]["exitCode"] == 143
