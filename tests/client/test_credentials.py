@@ -313,6 +313,13 @@ def test_a_pod_of_an_ipv6_cluster(tmp_path: Path, authority: Authority) -> None:
     assert in_cluster(tmp_path, environ).endpoint.url == "https://[fd00::1]:443"
 
 
+def test_the_environment_may_say_where_the_account_is(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    (tmp_path / "token").write_text("t")
+    environ = {**POD, "MOORAGE_SERVICE_ACCOUNT_DIR": str(tmp_path)}
+    assert find_access(environ=environ).endpoint.url == "https://10.0.0.1:443"
+
+
 # -- TLS
 
 

@@ -23,6 +23,8 @@ from moorage.client.tokens import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
 
 SERVICE_ACCOUNT_MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT_DIR: Final = "MOORAGE_SERVICE_ACCOUNT_DIR"
+"""Variable that says where an account's token and CA are, where they cannot be at their well-known path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def find_access(
     context: str = "",
     clock: Clock | None = None,
     environ: Mapping[str, str] = os.environ,
-    mount: Path = SERVICE_ACCOUNT_MOUNT,
+    mount: Path | None = None,
 ) -> Access:
     """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
 
@@ -59,12 +61,16 @@ def find_access(
 
 
 def in_cluster(
-    mount: Path = SERVICE_ACCOUNT_MOUNT,
+    mount: Path | None = None,
     environ: Mapping[str, str] = os.environ,
     *,
     clock: Clock | None = None,
 ) -> Access:
-    """The cluster in which this process runs as a pod, as the pod's service account."""
+    """The cluster in which this process runs as a pod, as the pod's service account.
+
+    mount: where the account's files are; without it, where the environment says, or at their usual path.
+    """
+    mount = mount or Path(environ.get(SERVICE_ACCOUNT_DIR) or SERVICE_ACCOUNT_MOUNT)
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise KubeconfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
