@@ -155,6 +155,7 @@ def test_plugins_are_mounted_and_named(tmp_path: Path) -> None:
     assert data["berths.py"] == PLUGIN
     assert data.keys() == {"config.yaml", "berths.py", "tides.py"}
     (container,) = pod_of(objects)["containers"]
+    assert container["command"] == ["moorage"]
     assert container["args"] == [
         "run",
         "--config=/etc/moorage/config.yaml",

@@ -104,6 +104,7 @@ def _container(installation: Installation) -> Manifest:
     return {
         "name": "scheduler",
         "image": installation.image,
+        "command": ["moorage"],
         "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *plugins],
         "ports": [{"name": PORT_NAME, "containerPort": PORT}],
         # Ready is who knows the whole cluster, leading or not; a leader that hangs ends by itself.
