@@ -14,8 +14,7 @@ import yaml
 
 from tests.apiserver.running import KUBECTL_WITHIN_SECONDS, Kubectl, RunningServer
 from tests.manifests.guide import GUIDE, Command, File, is_shown, steps
-from tests.manifests.installing import account_kubeconfig, start
-from tests.manifests.printing import Manifest
+from tests.manifests.installing import DEFINITION, account_kubeconfig
 from tests.run.running import RunningScheduler
 from tests.up.objects import pod
 from tests.up.running import PATIENCE, start_cluster
@@ -65,65 +64,36 @@ class Reader:
         return command
 
 
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A cluster that runs the scheduler which is deployed in it."""
+    options = ("--nodes", "3", "--authorization", "RBAC", "--run-containers")
+    with start_cluster(tmp_path_factory.mktemp("guide"), *options) as running:
+        yield running
+
+
 class Operator(Reader):
-    """A reader with a cluster whose nodes only pretend to run the Deployment: a process stands in for it."""
+    """A reader who reaches the pods of the Deployment at their own addresses, and not by port-forward."""
 
     def __init__(self, server: RunningServer, kubectl: Kubectl, folder: Path) -> None:
         super().__init__(server, folder)
         self._kubectl = kubectl
-        self._running: RunningScheduler | None = None
-        self._runs: list[Manifest] = []
-        self.upgrades = 0
 
     def here(self, command: str) -> str:
-        return command if self._running is None else command.replace("10259", _port(self._running))
-
-    def follows(self, step: File | Command) -> None:
-        super().follows(step)
-        if isinstance(step, Command) and step.text.startswith(f"kubectl rollout status deployment/{NAME} "):
-            self._roll_out()
-        if isinstance(step, Command) and step.text.startswith("kubectl delete -f"):
-            self.ends()
-
-    def _roll_out(self) -> None:
-        """Run what is installed now, if it is not what runs."""
-        found = list(yaml.safe_load_all((self.folder / f"{NAME}.yaml").read_text()))
-        workload = [each for each in found if each["kind"] in ("ConfigMap", "Deployment")]
-        if workload == self._runs:
-            return
-        self.ends()
-        self._runs, self.upgrades = workload, self.upgrades + 1
-        place = self.folder / f"pod-{self.upgrades}"
-        place.mkdir()
-        kubeconfig = account_kubeconfig(self._server, self._kubectl, NAME, place)
-        self._running = start(found, kubeconfig, place, name=NAME)
-
-    def ends(self) -> None:
-        if self._running is not None:
-            self._running.stop()
-            assert "forbidden" not in self._running.log, self._running.log
-            self._running = None
-
-    def gives_up(self) -> None:
-        if self._running is not None and self._running.process.poll() is None:
-            self._running.kill()
+        if "localhost:10259" not in command:
+            return command
+        options = ("--namespace=kube-system", f"--selector=app.kubernetes.io/instance={NAME}")
+        address = self._kubectl("get", "pods", *options, "-o", "jsonpath={.items[0].status.podIP}")
+        return command.replace("localhost:10259", f"{address}:10259")
 
 
-def _port(scheduler: RunningScheduler) -> str:
-    """Where a scheduler serves."""
-    words = [str(word) for word in list(scheduler.process.args)]  # type: ignore[arg-type]
-    return next(word for word in words if word.startswith("--secure-port=")).partition("=")[2]
-
-
-def test_from_nothing_to_a_second_scheduler(server: RunningServer, kubectl: Kubectl, tmp_path: Path) -> None:
-    reader = Operator(server, kubectl, tmp_path)
-    try:
-        for step in steps("A second scheduler"):
-            reader.follows(step)
-    finally:
-        reader.gives_up()
+def test_from_nothing_to_a_second_scheduler(cluster: RunningServer, tmp_path: Path) -> None:
+    kubectl = Kubectl(cluster, tmp_path)
+    kubectl("apply", "-f", str(DEFINITION))
+    reader = Operator(cluster, kubectl, tmp_path)
+    for step in steps("A second scheduler"):
+        reader.follows(step)
     assert [command.split()[1] for command in reader.not_run] == ["build", "push", "port-forward"]
-    assert reader.upgrades == 3
     assert kubectl("get", "deployment", NAME, "--namespace=kube-system", ok=False)
 
 

@@ -7,7 +7,7 @@ import pytest
 from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
 from moorage.client.kinds import NAMESPACE, POD
-from moorage.sim.nodes.logs import logs
+from moorage.sim.nodes.logs import Logs
 from moorage.sim.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
@@ -59,6 +59,7 @@ def test_what_nodes_use() -> None:
 
 def test_what_containers_write() -> None:
     with World(TEMPLATE) as world:
+        logs = Logs(world.now)
         world.pod("a", says={"duration": "5s", "exit-code": "1"})
         with pytest.raises(
             ApiError, match='container "main" in pod "a" is waiting to start: ContainerCreating'

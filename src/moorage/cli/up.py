@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,6 +82,15 @@ def up(
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
     ] = True,
+    run_containers: Annotated[
+        bool,
+        typer.Option(
+            "--run-containers",
+            help="Run containers whose command is `moorage`, and those of pods with the annotation "
+            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Whoever may "
+            "create pods can then run commands here.",
+        ),
+    ] = False,
     authorization: Annotated[
         Authorization,
         typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
@@ -118,7 +128,7 @@ def up(
         long_running("up")
         if v is not None:
             write_logs(LogOptions(v, logging_format))
-        uvloop.run(_run(settings, port, kubeconfig, dump, workloads, plugins))
+        uvloop.run(_run(settings, port, kubeconfig, dump, workloads, plugins, run_containers))
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
         raise typer.Exit(1) from None
@@ -206,28 +216,37 @@ async def _run(
     dump: list[Manifest],
     workloads: list[Manifest],
     plugins: _Plugins,
+    run_containers: bool,
 ) -> None:
     address = "127.0.0.1"
     with listen(address, port) as listener:
+        if run_containers:
+            settings = replace(settings, run_containers_with=listener.getsockname()[:2])
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
             let_in(kubeconfig, url, cluster.server)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
-            on_signals(server.stop)
+            stopped = asyncio.Event()
+            on_signals(stopped.set)
+            stopping = asyncio.ensure_future(stopped.wait())
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
             preparing = asyncio.ensure_future(_prepare(server, cluster, dump, workloads))
-            others: list[asyncio.Future[Any]] = [running, preparing]
-            await asyncio.wait((serving, running, preparing), return_when=asyncio.FIRST_COMPLETED)
+            others: list[asyncio.Future[Any]] = [stopping, running, preparing]
+            await asyncio.wait((serving, *others), return_when=asyncio.FIRST_COMPLETED)
             if preparing.done() and preparing.exception() is None:
                 _greet(url, kubeconfig, preparing.result())
                 following = asyncio.ensure_future(plugins.follow(cluster))
                 others.append(following)
-                await asyncio.wait((serving, running, following), return_when=asyncio.FIRST_COMPLETED)
-            server.stop()
+                await asyncio.wait(
+                    (stopping, serving, running, following), return_when=asyncio.FIRST_COMPLETED
+                )
             for task in others:
                 task.cancel()
+            # Containers that run end while the server still answers them.
+            await asyncio.wait(others)
+            server.stop()
             results = await asyncio.gather(serving, *others, return_exceptions=True)
         finally:
             cluster.close()

@@ -28,9 +28,10 @@ from moorage.framework.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring
-from moorage.sim.nodes.logs import logs
+from moorage.sim.nodes.logs import Logs
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.simulation import SimulatedNodes
+from moorage.sim.processes.runtime import LocalRuntime
 
 _READ_ONLY: Final = ("get", "list")
 
@@ -48,6 +49,8 @@ class LocalSettings:
     """The plugins there are."""
     schedules: bool = True
     """Whether pods are scheduled here; if not, another process does it."""
+    run_containers_with: tuple[str, int] | None = None
+    """Address and port at which processes reach the API server, if containers are to run as such."""
 
 
 class LocalCluster:
@@ -63,11 +66,23 @@ class LocalCluster:
     ) -> None:
         self._settings = settings
         clock, random = clock or LoopClock(), random or Random()
-        self.server = EmbeddedServer(settings.server, now=now, clock=clock, random=random, logs=logs)
+        self.server = EmbeddedServer(
+            settings.server,
+            now=now,
+            clock=clock,
+            random=random,
+            logs=lambda pod, query: self._logs(pod, query),
+        )
         self.client = Client(self.server.api, self.server.token, "moorage-up")
+        self._runtime = None
+        if settings.run_containers_with is not None:
+            self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, now, random)
+        self._logs = Logs(now, self._runtime.read_log if self._runtime is not None else None)
         cluster = Cluster(self.client, clock, now, random)
         self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
-        self.nodes = SimulatedNodes(cluster, settings.kubelets, seed=random.getrandbits(32))
+        self.nodes = SimulatedNodes(
+            cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
+        )
         self._may_work = asyncio.Event()
         self._scheduler = None
         if settings.schedules:
@@ -93,12 +108,16 @@ class LocalCluster:
     async def run(self) -> None:
         """Run all parts, once the cluster is being prepared, until cancelled."""
         self.server.start()
-        await self._may_work.wait()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._manager.run())
-            tasks.create_task(self.nodes.run())
-            if self._scheduler is not None:
-                tasks.create_task(self._scheduler.run())
+        try:
+            await self._may_work.wait()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._manager.run())
+                tasks.create_task(self.nodes.run())
+                if self._scheduler is not None:
+                    tasks.create_task(self._scheduler.run())
+        finally:
+            if self._runtime is not None:
+                await self._runtime.close()
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry) -> None:
         """Let the scheduler go on with other profiles and plugins; RegistryError if that cannot be."""

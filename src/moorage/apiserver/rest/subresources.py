@@ -31,15 +31,15 @@ from moorage.apiserver.schema import schema_of
 from moorage.apiserver.schema.base import ANYTHING_GOES
 from moorage.apiserver.store import Stored, decode, encode
 from moorage.apiserver.tables.kinds import printer_for
-from moorage.transport import Request, Response
+from moorage.transport import Request, Response, Stream
 
 BINDINGS: Final = "/bindings"
 """Where bindings would be kept, but they never are: creating one binds the pod it names."""
 
 _SCALE_PRINTER: Final = printer_for("autoscaling", "Scale")
 
-Logs = Callable[[Manifest, Query], bytes]
-"""What a pod's container has written; ApiError if there is nothing to read."""
+Logs = Callable[[Manifest, Query], bytes | Stream]
+"""What a pod's container has written, or also writes from now on; ApiError if there is nothing to read."""
 
 
 def no_logs(pod: Manifest, query: Query) -> bytes:

@@ -234,7 +234,10 @@ class Kubelet:
 
     def _starts_at(self, run: PodRun, containers: Sequence[ContainerRun], now: float) -> float:
         settings, at = self.around.settings, now
-        for container in containers:
+        pulled = [each for each in containers if each.workload.pulls_image]
+        if not pulled:
+            return now
+        for container in pulled:
             image = container.spec["image"]
             seconds = self.around.latency(settings.pull_seconds)
             if not self.images.has(image):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from moorage.sim.nodes.program import Program
 from moorage.sim.nodes.workload import Ended, Probed, Report, Started
@@ -16,6 +16,8 @@ STOPPED: Final = 143
 
 class SimulatedWorkload:
     """Does what a program says, which may change while it runs; `stop_seconds` is how long stopping takes."""
+
+    pulls_image: ClassVar[bool] = True
 
     def __init__(self, program: Program, *, has_readiness: bool, stop_seconds: Callable[[], float]) -> None:
         self.program = program

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from moorage.api.manifests import Manifest
 from moorage.sim.nodes.program import Program
@@ -59,6 +59,8 @@ class Workload(Protocol):
 
     program: Program
     """What the container uses; simulated, also what it does."""
+    pulls_image: ClassVar[bool]
+    """Whether its image is pulled before it starts."""
 
     def start(self, now: float) -> None:
         """Start; a report says when it has."""
