@@ -12,8 +12,7 @@ TEMPLATE = NodeTemplate(
     cpu="8",
     memory="8Gi",
     pods=3,
-    reserved_cpu="0",
-    reserved_memory="0",
+    reserved={},
     resources={"example.com/gpu": "2"},
     labels={"disk": "ssd"},
 )

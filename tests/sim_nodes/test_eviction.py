@@ -7,7 +7,7 @@ from moorage.sim.nodes.images import size_of
 from moorage.sim.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
-SMALL = NodeTemplate(memory="1Gi", reserved_memory="0", ephemeral_storage="10Gi")
+SMALL = NodeTemplate(memory="1Gi", reserved={}, ephemeral_storage="10Gi")
 
 
 def three_classes(world: World, best_effort: str, burstable: str, guaranteed: str) -> None:
@@ -108,7 +108,7 @@ def test_memory_that_grows_brings_pressure_in_time() -> None:
 
 
 def test_pods_are_held_to_what_is_allocatable_even_if_the_system_is_modest() -> None:
-    with World(NodeTemplate(memory="1Gi", reserved_memory="400Mi")) as world:
+    with World(NodeTemplate(memory="1Gi", reserved={"memory": "400Mi"})) as world:
         world.pod("a", says={"usage": "memory=600Mi"})
         world.advance(10)
         assert world.status("a")["message"].startswith(

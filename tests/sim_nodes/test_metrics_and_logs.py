@@ -11,7 +11,7 @@ from moorage.sim.nodes.logs import Logs
 from moorage.sim.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
-TEMPLATE = NodeTemplate(reserved_cpu="100m", reserved_memory="256Mi")
+TEMPLATE = NodeTemplate(reserved={"cpu": "100m", "memory": "256Mi"})
 
 
 def usages(metrics: Manifest) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from moorage.client.kinds import POD
 from moorage.sim.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
-TEMPLATE = NodeTemplate(cpu="8", reserved_cpu="0")
+TEMPLATE = NodeTemplate(cpu="8", reserved={})
 
 
 def resize(world: World, name: str, cpu: str) -> None:

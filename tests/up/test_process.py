@@ -183,6 +183,12 @@ def test_a_taken_port(tmp_path: Path) -> None:
     assert not (tmp_path / "kubeconfig").exists()
 
 
+KUBELET: dict[str, object] = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+KUBELETS: dict[str, dict[str, object]] = {
+    "typo.yaml": {"maxPodz": 1},
+    "text.yaml": {"maxPods": "many"},
+    "threshold.yaml": {"evictionHard": {"memory.available": "0"}},
+}
 MISTAKES: dict[str, tuple[tuple[str, str], str]] = {
     "memory that is no quantity": (("--node-memory", "lots"), "--node-memory: 'lots' is not a quantity"),
     "no memory": (("--node-memory", "0"), "--node-memory: '0' is not more than nothing"),
@@ -195,6 +201,48 @@ MISTAKES: dict[str, tuple[tuple[str, str], str]] = {
     "workloads that are not there": (("--apply", "none.yaml"), "none.yaml: No such file or directory"),
     "no configuration": (("--config", "none.yaml"), "none.yaml: No such file or directory"),
     "another kind of configuration": (("--config", "pod.yaml"), "pod.yaml: "),
+    "a threshold of nothing": (
+        ("--eviction-hard", "memory.free<1Gi"),
+        "--eviction-hard: unsupported eviction signal memory.free",
+    ),
+    "a threshold without a sign": (
+        ("--eviction-hard", "memory.available=1Gi"),
+        "--eviction-hard: malformed pair 'memory.available=1Gi', expect string<string",
+    ),
+    "a soft threshold without grace": (
+        ("--eviction-soft", "memory.available<1Gi"),
+        "--eviction-soft: grace period must be specified for the soft eviction threshold memory.available",
+    ),
+    "a grace period that is none": (
+        ("--eviction-pressure-transition-period", "soon"),
+        '--eviction-pressure-transition-period: invalid duration "soon"',
+    ),
+    "a reservation of something else": (
+        ("--system-reserved", "gpu=1"),
+        '--system-reserved: cannot reserve "gpu" resource',
+    ),
+    "a negative reservation": (
+        ("--kube-reserved", "cpu=-1"),
+        '--kube-reserved: resource quantity for "cpu" cannot be negative: -1',
+    ),
+    "a reservation of everything": (
+        ("--kube-reserved", "memory=32Gi"),
+        "--node-memory: '32Gi' is no more than a node keeps for itself",
+    ),
+    "fewer than no pods": (("--max-pods", "-1"), "--max-pods: -1 must not be a negative number"),
+    "an unknown field": (("--kubelet-config", "typo.yaml"), 'typo.yaml: unknown field "maxPodz"'),
+    "a field of another type": (
+        ("--kubelet-config", "text.yaml"),
+        "text.yaml: maxPods: expected `int`, got `str`",
+    ),
+    "a threshold in a file": (
+        ("--kubelet-config", "threshold.yaml"),
+        "threshold.yaml: evictionHard: eviction threshold memory.available must be positive: 0",
+    ),
+    "another kind of kubelet configuration": (
+        ("--kubelet-config", "pod.yaml"),
+        "pod.yaml: apiVersion: expected kubelet.config.k8s.io/v1beta1, got v1",
+    ),
 }
 
 
@@ -204,6 +252,8 @@ def test_mistakes_take_one_line(mistake: str, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "binary.yaml").write_bytes(b"\xff\x00")
     (tmp_path / "numbers.yaml").write_text("[1, 2]")
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("configuration")))
+    for name, fields in KUBELETS.items():
+        (tmp_path / name).write_text(json.dumps(KUBELET | fields))
     monkeypatch.chdir(tmp_path)
     options, message = MISTAKES[mistake]
     result = CliRunner().invoke(app, ["up", "--port", "0", "--kubeconfig", "kubeconfig", *options])

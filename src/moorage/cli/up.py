@@ -15,11 +15,25 @@ from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
+from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.cli.kubelet_options import (
+    EvictionHard,
+    EvictionMaxPodGracePeriod,
+    EvictionMinimumReclaim,
+    EvictionPressureTransitionPeriod,
+    EvictionSoft,
+    EvictionSoftGracePeriod,
+    KubeletConfigFile,
+    KubeReserved,
+    MaxPods,
+    SystemReserved,
+    read_kubelets,
+)
 from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
 from moorage.cli.logs import LogFormat, LogOptions, write_logs
 from moorage.cli.plugin_options import PluginFiles, with_plugins
@@ -33,8 +47,9 @@ from moorage.framework.plugin_files import files_read
 from moorage.framework.registry import RegistryError
 from moorage.sim.dump import Brought, flattened
 from moorage.sim.local import LocalCluster, LocalSettings
+from moorage.sim.nodes.kubelet_config import Kubelets
 from moorage.sim.nodes.nodeobject import new_node
-from moorage.sim.nodes.settings import HARD_EVICTION, NodeTemplate
+from moorage.sim.nodes.settings import NodeTemplate
 from moorage.sim.nodes.thresholds import parse_thresholds
 
 _MOST_REFUSALS_SHOWN = 5
@@ -87,8 +102,8 @@ def up(
         typer.Option(
             "--run-containers",
             help="Run containers whose command is `moorage`, and those of pods with the annotation "
-            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Whoever may "
-            "create pods can then run commands here.",
+            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Everyone who "
+            "may create pods can then run commands here.",
         ),
     ] = False,
     authorization: Annotated[
@@ -109,6 +124,16 @@ def up(
     kubeconfig: Annotated[
         Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
     ] = DEFAULT_KUBECONFIG,
+    kubelet_config: KubeletConfigFile = None,
+    eviction_hard: EvictionHard = None,
+    eviction_soft: EvictionSoft = None,
+    eviction_soft_grace_period: EvictionSoftGracePeriod = None,
+    eviction_minimum_reclaim: EvictionMinimumReclaim = None,
+    eviction_pressure_transition_period: EvictionPressureTransitionPeriod = None,
+    eviction_max_pod_grace_period: EvictionMaxPodGracePeriod = None,
+    kube_reserved: KubeReserved = None,
+    system_reserved: SystemReserved = None,
+    max_pods: MaxPods = None,
 ) -> None:
     """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
     try:
@@ -117,14 +142,30 @@ def up(
         found = plugins.read()
         dump = _objects([from_] if from_ else [])
         workloads = _objects(apply or [])
+        flags: dict[str, str | int | None] = {
+            "evictionHard": eviction_hard,
+            "evictionSoft": eviction_soft,
+            "evictionSoftGracePeriod": eviction_soft_grace_period,
+            "evictionMinimumReclaim": eviction_minimum_reclaim,
+            "evictionPressureTransitionPeriod": eviction_pressure_transition_period,
+            "evictionMaxPodGracePeriod": eviction_max_pod_grace_period,
+            "kubeReserved": kube_reserved,
+            "systemReserved": system_reserved,
+            "maxPods": max_pods,
+        }
+        kubelets = read_kubelets(kubelet_config, flags, _template(node_cpu, node_memory, zones))
+        _check_allocatable(kubelets)
         settings = LocalSettings(
             _number_of_nodes(nodes, dump),
-            _template(node_cpu, node_memory, zones),
+            kubelets.template,
+            kubelets.settings,
             server=Settings(data_dir, authorization),
             config=found.config,
             registry=found.registry,
             schedules=scheduler,
         )
+        for ignored in kubelets.ignored:
+            typer.echo(f"moorage up: {kubelet_config}: {ignored} has no effect on simulated nodes", err=True)
         long_running("up")
         if v is not None:
             write_logs(LogOptions(v, logging_format))
@@ -186,17 +227,27 @@ def _number_of_nodes(wanted: int, dump: list[Manifest]) -> int:
 
 
 def _template(cpu: str, memory: str, zones: int) -> NodeTemplate:
-    """A machine of a size that leaves something for pods."""
-    template = NodeTemplate(
+    return NodeTemplate(
         cpu=_quantity(cpu, "--node-cpu"), memory=_quantity(memory, "--node-memory"), zones=zones
     )
-    left = new_node(template, 0, "", "", parse_thresholds(HARD_EVICTION), "")["status"]["allocatable"]
-    for resource, text, option in (("cpu", cpu, "--node-cpu"), ("memory", memory, "--node-memory")):
-        if parse_quantity(left[resource]) <= 0:
+
+
+def _check_allocatable(kubelets: Kubelets) -> None:
+    """InputError unless machines are of a size that leaves something for pods."""
+    template = kubelets.template
+    thresholds = parse_thresholds(kubelets.settings.eviction_hard)
+    status = new_node(template, 0, "", "", thresholds, "")["status"]
+    for resource, option in (
+        (CPU, "--node-cpu"),
+        (MEMORY, "--node-memory"),
+        (EPHEMERAL_STORAGE, "--kubelet-config, --system-reserved, --kube-reserved, --eviction-hard"),
+    ):
+        if parse_quantity(status["allocatable"][resource]) <= 0:
             raise InputError(
-                option, f"{text!r} is no more than a node keeps for itself: nothing is left for pods"
+                option,
+                f"{status['capacity'][resource]!r} is no more than a node keeps for itself: nothing is left "
+                "for pods",
             )
-    return template
 
 
 def _quantity(text: str, option: str) -> str:

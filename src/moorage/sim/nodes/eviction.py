@@ -29,6 +29,8 @@ from moorage.sim.nodes.usage import INODES, NOTHING, PIDS, Usage
 
 _BYTES_PER_INODE = 16 << 10
 _SYSTEM_PIDS = 200
+_IMMEDIATE_GRACE_SECONDS = 1.0
+"""The grace period of pods that are evicted at once."""
 
 
 def node_usage(kubelet: Kubelet, now: float) -> Usage:
@@ -121,7 +123,23 @@ def _reclaim(kubelet: Kubelet, due: Sequence[Threshold], observations: Observati
     candidates = [_candidate(run, resource, now) for run in active.values()]
     for candidate in eviction_order(resource, candidates)[:1]:
         run = active[candidate.key]
-        kubelet.evict(run, eviction_message(run, due, observations, now), is_disrupted=True)
+        kubelet.evict(
+            run,
+            eviction_message(run, due, observations, now),
+            is_disrupted=True,
+            grace_seconds=_grace_seconds(kubelet, run, due[0]),
+        )
+
+
+def _grace_seconds(kubelet: Kubelet, run: PodRun, threshold: Threshold) -> float:
+    """How long a pod may take to end: hardly any time, unless the threshold is soft."""
+    if not threshold.grace_seconds:
+        return _IMMEDIATE_GRACE_SECONDS
+    longest = kubelet.around.settings.eviction_max_pod_grace_seconds
+    own: int | None = run.manifest["spec"].get("terminationGracePeriodSeconds")
+    if own is None:
+        return longest
+    return own if longest < 0 else min(longest, own)
 
 
 def _candidate(run: PodRun, resource: str, now: float) -> Candidate:
@@ -180,7 +198,7 @@ def _evict_beyond_limits(kubelet: Kubelet, now: float) -> bool:
             continue
         message = _beyond_limits(run, now)
         if message:
-            kubelet.evict(run, message, is_disrupted=False)
+            kubelet.evict(run, message, is_disrupted=False, grace_seconds=_IMMEDIATE_GRACE_SECONDS)
             evicted = True
     return evicted
 

@@ -337,12 +337,12 @@ class Kubelet:
         if timer is not None:
             timer.cancel()
 
-    def evict(self, run: PodRun, message: str, *, is_disrupted: bool) -> None:
+    def evict(self, run: PodRun, message: str, *, is_disrupted: bool, grace_seconds: float) -> None:
         """Kill a pod because the node cannot bear it any longer."""
         now = self.around.clock.now()
         self.tell(run.manifest, "Warning", "Evicted", message)
         run.is_disrupted = is_disrupted
-        run.kill(now, Outcome("Failed", "Evicted", message))
+        run.kill(now, Outcome("Failed", "Evicted", message), grace_seconds)
         self._changed(run)
         self._step(run, now)
 

@@ -93,7 +93,6 @@ def new_node(
         EPHEMERAL_STORAGE: template.ephemeral_storage,
         **template.resources,
     }
-    reserved = {CPU: template.reserved_cpu, MEMORY: template.reserved_memory}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -115,7 +114,7 @@ def new_node(
         },
         "status": {
             "capacity": capacity,
-            "allocatable": allocatable(capacity, reserved, thresholds),
+            "allocatable": allocatable(capacity, template.reserved, thresholds),
             "addresses": addresses(name, host),
             "nodeInfo": node_info(name),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},

@@ -27,8 +27,7 @@ class NodeTemplate:
     """Nodes are spread over so many zones, one after another."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
-    reserved_cpu: str = "100m"
-    reserved_memory: str = "256Mi"
+    reserved: Mapping[str, str] = field(default_factory=lambda: {"cpu": "100m", "memory": "256Mi"})
     """What the system itself keeps: pods get the rest, less what hard eviction keeps free."""
     name_prefix: str = "node"
     instance_type: str = "moorage.simulated"
@@ -53,6 +52,8 @@ class KubeletSettings:
     eviction_soft_grace_period: str = ""
     eviction_minimum_reclaim: str = ""
     pressure_transition_seconds: float = 300.0
+    eviction_max_pod_grace_seconds: int = 0
+    """Longest grace period of a pod that is evicted for a soft threshold; negative: the pod's own."""
     max_pids: int = 32768
     cpu_share: float = 0.5
     memory_share: float = 0.8
