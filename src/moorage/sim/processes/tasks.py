@@ -1,4 +1,4 @@
-"""Tasks that belong to somebody, who waits for them in the end."""
+"""Background tasks with an owner that waits for them in the end."""
 
 from __future__ import annotations
 
