@@ -129,6 +129,8 @@ async def _answer(server: SocketServer, asked: Asked, writer: Writer) -> None:
 
 
 async def _exit_code(words: object) -> tuple[int, bytes]:
+    if words == ["missing"]:
+        raise FileNotFoundError("missing: no such file")
     return (0, b"") if words == ["true"] else (1, b"complaint\n")
 
 
@@ -141,6 +143,7 @@ async def _exit_code(words: object) -> tuple[int, bytes]:
         ({"tcpSocket": {"port": 1}}, "dial tcp 127.0.0.1:1: connect: "),
         ({"exec": {"command": ["true"]}}, ""),
         ({"exec": {"command": ["false"]}}, "complaint\n"),
+        ({"exec": {"command": ["missing"]}}, "missing: no such file"),
         ({"tcpSocket": {"port": "other"}}, "invalid literal"),
     ],
 )

@@ -24,66 +24,38 @@ _MAPS: Final = (
     "systemReserved",
 )
 
+
+def _option(help: str, **further: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_PANEL, **further)
+
+
 KubeletConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubelet-config",
-        metavar="FILE",
-        help="A KubeletConfiguration; flags win over it.",
-        rich_help_panel=_PANEL,
-    ),
+    Path | None, _option("A KubeletConfiguration; flags win over it.", metavar="FILE")
 ]
 EvictionHard = Annotated[
     str | None,
-    typer.Option(
-        help="Thresholds at which pods are evicted (memory.available<200Mi,nodefs.available<10%).",
-        rich_help_panel=_PANEL,
-    ),
+    _option("Thresholds at which pods are evicted (memory.available<200Mi,nodefs.available<10%)."),
 ]
 EvictionSoft = Annotated[
-    str | None,
-    typer.Option(
-        help="Thresholds at which pods are evicted after a grace period (memory.available<1Gi).",
-        rich_help_panel=_PANEL,
-    ),
+    str | None, _option("Thresholds at which pods are evicted after a grace period (memory.available<1Gi).")
 ]
 EvictionSoftGracePeriod = Annotated[
-    str | None,
-    typer.Option(help="The grace periods of these (memory.available=1m30s).", rich_help_panel=_PANEL),
+    str | None, _option("The grace periods of soft thresholds (memory.available=1m30s).")
 ]
 EvictionMinimumReclaim = Annotated[
-    str | None,
-    typer.Option(
-        help="What is reclaimed at least, once a threshold is met (memory.available=500Mi).",
-        rich_help_panel=_PANEL,
-    ),
+    str | None, _option("What is reclaimed at least, once a threshold is met (memory.available=500Mi).")
 ]
 EvictionPressureTransitionPeriod = Annotated[
-    str | None,
-    typer.Option(
-        help="How long a node's pressure lasts after it was last seen (5m).", rich_help_panel=_PANEL
-    ),
+    str | None, _option("How long a node's pressure lasts after it was last seen (5m).")
 ]
 EvictionMaxPodGracePeriod = Annotated[
-    int | None,
-    typer.Option(
-        help="Seconds that pods may take to end when a soft threshold is met (0).", rich_help_panel=_PANEL
-    ),
+    int | None, _option("Seconds that pods may take to end when a soft threshold is met (0).")
 ]
 KubeReserved = Annotated[
-    str | None,
-    typer.Option(
-        help="What Kubernetes keeps of each node (cpu=200m,memory=500Mi,ephemeral-storage=1Gi).",
-        rich_help_panel=_PANEL,
-    ),
+    str | None, _option("What Kubernetes keeps of each node (cpu=200m,memory=500Mi,ephemeral-storage=1Gi).")
 ]
-SystemReserved = Annotated[
-    str | None,
-    typer.Option(help="What the system keeps of each node (cpu=100m,memory=256Mi).", rich_help_panel=_PANEL),
-]
-MaxPods = Annotated[
-    int | None, typer.Option(help="How many pods a node takes (110).", rich_help_panel=_PANEL)
-]
+SystemReserved = Annotated[str | None, _option("What the system keeps of each node (cpu=100m,memory=256Mi).")]
+MaxPods = Annotated[int | None, _option("How many pods a node takes (110).")]
 
 
 def read_kubelets(

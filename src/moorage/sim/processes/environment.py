@@ -45,7 +45,7 @@ class Environment:
     async def variables(self, container: Manifest, given: Mapping[str, str]) -> dict[str, str]:
         """All variables; CommandError if one cannot be had.
 
-        given: what every container has, unless its spec says otherwise.
+        given: those of services, which the container's own come on top of and may refer to.
         """
         try:
             return await self._variables(container, dict(given))

@@ -29,8 +29,8 @@ class Machine:
         """The directory of all pods."""
         return self.sweeper.folder
 
-    def variables(self) -> dict[str, str]:
-        """How containers find the API server, by the name of its service."""
+    def service_variables(self) -> dict[str, str]:
+        """The variables of the API server's service."""
         host, port = self.server
         return {
             "KUBERNETES_SERVICE_HOST": host,

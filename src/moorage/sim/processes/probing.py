@@ -46,10 +46,10 @@ class Probing:
         try:
             async with asyncio.timeout(seconds):
                 return await self._check(probe)
-        except ValueError as error:
-            return str(error)
         except TimeoutError:
             return f"command timed out after {seconds}s" if "exec" in probe else "context deadline exceeded"
+        except (OSError, ValueError) as error:
+            return str(error)
 
     async def _check(self, probe: Manifest) -> str:
         if action := probe.get("httpGet"):

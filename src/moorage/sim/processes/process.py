@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from asyncio.subprocess import Process
@@ -63,6 +64,7 @@ class ContainerProcess:
         self._process: Process | None = None
         self._is_ending = asyncio.Event()
         self._kill_timer: Timer | None = None
+        self._kill_at = math.inf
         self._is_discarded = False
         self.task = around.tasks.start(self._run())
 
@@ -74,13 +76,15 @@ class ContainerProcess:
         self._is_ending.set()
         if self._process is None or self._process.returncode is not None:
             return
-        if self._kill_timer is not None:
-            self._kill_timer.cancel()
+        pid, kill_at = self._process.pid, self._now + grace_seconds
         if is_first and grace_seconds > 0:
             with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGTERM)
-        pid = self._process.pid
-        self._kill_timer = self._around.clock.call_later(grace_seconds, lambda: kill_group(pid))
+                os.kill(pid, signal.SIGTERM)
+        if kill_at < self._kill_at:
+            if self._kill_timer is not None:
+                self._kill_timer.cancel()
+            self._kill_at = kill_at
+            self._kill_timer = self._around.clock.call_later(grace_seconds, lambda: kill_group(pid))
 
     def discard(self, grace_seconds: float) -> None:
         """End it without any further report."""
@@ -126,7 +130,7 @@ class ContainerProcess:
             kill_group(launched.process.pid)
         self._report(Started(self._now, is_started=not self._container.get("startupProbe")))
         reading = asyncio.ensure_future(launched.read(log.write))
-        probing = asyncio.ensure_future(self._prober(command).run())
+        probing = self._around.tasks.start(self._prober(command).run())
         try:
             code = await launched.process.wait()
         finally:

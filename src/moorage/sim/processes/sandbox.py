@@ -125,7 +125,14 @@ class PodSandbox:
             if not self.is_ready:
                 self.is_ready = True
                 self._wake()
+            await self._until_refresh()
+
+    async def _until_refresh(self) -> None:
+        """Wait until volumes are to be looked at again: as long as none of their readers runs, not at all."""
+        is_used = False
+        while not is_used:
             await sleep(self._machine.clock, _REFRESH_SECONDS)
+            is_used = any(not process.task.done() for process in self._processes)
 
     def _paths(self, container: Manifest) -> dict[str, Path]:
         """What a container mounts, by where."""
@@ -158,13 +165,12 @@ class PodSandbox:
             raise CommandError("no command specified: an image's entry point is not known here")
         paths = self._paths(container)
         rewrite = Rewriting(paths, self._own_address)
-        given = standard_variables(self._machine, self._pod, self._folder, paths)
         environment = Environment(self._objects, self._pod, self.address, self._host, rewrite)
-        variables = await environment.variables(container, given)
+        variables = await environment.variables(container, self._machine.service_variables())
         words = [*container["command"], *(container.get("args") or ())]
         return Command(
             [expand(rewrite(word), variables) for word in words],
-            variables,
+            standard_variables(self._machine, self._pod, self._folder, paths) | variables,
             self._working_folder(container, rewrite),
             rewrite,
         )

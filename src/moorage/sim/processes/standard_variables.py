@@ -30,7 +30,7 @@ def standard_variables(
         each.mkdir(parents=True, exist_ok=True)
     variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     variables |= {"HOME": str(home), "TMPDIR": str(temporary), "HOSTNAME": pod["metadata"]["name"]}
-    variables |= {"PYTHONUNBUFFERED": "1"} | machine.variables()
+    variables |= {"PYTHONUNBUFFERED": "1"}
     account = mounts.get(str(SERVICE_ACCOUNT_MOUNT))
     if account is not None:
         kubeconfig = folder / "kubeconfig"
