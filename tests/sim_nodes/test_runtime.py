@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from moorage.api.manifests import Manifest
-from moorage.client.kinds import POD
+from moorage.client.kinds import NODE, POD
 from moorage.sim.nodes.program import Program
 from moorage.sim.nodes.settings import NodeTemplate
 from moorage.sim.nodes.workload import Ended, Host, Probed, Report, StartDelayed, Started, Tell
@@ -25,7 +25,7 @@ class FakeWorkload:
         self._reports: deque[Report] = deque()
 
     due = None
-    pulls_image = False
+    is_simulated = False
 
     def start(self, now: float) -> None:
         self.asked.append("start")
@@ -192,3 +192,38 @@ def test_sidecars_end_before_their_pod_has() -> None:
         world.settle()
         assert world.phase("a") == "Succeeded"
         assert world.state("a", "real")["terminated"]["exitCode"] == 143
+
+
+NODE_BEFORE = {
+    "metadata": {"name": "old"},
+    "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+}
+
+
+def test_what_is_gone_with_its_kubelet_begins_again_with_init_containers() -> None:
+    runtime = FakeRuntime()
+
+    def before(world: World) -> None:
+        world.create(NODE, NODE_BEFORE)
+        init = {"name": "real-init", "image": "app"}
+        world.pod("a", "old", container={"name": "real"}, initContainers=[init])
+        world.run_pods()
+        ended = {"name": "real-init", "image": "app", "imageID": "", "ready": True, "restartCount": 0}
+        ended["state"] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+        status = {"podIP": "127.99.0.9", "podIPs": [{"ip": "127.99.0.9"}], "initContainerStatuses": [ended]}
+        world.patch(POD, "a", {"status": status}, subresource="status")
+
+    with World(before=before, runtime=runtime) as world:
+        runtime.is_ready = True
+        runtime.wake()
+        world.advance(5)
+        assert (runtime.workloads["real-init"].asked, runtime.main.asked) == (["start"], [])
+        runtime.workloads["real-init"].reports(
+            Started(world.clock.now()), Ended(world.clock.now(), 0, "Completed")
+        )
+        world.advance(5)
+        assert runtime.main.asked == ["start"]
+        runtime.main.reports(Started(world.clock.now()))
+        world.settle()
+        assert world.container("a", "real")["restartCount"] == 1
+        assert world.status("a")["podIPs"] == [{"ip": ADDRESS}]

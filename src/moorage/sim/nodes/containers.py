@@ -221,6 +221,12 @@ class ContainerRun:
         if is_due:
             self.start_at = now
 
+    def renew(self) -> None:
+        """Begin from the start, as what it was is gone with its sandbox; that counts as a restart."""
+        self.restarts += self.has_begun
+        self.state, self.last, self.start_at = CREATING, None, None
+        self.is_started = self.is_ready = False
+
     def abandon(self, now: float, exit_code: int, grace_seconds: float = 0.0) -> None:
         """Its pod ends, and so does it, whatever it was doing."""
         self._is_stopping, self._is_starting, self.start_at = True, False, None

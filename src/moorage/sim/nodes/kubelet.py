@@ -234,10 +234,10 @@ class Kubelet:
 
     def _starts_at(self, run: PodRun, containers: Sequence[ContainerRun], now: float) -> float:
         settings, at = self.around.settings, now
-        pulled = [each for each in containers if each.workload.pulls_image]
-        if not pulled:
+        simulated = [each for each in containers if each.workload.is_simulated]
+        if not simulated:
             return now
-        for container in pulled:
+        for container in simulated:
             image = container.spec["image"]
             seconds = self.around.latency(settings.pull_seconds)
             if not self.images.has(image):

@@ -34,11 +34,17 @@ def pod_status(run: PodRun, host_ip: str, now: float, moment: Moment) -> Manifes
     if run.inits:
         status["initContainerStatuses"] = [_container_status(run, each, moment) for each in run.inits]
     if run.ip:
-        status |= {"podIP": run.ip, "podIPs": [{"ip": run.ip}]}
+        status |= {"podIP": run.ip, "podIPs": _addresses(run)}
     status["conditions"] = [_dated(run, each, now, moment) for each in _conditions(run)]
     if not run.pending_resize and run.conditions.pop(_RESIZE_PENDING, None) is not None:
         status["conditions"].append({"$patch": "delete", "type": _RESIZE_PENDING})
     return status
+
+
+def _addresses(run: PodRun) -> list[Manifest]:
+    """The pod's address, as the only one: a patch would keep the one that it had before."""
+    before = (run.manifest.get("status") or {}).get("podIP") or run.ip
+    return [{"ip": run.ip}] if before == run.ip else [{"$patch": "replace"}, {"ip": run.ip}]
 
 
 def ready_status(run: PodRun) -> str:

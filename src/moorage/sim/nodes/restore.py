@@ -34,6 +34,15 @@ def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
             _restore_container(container, known[container.name], seconds_of, now)
             if run.outcome is None:
                 container.resume(now)
+    if run.sandbox is not None and run.outcome is None and run.manifest["spec"]["restartPolicy"] != "Never":
+        _start_again(run)
+
+
+def _start_again(run: PodRun) -> None:
+    """Let a pod whose sandbox is gone begin with its init containers, as the kubelet does after a reboot."""
+    for container in run.containers:
+        if not container.workload.is_simulated:
+            container.renew()
 
 
 def was_running(manifest: Manifest) -> bool:

@@ -17,7 +17,7 @@ STOPPED: Final = 143
 class SimulatedWorkload:
     """Does what a program says, which may change while it runs; `stop_seconds` is how long stopping takes."""
 
-    pulls_image: ClassVar[bool] = True
+    is_simulated: ClassVar[bool] = True
 
     def __init__(self, program: Program, *, has_readiness: bool, stop_seconds: Callable[[], float]) -> None:
         self.program = program

@@ -59,8 +59,8 @@ class Workload(Protocol):
 
     program: Program
     """What the container uses; simulated, also what it does."""
-    pulls_image: ClassVar[bool]
-    """Whether its image is pulled before it starts."""
+    is_simulated: ClassVar[bool]
+    """Whether nothing of it is real, its image included; only what is not real outlives its kubelet."""
 
     def start(self, now: float) -> None:
         """Start; a report says when it has."""

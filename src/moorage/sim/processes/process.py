@@ -165,6 +165,8 @@ class ContainerProcess:
         )
 
     def _probe_failed(self, kind: str, probe: Manifest) -> None:
+        if self._is_ending.is_set():
+            return
         name = self._container["name"]
         self._around.tell("Normal", "Killing", f"Container {name} failed {kind} probe, will be restarted")
         self.stop(probe.get("terminationGracePeriodSeconds") or self._around.grace_seconds)

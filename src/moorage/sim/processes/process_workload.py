@@ -13,7 +13,7 @@ from moorage.sim.processes.process import ContainerProcess
 class ProcessWorkload:
     """What runs in a container; `start_process` starts the next process."""
 
-    pulls_image: ClassVar[bool] = False
+    is_simulated: ClassVar[bool] = False
 
     def __init__(
         self, start_process: Callable[[], ContainerProcess], program: Program, *, has_readiness: bool
