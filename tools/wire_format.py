@@ -26,6 +26,10 @@ SERVED = (
     "apps/v1",
     "batch/v1",
     "policy/v1",
+    "autoscaling/v1",
+    "autoscaling/v2",
+    "networking.k8s.io/v1",
+    "discovery.k8s.io/v1",
     "scheduling.k8s.io/v1",
     "scheduling.k8s.io/v1alpha2",
     "node.k8s.io/v1",
@@ -35,10 +39,11 @@ SERVED = (
     "resource.k8s.io/v1",
     "rbac.authorization.k8s.io/v1",
     "apiextensions.k8s.io/v1",
+    "admissionregistration.k8s.io/v1",
+    "apiregistration.k8s.io/v1",
     "authentication.k8s.io/v1",
     "authorization.k8s.io/v1",
 )
-SERVED_KINDS = (("autoscaling", "v1", "Scale"),)
 TARGET = Path(__file__).parents[1] / "src/moorage/apiserver/schema/wire.txt"
 
 _LEAF_WORDS = {name: word for word, name in LEAVES.items()}
@@ -240,7 +245,6 @@ def wire_types(upstream: Path) -> Iterable[WireType]:
         for name, schema in known.items()
         for kind in schema["x-kubernetes-group-version-kind"]
         if f"{kind['group']}/{kind['version']}" in SERVED
-        or (kind["group"], kind["version"], kind["kind"]) in SERVED_KINDS
     ]
     types: dict[str, WireType] = {}
     while wanted:
@@ -269,7 +273,6 @@ def wire_types(upstream: Path) -> Iterable[WireType]:
                     (kind["group"], kind["version"], kind["kind"])
                     for kind in schema["x-kubernetes-group-version-kind"]
                     if f"{kind['group']}/{kind['version']}" in SERVED
-                    or (kind["group"], kind["version"], kind["kind"]) in SERVED_KINDS
                 )
             ),
             atomic=schema.get("x-kubernetes-map-type") == "atomic",

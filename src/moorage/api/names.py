@@ -45,6 +45,7 @@ _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_NAME})?"
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_WILDCARD_SUBDOMAIN = rf"\*\.{_SUBDOMAIN}"
 _UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORED_SUBDOMAIN = rf"{_UNDERSCORED}(\.{_UNDERSCORED})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -56,6 +57,7 @@ _LABEL_VALUE_RE = re.compile(_LABEL_VALUE)
 _NAME_RE = re.compile(_NAME)
 _LABEL_RE = re.compile(_LABEL)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
+_WILDCARD_SUBDOMAIN_RE = re.compile(_WILDCARD_SUBDOMAIN)
 _UNDERSCORED_SUBDOMAIN_RE = re.compile(_UNDERSCORED_SUBDOMAIN)
 _LABEL_1035_RE = re.compile(_LABEL_1035)
 _CONFIG_KEY_RE = re.compile(_CONFIG_KEY)
@@ -92,6 +94,12 @@ _SUBDOMAIN_RULE = pattern_rule(
     "must start and end with an alphanumeric character",
     _SUBDOMAIN,
     "example.com",
+)
+_WILDCARD_SUBDOMAIN_RULE = pattern_rule(
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+    "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+    _WILDCARD_SUBDOMAIN,
+    "*.example.com",
 )
 _UNDERSCORED_SUBDOMAIN_RULE = pattern_rule(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
@@ -191,6 +199,15 @@ def search_domain_problems(name: str) -> Problems:
     problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
     if not _UNDERSCORED_SUBDOMAIN_RE.fullmatch(name):
         problems.append(_UNDERSCORED_SUBDOMAIN_RULE)
+    return tuple(problems)
+
+
+@remembered
+def wildcard_subdomain_problems(name: str) -> Problems:
+    """What keeps `name` from being a DNS subdomain whose first label is a wildcard: `*.example.com`."""
+    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
+    if not _WILDCARD_SUBDOMAIN_RE.fullmatch(name):
+        problems.append(_WILDCARD_SUBDOMAIN_RULE)
     return tuple(problems)
 
 

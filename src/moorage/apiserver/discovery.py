@@ -12,7 +12,8 @@ from moorage.apiserver.resources import Resource, Resources, Subresource
 from moorage.apiserver.store import encode
 
 _PRIORITY: Final = (
-    "", "apps", "batch", "policy", "scheduling.k8s.io", "node.k8s.io", "storage.k8s.io", "resource.k8s.io",
+    "", "apps", "autoscaling", "batch", "networking.k8s.io", "policy",
+    "scheduling.k8s.io", "node.k8s.io", "storage.k8s.io", "resource.k8s.io",
     "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io",
     "authentication.k8s.io", "authorization.k8s.io",
 )  # fmt: skip

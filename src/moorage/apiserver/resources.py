@@ -34,7 +34,7 @@ class Conversion(Protocol):
         """An object of this resource, from the stored form; a private copy may be changed in place."""
 
     def to_storage(self, obj: Manifest) -> Manifest:
-        """The stored form of an object of this resource, with the very same metadata."""
+        """The stored form of an object of this resource; metadata may differ in annotations only."""
 
 
 class Scaling(Protocol):

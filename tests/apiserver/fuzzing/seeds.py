@@ -88,6 +88,14 @@ _ACCESS = {"namespace": "default", "verb": "get", "resource": "pods", "name": "a
 
 _CUSTOM: Manifest = {"spec": {"x": "y", "replicas": 1}, "status": {}}
 
+_SCALED = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+_ADMISSION_RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+_WEBHOOK = {
+    "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+    "clientConfig": {"service": {"name": "a", "namespace": "default", "path": "/a"}},
+    "rules": [_ADMISSION_RULE],
+}  # fmt: skip
+
 SEEDS: dict[str, list[Manifest]] = {
     "Binding": [{"target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"}}],
     "ConfigMap": [{"data": {"k": "v"}, "binaryData": {"b": "aGVsbG8="}}, {"data": {"k": "v"},
@@ -217,6 +225,54 @@ SEEDS: dict[str, list[Manifest]] = {
     "PodDisruptionBudget": [
         {"spec": {"minAvailable": 1, "selector": _SELECTOR}},
         {"spec": {"maxUnavailable": "50%", "selector": {}}},
+    ],
+    "HorizontalPodAutoscaler": [
+        {"spec": {"maxReplicas": 3, "scaleTargetRef": _SCALED}},
+        {"metadata": {"name": "b", "annotations": {
+            "autoscaling.alpha.kubernetes.io/metrics":
+                '[{"type":"Pods","pods":{"metricName":"a","targetAverageValue":"5"}}]',
+            "autoscaling.alpha.kubernetes.io/behavior": '{"ScaleUp":{"SelectPolicy":"Max"}}'}},
+         "spec": {"maxReplicas": 3, "scaleTargetRef": _SCALED, "behavior": {"scaleUp": {}},
+                  "metrics": [{"type": "Resource", "resource": {
+                      "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}},
+    ],
+    "NetworkPolicy": [
+        {"spec": {"podSelector": _SELECTOR, "egress": [{}], "ingress": [{
+            "from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}, {"podSelector": {}}],
+            "ports": [{"port": 80, "endPort": 90}, {"port": "http"}]}]}}
+    ],
+    "Ingress": [
+        {"spec": {"ingressClassName": "a", "tls": [{"hosts": ["a.b"]}], "rules": [{"host": "*.a.b", "http": {
+            "paths": [{"path": "/", "pathType": "Prefix", "backend": {
+                "service": {"name": "a", "port": {"number": 80}}}}]}}]}}
+    ],
+    "IngressClass": [
+        {"spec": {"controller": "example.com/a", "parameters": {"kind": "A", "name": "a"}}}
+    ],
+    "EndpointSlice": [
+        {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [
+            {"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": "a"}]}}]},
+        {"addressType": "FQDN", "endpoints": [{"addresses": ["a.b"]}]},
+    ],
+    "MutatingWebhookConfiguration": [{"webhooks": [_WEBHOOK]}],
+    "ValidatingWebhookConfiguration": [{"webhooks": [_WEBHOOK]}],
+    "ValidatingAdmissionPolicy": [
+        {"spec": {"matchConstraints": {"resourceRules": [_ADMISSION_RULE]},
+                  "validations": [{"expression": "true"}], "variables": [{"name": "a", "expression": "1"}]}}
+    ],
+    "ValidatingAdmissionPolicyBinding": [
+        {"spec": {"policyName": "a", "validationActions": ["Deny"],
+                  "paramRef": {"name": "a", "parameterNotFoundAction": "Deny"}}}
+    ],
+    "MutatingAdmissionPolicy": [
+        {"spec": {"matchConstraints": {"resourceRules": [_ADMISSION_RULE]}, "reinvocationPolicy": "Never",
+                  "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]}}
+    ],
+    "MutatingAdmissionPolicyBinding": [{"spec": {"policyName": "a", "matchResources": {}}}],
+    "APIService": [
+        {"metadata": {"name": "v1.example.com"}, "spec": {
+            "group": "example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
+            "service": {"name": "a", "namespace": "default"}}}
     ],
     "PriorityClass": [{"value": 1000, "globalDefault": False}, {"value": 5, "globalDefault": True}],
     "PodGroup": [{"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}],

@@ -76,5 +76,5 @@ def test_fields_are_explained(anywhere: Kubectl) -> None:
 
 
 def test_what_is_not_served_is_said_so(anywhere: Kubectl) -> None:
-    assert 'the server doesn\'t have a resource type "ingresses"' in anywhere("get", "ingresses", ok=False)
+    assert 'the server doesn\'t have a resource type "gateways"' in anywhere("get", "gateways", ok=False)
     assert "Metrics API not available" in anywhere("top", "nodes", ok=False)

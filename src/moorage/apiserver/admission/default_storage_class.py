@@ -6,6 +6,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.apiserver.admission.base import Attributes, Reader
+from moorage.apiserver.admission.default_classes import newest_default
 from moorage.apiserver.admission.plugin import CLAIMS, Call, Plugin
 
 STORAGE_CLASSES: Final = "storage.k8s.io/storageclasses"
@@ -26,16 +27,8 @@ def class_of(claim: Manifest) -> str | None:
 
 
 def default_class(reader: Reader) -> str | None:
-    """The default class's name: of several the newest, of equally new ones the first by name."""
-    newest: tuple[str, str] | None = None
-    for each in reader.all(STORAGE_CLASSES):
-        annotations = annotations_of(each)
-        if not any(annotations.get(key) == "true" for key in _IS_DEFAULT):
-            continue
-        created, name = each["metadata"].get("creationTimestamp", ""), each["metadata"]["name"]
-        if newest is None or created > newest[0] or (created == newest[0] and name < newest[1]):
-            newest = created, name
-    return newest[1] if newest else None
+    """The default class's name, if there is one."""
+    return newest_default(reader.all(STORAGE_CLASSES), _IS_DEFAULT)
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, annotations_of
-from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
+from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.extensions.names import (
     accepted,
     names_problems,
@@ -19,12 +19,12 @@ from moorage.apiserver.extensions.versions import versions_problems
 from moorage.apiserver.fields import (
     IMMUTABLE,
     FieldError,
-    complaints,
     forbidden,
     invalid,
     not_supported,
     required,
 )
+from moorage.apiserver.kinds.checks import check_review_versions
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.text import quoted
 
@@ -41,7 +41,6 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Keeps a definition until the objects of its kind are gone."""
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _APPROVAL_RULES: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
 
 def is_terminating(crd: Manifest) -> bool:
@@ -227,17 +226,7 @@ def _conversion_problems(conversion: Manifest) -> list[FieldError]:
 
 def _review_problems(versions: list[str]) -> list[FieldError]:
     path = "spec.conversion.conversionReviewVersions"
-    if not versions:
-        return [required(path)]
-    found: list[FieldError] = []
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            found.append(invalid(f"{path}[{index}]", version, "duplicate version"))
-        else:
-            found += complaints(f"{path}[{index}]", version, dns_1035_label_problems(version))
-    if not any(version in _REVIEW_VERSIONS for version in versions):
-        found.append(invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
-    return found
+    return check_review_versions(versions, path) if versions else [required(path)]
 
 
 def _approval(obj: Manifest) -> str:

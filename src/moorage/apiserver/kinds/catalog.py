@@ -8,6 +8,19 @@ from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.extensions.definition import CustomResourceDefinitionStrategy
+from moorage.apiserver.kinds.admission_policies import (
+    MutatingAdmissionPolicyBindingStrategy,
+    MutatingAdmissionPolicyStrategy,
+    ValidatingAdmissionPolicyBindingStrategy,
+    ValidatingAdmissionPolicyStrategy,
+)
+from moorage.apiserver.kinds.admission_webhooks import (
+    MutatingWebhookConfigurationStrategy,
+    ValidatingWebhookConfigurationStrategy,
+)
+from moorage.apiserver.kinds.api_services import APIServiceStrategy
+from moorage.apiserver.kinds.autoscaler_versions import AutoscalerConversion
+from moorage.apiserver.kinds.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy, ServiceAccountStrategy
 from moorage.apiserver.kinds.cronjobs import CronJobStrategy
@@ -24,12 +37,15 @@ from moorage.apiserver.kinds.devices import (
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
 )
+from moorage.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
 from moorage.apiserver.kinds.endpoints import EndpointsStrategy
 from moorage.apiserver.kinds.events import EventsEventStrategy, EventStrategy, to_core, to_events
 from moorage.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
+from moorage.apiserver.kinds.ingresses import IngressClassStrategy, IngressStrategy
 from moorage.apiserver.kinds.jobs import JobStrategy
 from moorage.apiserver.kinds.leases import LeaseStrategy
 from moorage.apiserver.kinds.namespaces import NamespaceStrategy
+from moorage.apiserver.kinds.network_policies import NetworkPolicyStrategy
 from moorage.apiserver.kinds.nodes import NodeStrategy
 from moorage.apiserver.kinds.pods.strategy import PodStrategy
 from moorage.apiserver.kinds.policy import PodDisruptionBudgetStrategy
@@ -96,7 +112,9 @@ def builtin_resources(
     """Every built-in resource; `all_of` gives the stored objects of a collection."""
     yield from _core(all_of, now)
     yield from _workloads()
+    yield from _networking()
     yield from _cluster(now)
+    yield from _extensions(now)
     yield from _questions()
 
 
@@ -221,6 +239,26 @@ def _workloads() -> Iterator[Resource]:
         "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", PodDisruptionBudgetStrategy(),
         short_names=("pdb",),
     )  # fmt: skip
+    yield _resource(
+        "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", AutoscalerStrategy(),
+        short_names=("hpa",), categories=ALL,
+    )  # fmt: skip
+    yield _resource(
+        "autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", AutoscalerV1Strategy(),
+        short_names=("hpa",), categories=ALL, conversion=AutoscalerConversion(),
+    )  # fmt: skip
+
+
+def _networking() -> Iterator[Resource]:
+    networking = "networking.k8s.io"
+    yield _resource(
+        networking, "v1", "IngressClass", "ingressclasses", IngressClassStrategy(), namespaced=False
+    )
+    yield _resource(networking, "v1", "Ingress", "ingresses", IngressStrategy(), short_names=("ing",))
+    yield _resource(
+        networking, "v1", "NetworkPolicy", "networkpolicies", NetworkPolicyStrategy(), short_names=("netpol",)
+    )
+    yield _resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", EndpointSliceStrategy())
 
 
 def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
@@ -277,11 +315,45 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
     yield _resource(rbac, "v1", "ClusterRole", "clusterroles", ClusterRoleStrategy(), namespaced=False)
     yield _resource(rbac, "v1", "RoleBinding", "rolebindings", RoleBindingStrategy())
     yield _resource(rbac, "v1", "Role", "roles", RoleStrategy())
-    yield _resource(
-        "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
-        CustomResourceDefinitionStrategy(), namespaced=False, short_names=("crd", "crds"),
-        categories=("api-extensions",),
+
+
+def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
+    """What makes the API larger or stricter."""
+
+    def row(group: str, kind: str, plural: str, strategy: Strategy, **more: Any) -> Resource:
+        categories = ("api-extensions",)
+        return _resource(group, "v1", kind, plural, strategy, namespaced=False, categories=categories, **more)
+
+    yield row(
+        "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions",
+        CustomResourceDefinitionStrategy(), short_names=("crd", "crds"),
     )  # fmt: skip
+    yield row("apiregistration.k8s.io", "APIService", "apiservices", APIServiceStrategy(now))
+    for kind, plural, strategy in (
+        ("MutatingAdmissionPolicy", "mutatingadmissionpolicies", MutatingAdmissionPolicyStrategy()),
+        (
+            "MutatingAdmissionPolicyBinding",
+            "mutatingadmissionpolicybindings",
+            MutatingAdmissionPolicyBindingStrategy(),
+        ),
+        (
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            MutatingWebhookConfigurationStrategy(),
+        ),
+        ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", ValidatingAdmissionPolicyStrategy()),
+        (
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+            ValidatingAdmissionPolicyBindingStrategy(),
+        ),
+        (
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            ValidatingWebhookConfigurationStrategy(),
+        ),
+    ):
+        yield row("admissionregistration.k8s.io", kind, plural, strategy)
 
 
 def _questions() -> Iterator[Resource]:

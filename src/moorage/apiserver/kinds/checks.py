@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage.api.names import dns_subdomain_problems, pattern_rule
+from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems, pattern_rule
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.fields import (
     IMMUTABLE,
@@ -45,6 +45,7 @@ _REASON_RULE = pattern_rule(
     "ReasonA:ReasonB",
 )
 MOST_INT32 = (1 << 31) - 1
+REVIEW_VERSIONS = ("v1", "v1beta1")
 CONDITION_STATUSES = ("False", "True", "Unknown")
 
 
@@ -141,6 +142,19 @@ def check_set(items: Sequence[Any], most: int, key: Callable[[Any], Hashable], p
         if name in seen:
             errors.append(duplicate(f"{path}[{index}]", name))
         seen.add(name)
+    return errors
+
+
+def check_review_versions(versions: Sequence[str], path: str) -> list[FieldError]:
+    """The versions of reviews that a webhook understands, one that the server sends among them."""
+    errors: list[FieldError] = []
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
+        else:
+            errors += complaints(f"{path}[{index}]", version, dns_1035_label_problems(version))
+    if not any(version in REVIEW_VERSIONS for version in versions):
+        errors.append(invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
     return errors
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final
 
 from moorage.api.names import port_name_problems, remembered
 from moorage.apiserver.fields import FieldError, complaints, invalid
 from moorage.apiserver.kinds.checks import check_range
 
+HTTPS_PORT: Final = 443
 _HIGHEST_PORT = 65535
 _ADDRESS_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NETWORK_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -26,6 +28,11 @@ def _sloppily_read(text: str) -> IPv4Address | IPv6Address | None:
         return ip_address(_LEADING_ZEROS.sub(r"\1", text) if "." in text else text)
     except ValueError:
         return None
+
+
+def is_address(text: str) -> bool:
+    """Whether a text can be read as an IP address."""
+    return _sloppily_read(text) is not None
 
 
 @remembered
@@ -88,6 +95,11 @@ def is_dual_stack(addresses: Sequence[str]) -> bool:
 def check_port(port: int, path: str) -> list[FieldError]:
     """A port's number."""
     return check_range(port, 1, _HIGHEST_PORT, path)
+
+
+def check_service_port(port: int, path: str) -> list[FieldError]:
+    """The port at which the server would reach a service."""
+    return [invalid(path, port, f"port is not valid: {error.detail}") for error in check_port(port, path)]
 
 
 def check_port_or_name(port: int | str, path: str) -> list[FieldError]:

@@ -269,8 +269,10 @@ class Writer:
         if resource.conversion is None:
             stored = self.store.put(collection, obj, resource.strategy.selectable(obj))
             return self.shown(resource, stored)
-        self.store.put(collection, resource.conversion.to_storage(obj), resource.strategy.selectable(obj))
-        return encode(obj)  # Whose metadata are those that the store has stamped.
+        converted = resource.conversion.to_storage(obj)
+        self.store.put(collection, converted, resource.strategy.selectable(obj))
+        obj["metadata"]["resourceVersion"] = converted["metadata"]["resourceVersion"]
+        return encode(obj)
 
     def remove(self, resource: Resource, stored: Stored, context: Context) -> bytes:
         """Take an object out of the store, unless this is a dry run; the answer is its last form."""

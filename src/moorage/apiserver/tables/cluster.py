@@ -1,4 +1,4 @@
-"""Who may do what, and which kinds there are."""
+"""Who may do what."""
 
 from __future__ import annotations
 
@@ -42,6 +42,5 @@ PRINTERS: Final[dict[tuple[str, str], Printer]] = {
     (_RBAC, "ClusterRole"): NAME_AND_CREATION,
     (_RBAC, "RoleBinding"): _BINDINGS,
     (_RBAC, "ClusterRoleBinding"): _BINDINGS,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): NAME_AND_CREATION,
 }
 """The tables of this family, by group and kind."""

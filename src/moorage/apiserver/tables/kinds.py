@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.apiserver.tables import cluster, core, events, nodes, scheduling, storage, workloads
+from moorage.apiserver.tables import (
+    autoscaling,
+    cluster,
+    core,
+    events,
+    extensions,
+    networking,
+    nodes,
+    scheduling,
+    storage,
+    workloads,
+)
 from moorage.apiserver.tables.base import NAME_AND_AGE, Printer
 from moorage.apiserver.tables.pods import PODS
 
@@ -14,6 +25,9 @@ _PRINTERS: Final[dict[tuple[str, str], Printer]] = {
     **events.PRINTERS,
     **nodes.PRINTERS,
     **workloads.PRINTERS,
+    **autoscaling.PRINTERS,
+    **networking.PRINTERS,
+    **extensions.PRINTERS,
     **scheduling.PRINTERS,
     **storage.PRINTERS,
     **cluster.PRINTERS,
