@@ -185,6 +185,16 @@ def test_the_generation_counts_changes_of_what_is_wanted(cluster: Cluster) -> No
     assert patched["spec"] == {"podSelector": {}, "policyTypes": ["Egress"]}
 
 
+def test_what_is_applied_again_is_not_written_though_defaults_are_filled_in(cluster: Cluster) -> None:
+    path = f"{POLICIES.format('default')}/a"
+    ingress = [{"ports": [{"port": 80}]}]
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"ingress": ingress}}
+    made = cluster.patch(path, "apply", policy, fieldManager="me").json
+    assert made["spec"]["ingress"] == [{"ports": [{"port": 80, "protocol": "TCP"}]}]
+    cluster.advance(5)
+    assert cluster.patch(path, "apply", policy, fieldManager="me").json == made
+
+
 def test_webhooks_are_merged_by_name(cluster: Cluster) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 

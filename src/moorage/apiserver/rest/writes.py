@@ -178,7 +178,7 @@ class Writer:
         """Write a checked object in place of `old`; one that is the same is not written."""
         meta = obj["metadata"]
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if obj == old:
+        if obj == old or _differ_in_times_only(obj, old):
             return self.shown(resource, stored)
         if meta.get("deletionTimestamp") and not finalizers_of(obj) and not _waits(obj):
             return self.remove(resource, stored, context)
@@ -319,6 +319,19 @@ def finalizers_of(obj: Manifest) -> list[str]:
     if not finalizers and obj["kind"] == "Namespace":
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
     return finalizers
+
+
+def _differ_in_times_only(obj: Manifest, old: Manifest) -> bool:
+    """Whether two objects are the same but for when their fields were set: defaults have undone a change."""
+    fields, before = obj["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not fields or not before or len(fields) != len(before):
+        return False
+    untimed, untimed_before = ([{**each, "time": ""} for each in entries] for entries in (fields, before))
+    return all(each in untimed_before for each in untimed) and _untracked(obj) == _untracked(old)
+
+
+def _untracked(obj: Manifest) -> Manifest:
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": None}}
 
 
 def _waits(obj: Manifest) -> bool:
