@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage.api.names import dns_1035_label_problems
+from moorage.api.names import dns_label_problems
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.addresses import (
     HEADLESS,
@@ -55,8 +55,8 @@ class ServiceStrategy(StatusStrategy):
         self._ports = ports or NodePorts()
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Services become host names: a DNS label that starts with a letter."""
-        return dns_1035_label_problems(name)
+        """Services become host names: a DNS label."""
+        return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
         """ClusterIP, no affinity, TCP, the same port behind."""
