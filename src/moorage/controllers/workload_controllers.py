@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.controllers.cron_job import CronJobController
 from moorage.controllers.daemon_set import DaemonSetController
 from moorage.controllers.deployment import DeploymentController
 from moorage.controllers.job import JobController
@@ -19,6 +20,7 @@ WORKLOAD_CONTROLLERS: Final[tuple[MakeController, ...]] = (
     ReplicationManager,
     StatefulSetController,
     DaemonSetController,
+    CronJobController,
     JobController,
     JobFinalizerController,
     JobTtlController,

@@ -7,11 +7,11 @@ import zoneinfo
 from functools import lru_cache
 from typing import Final
 
+from moorage.api.cron import ScheduleError, parse_schedule
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, complaints, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_not_negative, check_one_of
-from moorage.apiserver.kinds.cron import schedule_problem
 from moorage.apiserver.kinds.job_rules import check_job_spec
 from moorage.apiserver.kinds.jobs import default_job_spec
 
@@ -79,8 +79,10 @@ def _check_spec(spec: Manifest, before: Manifest | None) -> list[FieldError]:
 def _check_schedule(schedule: str, spec: Manifest, *, with_zone: bool) -> list[FieldError]:
     path = "spec.schedule"
     errors = []
-    if why := schedule_problem(schedule):
-        errors.append(invalid(path, schedule, why))
+    try:
+        parse_schedule(schedule)
+    except ScheduleError as error:
+        errors.append(invalid(path, schedule, str(error)))
     if "TZ" in schedule:
         if not with_zone:
             why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
