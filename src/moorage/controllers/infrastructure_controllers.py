@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.controllers.disruption import Disruption, StaleDisruption
+from moorage.controllers.endpoint_slices import EndpointSliceController
 from moorage.controllers.endpoints import EndpointsController
 from moorage.controllers.manager import MakeController
 from moorage.controllers.node_lifecycle import NodeLifecycle
@@ -28,4 +29,5 @@ INFRASTRUCTURE_CONTROLLERS: tuple[MakeController, ...] = (
     PodResourceClaims,
     ResourceClaimRelease,
     EndpointsController,
+    EndpointSliceController,
 )
