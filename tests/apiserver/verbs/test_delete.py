@@ -104,6 +104,8 @@ def test_preconditions(cluster: Cluster) -> None:
         "The object might have been modified"
     )
     right = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    for version in ("0", ""):
+        assert cluster.delete(path, {"preconditions": {"resourceVersion": version}}).code == 409
     assert cluster.delete(path, {"preconditions": right}).code == 200
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.apiserver.client import PATCHES, Cluster, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -93,13 +94,75 @@ def test_update_of_what_is_not_there(cluster: Cluster) -> None:
     assert (answer.code, answer.message) == (404, 'configmaps "a" not found')
 
 
+@pytest.mark.parametrize("version", ["0", "00", ""])
+def test_update_with_version_zero_is_unconditional(cluster: Cluster, version: str) -> None:
+    made = cluster.create(MAPS, configmap("a", key="1"))
+    put = cluster.put(f"{MAPS}/a", {**with_metadata(made, resourceVersion=version), "data": {"key": "2"}})
+    assert (put.code, put["data"]) == (200, {"key": "2"})
+    assert int(put["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    patch = {"metadata": {"resourceVersion": version}, "data": {"key": "3"}}
+    assert cluster.patch(f"{MAPS}/a", "merge", patch)["data"] == {"key": "3"}
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"resourceVersion": version}}
+    assert cluster.patch(f"{MAPS}/a", "apply", applied, fieldManager="m").code == 200
+
+
+def test_scale_with_version_zero_is_unconditional(cluster: Cluster) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod("a")["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    cluster.create(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": spec})
+    scale = {"metadata": {"name": "a", "resourceVersion": "0"}, "spec": {"replicas": 3}}
+    assert cluster.put(f"{DEPLOYMENTS}/a/scale", scale)["spec"] == {"replicas": 3}
+    stale = cluster.put(f"{DEPLOYMENTS}/a/scale", with_metadata(scale, resourceVersion="1"))
+    assert (stale.code, stale["reason"]) == (409, "Conflict")
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ("abc", "invalid syntax"),
+        ("-1", "invalid syntax"),
+        ("9" * 20, "value out of range"),
+        ("9" * 5000, "value out of range"),
+    ],
+)
+def test_version_that_is_no_number(cluster: Cluster, version: str, why: str) -> None:
+    made = cluster.create(MAPS, configmap("a", key="1"))
+    answer = cluster.put(f"{MAPS}/a", with_metadata(made, resourceVersion=version))
+    assert (answer.code, answer.message) == (500, f'strconv.ParseUint: parsing "{version}": {why}')
+    assert "reason" not in answer.json
+
+
+def test_cluster_wide_object_has_no_namespace(cluster: Cluster) -> None:
+    made = cluster.create(NODES, {"metadata": {"name": "n", "namespace": "default"}})
+    assert "namespace" not in made["metadata"]
+    labelled = with_metadata(made, namespace="other", labels={"a": "b"})
+    for answer in (
+        cluster.put(f"{NODES}/n", labelled),
+        cluster.patch(f"{NODES}/n", "merge", {"metadata": {"namespace": "other", "labels": {"a": "c"}}}),
+        cluster.patch(f"{NODES}/n", "apply", _applied_node("n"), fieldManager="m", force="true"),
+        cluster.patch(f"{NODES}/new", "apply", _applied_node("new"), fieldManager="m"),
+    ):
+        assert answer.code in (200, 201), answer
+        assert "namespace" not in answer["metadata"]
+        assert answer["metadata"]["labels"]
+
+
+def _applied_node(name: str) -> Any:
+    meta = {"name": name, "namespace": "other", "labels": {"a": "d"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta}
+
+
 def test_some_kinds_want_the_version_and_some_are_made_by_an_update(cluster: Cluster) -> None:
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {}}
-    made = cluster.put(f"{LEASES}/a", lease)
+    made = cluster.put(f"{LEASES}/a", with_metadata(lease, resourceVersion="5"))
     assert made.code == 201
-    again = cluster.put(f"{LEASES}/a", lease)
-    assert again.code == 422
-    assert "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update" in again.message
+    for version in (None, "", "0"):
+        again = cluster.put(f"{LEASES}/a", with_metadata(lease, resourceVersion=version))
+        assert (again.code, again.message) == (
+            422,
+            'leases.coordination.k8s.io "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be '
+            "specified for an update",
+        )
     assert cluster.put(f"{LEASES}/a", {**made.json, "spec": {"holderIdentity": "x"}}).code == 200
 
 
@@ -120,6 +183,14 @@ def test_generation_counts_changes_of_the_spec(cluster: Cluster) -> None:
     assert generation("merge", {"status": {"replicas": 9}}) == 2
     assert generation("merge", {"status": {"replicas": 2}}, f"{path}/status") == 2
     assert cluster.get(path)["status"]["replicas"] == 2
+
+
+def test_clients_cannot_set_the_generation(cluster: Cluster) -> None:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    made = cluster.create(path, {"metadata": {"name": "a"}, "value": 5})
+    for generation in (None, 7):
+        answer = cluster.put(f"{path}/a", with_metadata(made, resourceVersion=None, generation=generation))
+        assert (answer.code, answer["metadata"]["generation"]) == (200, made["metadata"]["generation"])
 
 
 def test_status_and_the_rest_are_written_apart(cluster: Cluster) -> None:

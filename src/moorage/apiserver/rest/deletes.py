@@ -30,8 +30,8 @@ class DeleteOptions:
     """How to delete."""
 
     grace_seconds: int | None = None
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
     policy: str = ""
     dry_run: bool = False
 
@@ -58,6 +58,7 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
         or not isinstance(policy, str | None)
         or not isinstance(orphan, bool | None)
         or not isinstance(preconditions, dict)
+        or not all(isinstance(preconditions.get(key), str | None) for key in ("uid", "resourceVersion"))
         or not all(isinstance(run, str) for run in runs)
     ):
         raise errors.bad_request("DeleteOptions: a field has a value of the wrong type")
@@ -75,8 +76,8 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
         policy = "Orphan" if orphan else "Background"
     return DeleteOptions(
         grace,
-        str(preconditions.get("uid") or ""),
-        str(preconditions.get("resourceVersion") or ""),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
         policy or "",
         any(dry_run(run) for run in runs),
     )
@@ -141,12 +142,12 @@ def _grace_period(seconds: int) -> timedelta:
 def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptions) -> None:
     meta = obj["metadata"]
     why = ""
-    if options.uid and options.uid != meta["uid"]:
+    if options.uid is not None and options.uid != meta["uid"]:
         why = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta['uid']}). "
             "The object might have been deleted and then recreated"
         )
-    elif options.resource_version and options.resource_version != meta["resourceVersion"]:
+    elif options.resource_version is not None and options.resource_version != meta["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
             f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"

@@ -25,6 +25,7 @@ from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.bodies import decode_object, parse_body
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
+from moorage.apiserver.rest.identity import drop_version
 from moorage.apiserver.rest.known_bodies import KnownBodies
 from moorage.apiserver.rest.patching import Patcher
 from moorage.apiserver.rest.reads import ObjectReader, check_fields, check_revision, transformed
@@ -149,7 +150,7 @@ class Dispatcher:
             obj["metadata"].setdefault("name", name)
             if obj["metadata"]["name"] != name:
                 raise errors.bad_request("the name of the object does not match the name on the URL")
-            obj["metadata"].pop("resourceVersion", None)
+            drop_version(obj["metadata"])
             return 201, self._writer.create(resource, namespace, obj, context)
         return 200, self._writer.update(resource, namespace, name, lambda _: obj, context)
 

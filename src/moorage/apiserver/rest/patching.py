@@ -13,6 +13,7 @@ from moorage.apiserver.patches.strategic import apply_strategic_patch
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.bodies import decode_object, media_type, parse_json, parse_yaml
 from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.identity import drop_version
 from moorage.apiserver.rest.writes import Writer, unowned
 from moorage.apiserver.shape import Shape
 
@@ -89,6 +90,7 @@ class Patcher:
             if subresource:
                 raise errors.not_found(resource.group, resource.plural, name)
             fresh = merged(None)
+            drop_version(fresh["metadata"])
             fields = fresh["metadata"].pop("managedFields", None)
             return 201, self._writer.create(resource, namespace, fresh, context, fields)
 

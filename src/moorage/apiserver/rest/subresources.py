@@ -24,9 +24,10 @@ from moorage.apiserver.resources import Resource, Resources, Subresource
 from moorage.apiserver.rest.bodies import decode_as, decode_object, media_type, parse_body
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import Deleter, delete_options
+from moorage.apiserver.rest.identity import keep_identity
 from moorage.apiserver.rest.patching import APPLY_PATCH, Patcher, patched
 from moorage.apiserver.rest.reads import transformed
-from moorage.apiserver.rest.writes import Writer, modified
+from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.schema import schema_of
 from moorage.apiserver.schema.base import ANYTHING_GOES
 from moorage.apiserver.store import Stored, decode, encode
@@ -164,10 +165,10 @@ class Subresources:
                 wanted = call.body()
             if problems := check_scale(wanted):
                 raise errors.invalid("autoscaling", "Scale", call.name, problems)
-            version = wanted["metadata"].get("resourceVersion")
-            if version and version != current["metadata"]["resourceVersion"]:
-                raise modified(resource, call.name)
-            return scaling.with_scale(current, wanted)
+            changed = scaling.with_scale(current, wanted)
+            if version := wanted["metadata"].get("resourceVersion"):
+                changed["metadata"]["resourceVersion"] = version
+            return changed
 
         changed = self._writer.update(resource, call.namespace, call.name, edit, call.context, "scale")
         return Response(200, encode(scaling.scale_of(decode(changed))))
@@ -209,7 +210,7 @@ class Subresources:
             held = self._writer.stored(budget, call.namespace, decision.budget["metadata"]["name"])
             self._replace(budget, held, decision.budget, call.context)
         self._replace(call.resource, stored, decision.pod, call.context)
-        how = replace(options, uid="", resource_version="")
+        how = replace(options, uid=None, resource_version=None)
         self._deleter.delete(call.resource, call.namespace, call.name, how, call.context)
         return Response(201, _success(201))
 
@@ -245,7 +246,7 @@ class Subresources:
         """Change a namespace's finalizers; without any, a terminating namespace goes."""
         stored = self._writer.stored(call.resource, call.namespace, call.name)
         old, namespace = self._writer.opened(call.resource, stored), call.body()
-        self._writer.check_same(call.resource, call.namespace, call.name, namespace, old)
+        keep_identity(call.resource, call.namespace, call.name, namespace, old)
         call.resource.strategy.default(namespace)
         prepare_finalize(namespace, old)
         self._writer.refuse(call.resource, namespace, validate_finalize(namespace))

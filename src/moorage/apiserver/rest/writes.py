@@ -11,17 +11,16 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-import msgspec
-
-from moorage.api.manifests import Manifest, take, timestamp
-from moorage.apiserver import errors, fields
+from moorage.api.manifests import Manifest, timestamp
+from moorage.apiserver import errors
 from moorage.apiserver.admission.base import Attributes, Operation
 from moorage.apiserver.admission.chain import Chain
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.kinds.metadata import IMMUTABLE_FIELDS, validate_metadata, validate_metadata_update
+from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
 from moorage.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.identity import keep_identity, place_new
 from moorage.apiserver.store import Collection, Store, Stored, encode
 
 _NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -31,9 +30,6 @@ _GENERATE_ATTEMPTS: Final = 8
 
 _UUID_FIXED_BITS: Final = 0xF << 76 | 0b11 << 62
 _UUID_VERSION_4: Final = 4 << 76 | 0b10 << 62
-
-_NO_VERSION: Final = msgspec.Raw(b"0x0")
-"""How the absence of a resourceVersion is shown: as the unsigned number that it becomes."""
 
 Edit = Callable[[Manifest], Manifest]
 """From a private copy of the stored object to the wanted one."""
@@ -96,24 +92,8 @@ class Writer:
     def _stamp(self, resource: Resource, collection: Collection, namespace: str, obj: Manifest) -> None:
         """What the server says of a new object: name, namespace, uid, time."""
         meta: Manifest = obj["metadata"]
-        given = meta.get("namespace", "")
-        if resource.namespaced:
-            if given and given != namespace:
-                raise errors.bad_request(
-                    "the namespace of the provided object does not match the namespace sent on the request"
-                )
-            meta["namespace"] = namespace
-        elif given:
-            raise errors.bad_request("namespace may not be set on a cluster-scoped object")
-        if meta.get("resourceVersion"):
-            raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        for key in (
-            "resourceVersion",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-            "managedFields",
-        ):
+        place_new(resource, namespace, meta)
+        for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
             meta.pop(key, None)
         if not meta.get("name"):
             if not meta.get("generateName"):
@@ -155,7 +135,7 @@ class Writer:
         stored = self.stored(resource, namespace, name)
         old = self.opened(resource, stored)
         obj = edit(self.opened(resource, stored))
-        self.check_same(resource, namespace, name, obj, old)
+        keep_identity(resource, namespace, name, obj, old)
         strategy = resource.strategy
         strategy.default(obj)
         self.admit("UPDATE", resource, subresource, namespace, name, obj, old, context)
@@ -183,42 +163,6 @@ class Writer:
         if meta.get("deletionTimestamp") and not finalizers_of(obj) and not _waits(obj):
             return self.remove(resource, stored, context)
         return self.write(resource, obj, context)
-
-    def check_same(self, resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest) -> None:
-        """That the wanted object is the stored one, and of its present version; then the identity is kept."""
-        meta, old_meta = obj["metadata"], old["metadata"]
-        given = meta.get("name", "")
-        if not given:
-            raise errors.bad_request(
-                f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            )
-        if given != name:
-            raise errors.bad_request(
-                f"the name of the object ({given}) does not match the name on the URL ({name})"
-            )
-        given = meta.get("namespace", "")
-        if given and given != namespace:
-            raise errors.bad_request(
-                f"the namespace of the object ({given}) does not match the namespace on the URL ({namespace})"
-            )
-        if not meta.get("resourceVersion"):
-            if not resource.strategy.allows_unconditional_update:
-                why = "must be specified for an update"
-                problem = fields.invalid("metadata.resourceVersion", _NO_VERSION, why)
-                raise errors.invalid(resource.group, resource.kind, name, [problem])
-            meta["resourceVersion"] = old_meta["resourceVersion"]
-        elif meta["resourceVersion"] != old_meta["resourceVersion"]:
-            raise modified(resource, name)
-        uid = meta.get("uid")
-        if uid and uid != old_meta["uid"]:
-            raise errors.conflict(
-                resource.group,
-                resource.plural,
-                name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_meta['uid']}",
-            )
-        for key in _KEPT:
-            take(meta, old_meta, key)
 
     def _track(
         self, resource: Resource, old: Manifest, obj: Manifest, subresource: str, context: Context
@@ -287,9 +231,6 @@ class Writer:
         return encode(self.opened(resource, stored))
 
 
-_KEPT = (*IMMUTABLE_FIELDS, "selfLink")
-
-
 _STATUS: Final = FieldSet.of("status")
 _ALL_BUT_STATUS: Final = FieldSet.of("spec")
 
@@ -305,12 +246,6 @@ def _random_uid(random: Random) -> str:
     """A UUID of version 4, as `uuid` would write it after three times as long."""
     digits = f"{random.getrandbits(128) & ~_UUID_FIXED_BITS | _UUID_VERSION_4:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def modified(resource: Resource, name: str) -> errors.ApiError:
-    """The refusal of an update that was made from an older version."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return errors.conflict(resource.group, resource.plural, name, why)
 
 
 def finalizers_of(obj: Manifest) -> list[str]:
