@@ -22,7 +22,7 @@ def turns_during_preparation(settings: LocalSettings, dump: list[Manifest]) -> i
         while not preparing.done():
             await asyncio.sleep(0)
             turns += 1
-        assert preparing.result().refused == []
+        assert preparing.result().dump.refused == []
         if settings.nodes:
             assert len(await cluster.client.list(NODE)) == settings.nodes
         running.cancel()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from moorage.cli.main import app
 from tests.apiserver.running import Kubectl, RunningServer, manifest
 from tests.up.objects import binding, claim_template, job, pod, workload
-from tests.up.running import PATIENCE, all_at_once, start_cluster
+from tests.up.running import PATIENCE, all_at_once, end, start_cluster
 
 ENDS_WITHIN_SECONDS = 10
 STARTS_OR_FAILS_WITHIN_SECONDS = 30
@@ -171,6 +171,23 @@ def test_another_process_schedules(tmp_path: Path) -> None:
         assert "nodeName" not in left["spec"]
         assert left["status"]["phase"] == "Pending"
         assert "conditions" not in left["status"]
+
+
+def test_objects_that_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text(manifest(pod("Bad"), pod("good")))
+    options = ("--nodes", "0", "--apply", str(tmp_path / "pods.yaml"))
+    running = start_cluster(tmp_path, *options)
+    try:
+        assert Kubectl(running, tmp_path)("get", "pods", "-o", "name") == "pod/good\n"
+        running.process.send_signal(signal.SIGINT)
+        running.process.communicate(timeout=ENDS_WITHIN_SECONDS)
+    finally:
+        end(running.process)
+    assert running.process.returncode == 1
+    assert running.errors.startswith(
+        f'moorage up: cannot create Pod Bad of {tmp_path}/pods.yaml: Pod "Bad" is'
+    )
+    assert running.errors.count("\n") == 1
 
 
 def test_a_taken_port(tmp_path: Path) -> None:

@@ -45,8 +45,9 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.plugin_files import files_read
 from moorage.framework.registry import RegistryError
-from moorage.sim.dump import Brought, flattened
-from moorage.sim.local import LocalCluster, LocalSettings
+from moorage.sim.dump import flattened
+from moorage.sim.local import LocalCluster, LocalSettings, Prepared
+from moorage.sim.manifest_files import FileObject
 from moorage.sim.nodes.kubelet_config import Kubelets
 from moorage.sim.nodes.nodeobject import new_node
 from moorage.sim.nodes.settings import NodeTemplate
@@ -83,7 +84,9 @@ def up(
     ] = None,
     apply: Annotated[
         list[Path] | None,
-        typer.Option(help="Create the objects of this file when all is up; may be repeated."),
+        typer.Option(
+            help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
+        ),
     ] = None,
     plugin: PluginFiles = None,
     watch: Annotated[
@@ -140,8 +143,8 @@ def up(
         _check_plugin_options(plugin, watch, scheduler)
         plugins = _Plugins(config, plugin or [], watch)
         found = plugins.read()
-        dump = _objects([from_] if from_ else [])
-        workloads = _objects(apply or [])
+        dump = [each.manifest for each in _objects([from_] if from_ else [])]
+        files = _objects(apply or [])
         flags: dict[str, str | int | None] = {
             "evictionHard": eviction_hard,
             "evictionSoft": eviction_soft,
@@ -169,10 +172,12 @@ def up(
         long_running("up")
         if v is not None:
             write_logs(LogOptions(v, logging_format))
-        uvloop.run(_run(settings, port, kubeconfig, dump, workloads, plugins, run_containers))
+        all_created = uvloop.run(_run(settings, port, kubeconfig, dump, files, plugins, run_containers))
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
         raise typer.Exit(1) from None
+    if not all_created:
+        raise typer.Exit(1)
 
 
 def _check_plugin_options(files: list[Path] | None, watch: bool, schedules: bool) -> None:
@@ -213,8 +218,12 @@ class _Plugins:
         await watch_files(lambda: files_read(self._files), LoopClock(), reload)
 
 
-def _objects(paths: Iterable[Path]) -> list[Manifest]:
-    return [obj for path in paths for obj in flattened(load_documents(read_text(path), str(path)), str(path))]
+def _objects(paths: Iterable[Path]) -> list[FileObject]:
+    return [
+        FileObject(obj, str(path))
+        for path in paths
+        for obj in flattened(load_documents(read_text(path), str(path)), str(path))
+    ]
 
 
 def _configuration(path: Path | None) -> SchedulerConfiguration:
@@ -265,10 +274,12 @@ async def _run(
     port: int,
     kubeconfig: Path,
     dump: list[Manifest],
-    workloads: list[Manifest],
+    files: list[FileObject],
     plugins: _Plugins,
     run_containers: bool,
-) -> None:
+) -> bool:
+    """Run until a signal; whether every object of the files could be created."""
+    prepared: Prepared | None = None
     address = "127.0.0.1"
     with listen(address, port) as listener:
         if run_containers:
@@ -283,11 +294,13 @@ async def _run(
             stopping = asyncio.ensure_future(stopped.wait())
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
-            preparing = asyncio.ensure_future(_prepare(server, cluster, dump, workloads))
+            preparing = asyncio.ensure_future(_prepare(server, cluster, dump, files))
             others: list[asyncio.Future[Any]] = [stopping, running, preparing]
             await asyncio.wait((serving, *others), return_when=asyncio.FIRST_COMPLETED)
             if preparing.done() and preparing.exception() is None:
-                _greet(url, kubeconfig, preparing.result())
+                prepared = preparing.result()
+                _say_left_out(prepared)
+                _greet(url, kubeconfig)
                 following = asyncio.ensure_future(plugins.follow(cluster))
                 others.append(following)
                 await asyncio.wait(
@@ -304,22 +317,29 @@ async def _run(
     for result in results:
         if isinstance(result, Exception):
             raise result
+    return prepared is None or not prepared.refused
 
 
 async def _prepare(
-    server: HttpServer, cluster: LocalCluster, dump: list[Manifest], workloads: list[Manifest]
-) -> Brought:
+    server: HttpServer, cluster: LocalCluster, dump: list[Manifest], files: list[FileObject]
+) -> Prepared:
     await server.listens()
-    return await cluster.prepare(workloads, dump)
+    return await cluster.prepare(files, dump)
 
 
-def _greet(url: str, kubeconfig: Path, brought: Brought) -> None:
-    for kind in sorted(brought.unknown_kinds):
+def _say_left_out(prepared: Prepared) -> None:
+    dump = prepared.dump
+    for kind in sorted(dump.unknown_kinds):
         typer.echo(f"moorage up: left out {kind}: not served here", err=True)
-    for line in brought.refused[:_MOST_REFUSALS_SHOWN]:
+    for line in dump.refused[:_MOST_REFUSALS_SHOWN]:
         typer.echo(f"moorage up: left out: {line}", err=True)
-    if len(brought.refused) > _MOST_REFUSALS_SHOWN:
-        typer.echo(f"moorage up: left out {len(brought.refused) - _MOST_REFUSALS_SHOWN} more", err=True)
+    if len(dump.refused) > _MOST_REFUSALS_SHOWN:
+        typer.echo(f"moorage up: left out {len(dump.refused) - _MOST_REFUSALS_SHOWN} more", err=True)
+    for line in prepared.refused:
+        typer.echo(f"moorage up: cannot create {line}", err=True)
+
+
+def _greet(url: str, kubeconfig: Path) -> None:
     typer.echo(f"A Kubernetes {KUBERNETES_VERSION} cluster is up at {url}. In another terminal:")
     typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
     typer.echo("  kubectl get nodes")

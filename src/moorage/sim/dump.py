@@ -58,19 +58,10 @@ class Brought:
     refused: list[str] = field(default_factory=list)
     """One line for each object that the server did not take."""
 
-    def plus(self, other: Brought) -> Brought:
-        """Both together."""
-        return Brought(
-            self.created + other.created,
-            self.there_already + other.there_already,
-            self.unknown_kinds | other.unknown_kinds,
-            self.refused + other.refused,
-        )
-
 
 async def bring(client: Client, documents: Iterable[Any]) -> Brought:
     """Create all objects of a dump that the server takes."""
-    kinds = await _served_kinds(client)
+    kinds = await served_kinds(client)
     manifests = sorted(
         flattened(documents, "dump"), key=lambda obj: _RANKS.get(str(obj.get("kind")), len(_RANKS))
     )
@@ -95,7 +86,7 @@ async def bring(client: Client, documents: Iterable[Any]) -> Brought:
                 continue
             brought.refused.append(error.message)
         if kind.name == "CustomResourceDefinition":
-            kinds = await _served_kinds(client)
+            kinds = await served_kinds(client)
     return brought
 
 
@@ -168,7 +159,7 @@ def _forget_selector(job: Manifest) -> None:
         labels.pop(key, None)
 
 
-async def _served_kinds(client: Client) -> dict[tuple[str, str], Kind]:
+async def served_kinds(client: Client) -> dict[tuple[str, str], Kind]:
     """All kinds that the server knows and that can be created, by apiVersion and kind."""
     groups = await client.call("GET", "/apis")
     addresses = ["/api/v1"] + [

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest, utc_now
 from moorage.apiserver.embedded import EmbeddedServer, Settings
@@ -28,6 +28,7 @@ from moorage.framework.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring
+from moorage.sim.manifest_files import FileObject, create_objects
 from moorage.sim.nodes.logs import Logs
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.simulation import SimulatedNodes
@@ -51,6 +52,14 @@ class LocalSettings:
     """Whether pods are scheduled here; if not, another process does it."""
     run_containers_with: tuple[str, int] | None = None
     """Address and port at which processes reach the API server, if containers are to run as such."""
+
+
+class Prepared(NamedTuple):
+    """What a cluster begins with."""
+
+    dump: Brought
+    refused: list[str]
+    """A line for each object of a file that the server did not take."""
 
 
 class LocalCluster:
@@ -92,8 +101,8 @@ class LocalCluster:
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
 
-    async def prepare(self, documents: Iterable[Any] = (), dump: Iterable[Any] = ()) -> Brought:
-        """Make what the cluster begins with: the objects of a dump, nodes up to their number, workloads.
+    async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> Prepared:
+        """Make what the cluster begins with: the objects of a dump, nodes up to their number, those of files.
 
         What is there already, from an earlier run with the same data directory, stays. Nobody is at work
         before the dump is there as a whole: controllers would make anew what is only still to come.
@@ -103,7 +112,7 @@ class LocalCluster:
         brought = await bring(self.client, dump)
         self._may_work.set()
         await self.nodes.ensure(self._settings.template, self._settings.nodes)
-        return brought.plus(await bring(self.client, documents))
+        return Prepared(brought, await create_objects(self.client, files))
 
     async def run(self) -> None:
         """Run all parts, once the cluster is being prepared, until cancelled."""
