@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest
@@ -32,6 +33,8 @@ class CustomResources:
         self._deleter = deleter
         self._work = work
         self._served: dict[str, list[Resource]] = {}
+        self._versions: dict[str, tuple[Any, int]] = {}
+        """The versions of each definition, and the revision since which it has had them."""
         self._ending: dict[str, str] = {}
         """Definitions that wait for their objects to go: by the storage of these."""
         self.openapi: dict[tuple[str, str, str], Manifest] = {}
@@ -40,7 +43,12 @@ class CustomResources:
     def load(self) -> None:
         """Serve what was defined before."""
         for stored in list(self._writer.store.collection(DEFINITIONS).items.values()):
-            self._take(stored.key[1], stored.obj)
+            self._take(stored.key[1], stored)
+
+    def reindex(self) -> None:
+        """Select objects by what readers see of them, after they were loaded."""
+        for served in self._served.values():
+            self._reindex(served)
 
     def follow(self, collection: Collection, change: Change) -> None:
         """Note a change of a definition, or that a definition's objects are gone."""
@@ -51,34 +59,53 @@ class CustomResources:
                 self._work.soon(lambda: self._end(definition))
         elif change.type == "DELETED":
             self._forget(name)
+            self._versions.pop(name, None)
         else:
-            self._take(name, change.stored.obj)
+            self._take(name, change.stored)
 
-    def _take(self, name: str, definition: Manifest) -> None:
+    def _take(self, name: str, stored: Stored) -> None:
         """Serve what a definition says; one that is being deleted is served until its objects are gone."""
+        definition = stored.obj
         if not is_terminating(definition) or name not in self._served:
-            self._serve(name, definition)
+            self._serve(name, definition, stored.version)
         if is_terminating(definition):
             for resource in self._served.get(name, ()):
                 self._ending[resource.storage] = name
             self._work.soon(lambda: self._end(name))
 
-    def _serve(self, name: str, definition: Manifest) -> None:
+    def _serve(self, name: str, definition: Manifest, revision: int) -> None:
+        versions = definition["spec"]["versions"]
+        if name not in self._versions or self._versions[name][0] != versions:
+            self._versions[name] = versions, revision
+        since = self._versions[name][1]
         others = [one for one in self._resources if one not in self._served.get(name, ())]
         status = accepted(definition, others, self._writer.now())
         self._forget(name)
         # By the names that we accept: those in its status may be what somebody wrote there.
         named = {**definition, "status": status}
         if condition_status(named, "NamesAccepted") == "True":
-            self._served[name] = [_served(resource, definition) for resource in resources_of(named)]
+            self._served[name] = [_served(resource, definition, since) for resource in resources_of(named)]
             for resource in self._served[name]:
                 self._resources.add(resource)
                 key = (resource.group, resource.version, resource.kind)
                 self.openapi[key] = openapi_schema(definition, resource.version)
-                # What objects can be selected by may be another now.
-                self._writer.store.collection(resource.storage).reindex(resource.strategy.selectable)
+            if since == revision:
+                self._reindex(self._served[name])
         if status != definition.get("status"):
             self._work.soon(lambda: self._write_status(name))
+
+    def _reindex(self, served: list[Resource]) -> None:
+        """Take the fields to select by from the objects as each version shows them now."""
+
+        def fields_of(stored: Stored) -> dict[str, str]:
+            found: dict[str, str] = {}
+            for resource in served:
+                shown = resource.strategy.selectable(self._writer.opened(resource, stored))
+                found |= {name: shown[name] for name in resource.strategy.selectable_names()}
+            return found
+
+        if served:
+            self._writer.store.collection(served[0].storage).reindex(fields_of)
 
     def _write_status(self, name: str) -> None:
         resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -153,5 +180,5 @@ class _CustomScaling:
         return with_scale(obj, scale, self._definition)
 
 
-def _served(resource: Resource, definition: Manifest) -> Resource:
-    return replace(resource, scaling=_CustomScaling(definition), is_custom=True)
+def _served(resource: Resource, definition: Manifest, since: int) -> Resource:
+    return replace(resource, scaling=_CustomScaling(definition), is_custom=True, converted_until=since)

@@ -137,6 +137,7 @@ class EmbeddedServer:
         self._load_collections({DEFINITIONS} & by_storage.keys(), by_storage)
         customs.load()
         self._load_collections(by_storage.keys() - {DEFINITIONS}, by_storage)
+        customs.reindex()
 
     def _load_collections(
         self, names: Iterable[str], by_storage: Mapping[str, list[tuple[int, Manifest]]]

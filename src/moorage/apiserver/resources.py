@@ -73,6 +73,8 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     conversion: Conversion | None = None
     """None: objects of other versions differ in nothing but their apiVersion."""
+    converted_until: int = 0
+    """Objects of a later revision and of this apiVersion are kept as they are shown."""
     source: Source | None = None
     """Who makes the objects of a resource that can only be read; None: they are stored."""
     scaling: Scaling | None = None

@@ -173,12 +173,10 @@ class Collection:
         self._by_namespace.setdefault(stored.key[0], {})[stored.key] = stored
         self._sorted = None
 
-    def reindex(self, fields_of: Callable[[Manifest], dict[str, str]]) -> None:
+    def reindex(self, fields_of: Callable[[Stored], dict[str, str]]) -> None:
         """Take other fields of the objects to select by."""
-        names = fields_of({"metadata": {}}).keys()
         for stored in self.items.values():
-            if stored.fields.keys() != names:
-                stored.fields = fields_of(stored.obj)
+            stored.fields = fields_of(stored)
 
     def at(self, version: int) -> dict[Key, Stored] | None:
         """All objects as they were at a revision, or None if that is too long ago."""
@@ -247,11 +245,11 @@ class Store:
         self._record(collection, Change(version, "MODIFIED" if previous else "ADDED", stored, previous))
         return stored
 
-    def delete(self, collection: Collection, key: Key) -> Stored:
-        """Remove an object; the answer is its last state."""
+    def delete(self, collection: Collection, key: Key, shown: Manifest | None = None) -> Stored:
+        """Remove an object; the answer is its last state, or `shown` where readers see it otherwise."""
         version = self.revision + 1
         previous = collection.items[key]
-        last = _stored(previous.decoded(), version, previous.fields)
+        last = _stored(shown or previous.decoded(), version, previous.fields)
         if self._journal is not None:
             self._journal.delete(collection.name, key, version)
         self.revision = version

@@ -13,6 +13,8 @@ the caller's own copies and are changed in place; `old` is what is stored and mu
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from moorage.api.manifests import Manifest, take
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.fields import FieldError
@@ -82,9 +84,13 @@ class Strategy:
     def selectable(self, obj: Manifest) -> dict[str, str]:
         """The fields of the stored form that field selectors know, beyond metadata.name and .namespace.
 
-        The same keys for every object of the kind: a selector with another key is refused.
+        The same keys for every object of the kind.
         """
         return {}
+
+    def selectable_names(self) -> Collection[str]:
+        """The fields that a selector may name; one with another is refused."""
+        return self.selectable({"metadata": {}}).keys()
 
     def grace_seconds(self, obj: Manifest, wanted: int | None) -> int:
         """How long a deletion waits before the object goes; 0: it goes at once. `wanted` is the client's."""

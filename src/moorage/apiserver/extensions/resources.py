@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
+from moorage.apiserver.extensions.conversion import CustomConversion
 from moorage.apiserver.extensions.scale import scale_problems
 from moorage.apiserver.extensions.structural import CustomSchema
 from moorage.apiserver.fields import FieldError, invalid
@@ -55,11 +56,8 @@ class CustomStrategy(Strategy):
         self._api_version = api_version
         self._kind = kind
         self._scale: Manifest | None = subresources.get("scale")
-        self._selectable = {
-            each["jsonPath"].removeprefix("."): each["jsonPath"].removeprefix(".").split(".")
-            for any_version in versions
-            for each in any_version.get("selectableFields") or ()
-        }
+        self._own_selectable = _selectable_names([version])
+        self._selectable = {name: name.split(".") for name in _selectable_names(versions)}
 
     def default(self, obj: Manifest) -> None:
         """The schema's defaults."""
@@ -112,6 +110,10 @@ class CustomStrategy(Strategy):
         """
         return {name: _text_at(obj, steps) for name, steps in self._selectable.items()}
 
+    def selectable_names(self) -> Collection[str]:
+        """The fields that this version names."""
+        return self._own_selectable
+
     def _type_problems(self, obj: Manifest) -> list[FieldError]:
         found = []
         if obj.get("kind") != self._kind:
@@ -123,7 +125,12 @@ class CustomStrategy(Strategy):
 
 def resources_of(crd: Manifest) -> list[Resource]:
     """The resources that an accepted definition serves; all versions share one collection."""
-    return [_resource(crd, version) for version in crd["spec"]["versions"] if version.get("served")]
+    group, versions = crd["spec"]["group"], crd["spec"]["versions"]
+    schemas = {
+        f"{group}/{version['name']}": CustomSchema((version.get("schema") or {}).get("openAPIV3Schema") or {})
+        for version in versions
+    }
+    return [_resource(crd, version, schemas) for version in versions if version.get("served")]
 
 
 def deprecation_warning(crd: Manifest, version: str) -> str:
@@ -144,13 +151,14 @@ def deprecation_warning(crd: Manifest, version: str) -> str:
     return f"{text}; use {group}/{max(better, key=_age)} {kind}" if better else text
 
 
-def _resource(crd: Manifest, version: Manifest) -> CustomResource:
+def _resource(crd: Manifest, version: Manifest, schemas: Mapping[str, CustomSchema]) -> CustomResource:
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or {}
     if not names.get("plural"):
         names = spec["names"]
     group = spec["group"]
-    schema = CustomSchema((version.get("schema") or {}).get("openAPIV3Schema") or {})
+    api_version = f"{group}/{version['name']}"
+    schema = schemas[api_version]
     columns: list[dict[str, Any]] = version.get("additionalPrinterColumns") or []
     return CustomResource(
         group=group,
@@ -158,9 +166,7 @@ def _resource(crd: Manifest, version: Manifest) -> CustomResource:
         kind=names["kind"],
         plural=names["plural"],
         namespaced=spec.get("scope") == "Namespaced",
-        strategy=CustomStrategy(
-            schema, f"{group}/{version['name']}", names["kind"], version, spec["versions"]
-        ),
+        strategy=CustomStrategy(schema, api_version, names["kind"], version, spec["versions"]),
         schema=schema,
         printer=columns_of_custom(columns) if columns else NAME_AND_AGE,
         deprecation=deprecation_warning(crd, version["name"]),
@@ -168,9 +174,28 @@ def _resource(crd: Manifest, version: Manifest) -> CustomResource:
         categories=tuple(names.get("categories") or ()),
         singular=names.get("singular") or "",
         subresources=_subresources(version, names["kind"]),
+        conversion=_conversion(spec, schemas, api_version),
         is_custom=True,
         named_list_kind=names.get("listKind") or f"{names['kind']}List",
     )
+
+
+def _conversion(
+    spec: Manifest, schemas: Mapping[str, CustomSchema], api_version: str
+) -> CustomConversion | None:
+    """How a version differs from what is kept; what a webhook would convert is kept as written."""
+    if (spec.get("conversion") or {}).get("strategy") == "Webhook":
+        return None
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    return CustomConversion(schemas, api_version, f"{spec['group']}/{storage}")
+
+
+def _selectable_names(versions: Iterable[Manifest]) -> list[str]:
+    return [
+        each["jsonPath"].removeprefix(".")
+        for version in versions
+        for each in version.get("selectableFields") or ()
+    ]
 
 
 def _subresources(version: Manifest, kind: str) -> tuple[Subresource, ...]:

@@ -167,9 +167,11 @@ def check_fields(resource: Resource, selector: FieldSelector) -> None:
     """That a kind knows the fields asked for; ApiError (400) if not."""
     if not selector:
         return
-    own = resource.strategy.selectable({"metadata": {}}).keys()
+    own = resource.strategy.selectable_names()
+    is_cluster_wide = resource.is_custom and not resource.namespaced
+    metadata = _METADATA_FIELDS[:1] if is_cluster_wide else _METADATA_FIELDS
     for term in selector:
-        if term.field not in own and term.field not in _METADATA_FIELDS:
+        if term.field not in own and term.field not in metadata:
             raise errors.bad_request(_unknown_field(resource, term.field, has_own=bool(own)))
 
 

@@ -56,6 +56,8 @@ class Writer:
     def opened(self, resource: Resource, stored: Stored) -> Manifest:
         """A private copy of a stored object in the resource's own form."""
         obj = stored.decoded()
+        if stored.api_version == resource.api_version and stored.version > resource.converted_until:
+            return obj
         if resource.conversion is not None:
             return resource.conversion.from_storage(obj)
         obj["apiVersion"] = resource.api_version
@@ -158,7 +160,8 @@ class Writer:
         """Write a checked object in place of `old`; one that is the same is not written."""
         meta = obj["metadata"]
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if obj == old or _differ_in_times_only(obj, old):
+        is_same = obj == old or _differ_in_times_only(obj, old)
+        if is_same and stored.version > resource.converted_until:
             return self.shown(resource, stored)
         if meta.get("deletionTimestamp") and not finalizers_of(obj) and not _waits(obj):
             return self.remove(resource, stored, context)
@@ -210,23 +213,28 @@ class Writer:
         if context.options.dry_run:
             return encode(obj)
         collection = self.store.collection(resource.storage)
-        if resource.conversion is None:
-            stored = self.store.put(collection, obj, resource.strategy.selectable(obj))
+        kept = obj if resource.conversion is None else resource.conversion.to_storage(obj)
+        stored = self.store.put(collection, kept, resource.strategy.selectable(kept))
+        if kept is obj:
+            return stored.raw
+        if resource.is_custom:  # It loses what its storage version does not know.
             return self.shown(resource, stored)
-        converted = resource.conversion.to_storage(obj)
-        self.store.put(collection, converted, resource.strategy.selectable(obj))
-        obj["metadata"]["resourceVersion"] = converted["metadata"]["resourceVersion"]
+        obj["metadata"]["resourceVersion"] = kept["metadata"]["resourceVersion"]
         return encode(obj)
 
     def remove(self, resource: Resource, stored: Stored, context: Context) -> bytes:
         """Take an object out of the store, unless this is a dry run; the answer is its last form."""
         if context.options.dry_run:
             return self.shown(resource, stored)
-        return self.shown(resource, self.store.delete(self.store.collection(resource.storage), stored.key))
+        last = None
+        if resource.conversion is not None and stored.version <= resource.converted_until:
+            last = resource.conversion.to_storage(self.opened(resource, stored))
+        collection = self.store.collection(resource.storage)
+        return self.shown(resource, self.store.delete(collection, stored.key, last))
 
     def shown(self, resource: Resource, stored: Stored) -> bytes:
         """A stored object as clients of a resource see it."""
-        if resource.conversion is None and stored.api_version == resource.api_version:
+        if stored.api_version == resource.api_version and stored.version > resource.converted_until:
             return stored.raw
         return encode(self.opened(resource, stored))
 
