@@ -11,13 +11,14 @@ from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating, terminating
-from moorage.apiserver.extensions.openapi import openapi_schema
+from moorage.apiserver.extensions.openapi import published_schemas
 from moorage.apiserver.extensions.resources import resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage.apiserver.rest.writes import Writer
+from moorage.apiserver.schema.definitions import Kind, PublishedSchema
 from moorage.apiserver.store import Change, Collection, Stored
 from moorage.apiserver.work import Work
 
@@ -37,8 +38,8 @@ class CustomResources:
         """The versions of each definition, and the revision since which it has had them."""
         self._ending: dict[str, str] = {}
         """Definitions that wait for their objects to go: by the storage of these."""
-        self.openapi: dict[tuple[str, str, str], Manifest] = {}
-        """The OpenAPI schema of each custom kind that is served, by group, version and kind."""
+        self.openapi: dict[Kind, PublishedSchema] = {}
+        """The OpenAPI schemas of each custom kind that is served, and of its lists."""
 
     def load(self) -> None:
         """Serve what was defined before."""
@@ -87,8 +88,7 @@ class CustomResources:
             self._served[name] = [_served(resource, definition, since) for resource in resources_of(named)]
             for resource in self._served[name]:
                 self._resources.add(resource)
-                key = (resource.group, resource.version, resource.kind)
-                self.openapi[key] = openapi_schema(definition, resource.version)
+                self.openapi |= published_schemas(definition, resource.version)
             if since == revision:
                 self._reindex(self._served[name])
         if status != definition.get("status"):
@@ -120,7 +120,8 @@ class CustomResources:
     def _forget(self, name: str) -> None:
         for resource in self._served.pop(name, ()):
             self._resources.remove(resource)
-            self.openapi.pop((resource.group, resource.version, resource.kind), None)
+            for kind in (resource.kind, resource.list_kind):
+                self.openapi.pop((resource.group, resource.version, kind), None)
             self._ending.pop(resource.storage, None)
 
     def _end(self, name: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.resources import Resources
+from moorage.apiserver.schema.definitions import Custom
 from moorage.apiserver.schema.openapi import openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_index
 from moorage.apiserver.store import encode
 from moorage.transport import Response
@@ -19,7 +20,7 @@ _V2_PROTOBUF_WORD = "proto-openapi.spec.v2"
 class OpenApiDocuments:
     """Answers at `/openapi/v2` and `/openapi/v3`."""
 
-    def __init__(self, resources: Resources, custom: Mapping[tuple[str, str, str], Manifest]) -> None:
+    def __init__(self, resources: Resources, custom: Custom) -> None:
         self._resources = resources
         self._custom = custom
         self._generation = -1

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.extensions.openapi import openapi_schema
 from moorage.apiserver.extensions.resources import deprecation_warning, resources_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, crd, obj, of_spec, version, widget
@@ -215,31 +212,3 @@ def test_deprecated_versions_name_a_better_one() -> None:
     assert deprecation_warning(definition, "v1alpha1") == "go away"
     expected = "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"
     assert deprecation_warning(definition, "v1beta1") == expected
-
-
-def test_the_published_schema_is_that_of_an_object() -> None:
-    declared = of_spec({"x-kubernetes-int-or-string": True})
-    definition = crd(version(schema=declared, selectableFields=[{"jsonPath": ".spec.x"}]))
-    schema: dict[str, Any] = openapi_schema(definition, "v1")
-    assert sorted(schema["properties"]) == ["apiVersion", "kind", "metadata", "spec"]
-    meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-    assert schema["properties"]["metadata"]["allOf"] == [{"$ref": meta}]
-    assert schema["properties"]["spec"]["properties"]["x"]["anyOf"] == [INTEGER, STRING]
-    assert schema["x-kubernetes-group-version-kind"] == [
-        {"group": "example.com", "version": "v1", "kind": "Widget"}
-    ]
-    assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.x"}]
-    assert "metadata" not in declared["properties"], "the definition stays as it is"
-
-
-def test_embedded_objects_are_published_as_objects() -> None:
-    embedded = {
-        "type": "object",
-        "x-kubernetes-embedded-resource": True,
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
-    inner = openapi_schema(crd(version(schema=of_spec(embedded))), "v1")["properties"]["spec"]["properties"][
-        "x"
-    ]
-    assert sorted(inner["properties"]) == ["apiVersion", "kind", "metadata"]
-    assert inner["required"] == ["kind", "apiVersion"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.apiserver.resources import STATUS_VERBS, Resource, Subresource
-from moorage.apiserver.schema.definitions import definition, descriptions, references
+from moorage.apiserver.schema.definitions import PublishedSchema, definition, descriptions, references
 from moorage.apiserver.schema.openapi import openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_index
 from moorage.apiserver.schema.wire import wire_format
 
@@ -29,28 +29,12 @@ DEPLOYMENTS = Resource(
 BACKUPS = Resource("example.com", "v1", "Backup", "backups", True)
 RESOURCES = (PODS, NODES, DEPLOYMENTS, BACKUPS)
 BACKUP = ("example.com", "v1", "Backup")
-BACKUP_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "spec": {
-            "type": "object",
-            "required": ["size"],
-            "properties": {
-                "size": {"type": "integer", "minimum": 1},
-                "port": {
-                    "x-kubernetes-int-or-string": True,
-                    "anyOf": [{"type": "integer"}, {"type": "string"}],
-                },
-                "loose": {
-                    "x-kubernetes-preserve-unknown-fields": True,
-                    "properties": {"a": {"type": "string"}},
-                },
-                "note": {"type": "string", "nullable": True},
-            },
-        }
-    },
-}
-CUSTOM = {BACKUP: BACKUP_SCHEMA}
+BACKUP_LIST = ("example.com", "v1", "BackupList")
+BACKUP_SCHEMA = PublishedSchema(
+    {"type": "object", "properties": {"size": {"type": "integer", "nullable": True}}},
+    {"type": "object", "properties": {"size": {}}},
+)
+CUSTOM = {BACKUP: BACKUP_SCHEMA, BACKUP_LIST: BACKUP_SCHEMA}
 CORE = "io.k8s.api.core.v1."
 
 
@@ -71,7 +55,7 @@ def test_the_address_changes_only_with_the_document() -> None:
 
     before = addresses(CUSTOM, *RESOURCES)
     assert addresses(CUSTOM, *RESOURCES) == before
-    changed = addresses({BACKUP: {"type": "object"}}, *RESOURCES)
+    changed = addresses({BACKUP: PublishedSchema({}, {})}, *RESOURCES)
     assert changed["apis/example.com/v1"] != before["apis/example.com/v1"]
     assert changed["api/v1"] == before["api/v1"]
     assert addresses(CUSTOM, NODES, DEPLOYMENTS, BACKUPS)["api/v1"] != before["api/v1"]
@@ -155,12 +139,11 @@ def test_all_references_lead_somewhere() -> None:
 
 
 def test_custom_kinds_join() -> None:
+    names = ("com.example.v1.Backup", "com.example.v1.BackupList")
     schemas = openapi_v3("example.com", "v1", RESOURCES, CUSTOM)["components"]["schemas"]
-    backup = schemas["com.example.v1.Backup"]
-    assert backup["properties"]["spec"] == BACKUP_SCHEMA["properties"]["spec"]
-    assert backup["properties"]["metadata"]["$ref"].endswith("ObjectMeta")
-    assert backup["x-kubernetes-group-version-kind"][0]["kind"] == "Backup"
-    assert schemas["com.example.v1.BackupList"]["properties"]["items"]["items"]["$ref"].endswith("v1.Backup")
+    definitions = openapi_v2(RESOURCES, CUSTOM)["definitions"]
+    assert [schemas[name] for name in names] == [BACKUP_SCHEMA.v3] * 2
+    assert [definitions[name] for name in names] == [BACKUP_SCHEMA.v2] * 2
 
 
 def test_version_2_says_less_but_nothing_wrong() -> None:
@@ -168,10 +151,6 @@ def test_version_2_says_less_but_nothing_wrong() -> None:
     definitions = document["definitions"]
     assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
     assert definitions[f"{CORE}Pod"]["properties"]["spec"]["$ref"] == f"#/definitions/{CORE}PodSpec"
-    fields = definitions["com.example.v1.Backup"]["properties"]["spec"]["properties"]
-    assert fields["port"] == {"x-kubernetes-int-or-string": True}
-    assert fields["loose"] == {"x-kubernetes-preserve-unknown-fields": True}
-    assert fields["note"] == {}
     patch = document["paths"]["/api/v1/nodes/{name}"]["patch"]
     assert {"name": "dryRun", "in": "query", "type": "string", "uniqueItems": True} in patch["parameters"]
     assert patch["parameters"][0]["in"] == "body"

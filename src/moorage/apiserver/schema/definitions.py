@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.apiserver.schema.wire import LEAVES, TypeUse, WireField, WireType, wire_format
 
 REFERENCE: Final = "#/components/schemas/"
+REFERENCE_V2: Final = "#/definitions/"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 PATCH: Final = f"{META}Patch"
 
 Kind = tuple[str, str, str]
 """Group, version and kind."""
-Custom = Mapping[Kind, dict[str, Any]]
-"""The OpenAPI v3 schemas of custom kinds."""
+
+
+class PublishedSchema(NamedTuple):
+    """A schema in both versions of OpenAPI."""
+
+    v3: dict[str, Any]
+    v2: dict[str, Any]
+
+
+Custom = Mapping[Kind, PublishedSchema]
+"""The schemas of custom kinds and of their lists."""
 
 _PRIMITIVES: Final[dict[str, dict[str, Any]]] = {
     "string": {"type": "string"},
@@ -133,44 +143,8 @@ def name_of(kind: Kind, custom: Custom) -> str | None:
     """The name of a kind's schema; None if nothing is known of it."""
     if kind in custom:
         return custom_name(kind)
-    group, version, name = kind
-    listed = (group, version, name.removesuffix("List"))
-    if name.endswith("List") and listed in custom:
-        return custom_name(kind)
     wire = wire_format().of_kind(*kind)
     return wire.name if wire else None
-
-
-def custom_definitions(custom: Custom) -> dict[str, dict[str, Any]]:
-    """The schemas of custom kinds and of their lists."""
-    found = {}
-    for kind, declared in custom.items():
-        group, version, name = kind
-        found[custom_name(kind)] = {
-            **declared,
-            "type": "object",
-            "properties": {
-                **declared.get("properties", {}),
-                "apiVersion": {"type": "string"},
-                "kind": {"type": "string"},
-                "metadata": reference(f"{META}ObjectMeta"),
-            },
-            "x-kubernetes-group-version-kind": [kind_extension(kind)],
-        }
-        list_kind = (group, version, f"{name}List")
-        found[custom_name(list_kind)] = {
-            "description": f"{name}List is a list of objects of kind {name}.",
-            "type": "object",
-            "required": ["items"],
-            "properties": {
-                "apiVersion": {"type": "string"},
-                "items": {"type": "array", "items": reference(custom_name(kind))},
-                "kind": {"type": "string"},
-                "metadata": reference(f"{META}ListMeta"),
-            },
-            "x-kubernetes-group-version-kind": [kind_extension(list_kind)],
-        }
-    return found
 
 
 def references(schema: Any) -> Iterator[str]:

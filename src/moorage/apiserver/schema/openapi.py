@@ -14,7 +14,7 @@ from moorage.apiserver.schema.definitions import (
     META,
     PATCH,
     Custom,
-    custom_definitions,
+    custom_name,
     descriptions,
     name_of,
     reachable,
@@ -57,6 +57,7 @@ def _digest(resources: list[Resource], custom: Custom) -> str:
                 resource.version,
                 resource.kind,
                 resource.plural,
+                resource.list_kind,
                 resource.namespaced,
                 resource.verbs,
                 [(sub.name, sub.kind, sub.verbs, sub.group, sub.version) for sub in resource.subresources],
@@ -78,7 +79,10 @@ def openapi_v3(group: str, version: str, resources: Iterable[Resource], custom: 
 
 def openapi_v2(resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
     """The one document about everything at `/openapi/v2`."""
-    return swagger_of(_document(list(resources), custom))
+    document = swagger_of(_document(list(resources), custom))
+    own = {custom_name(kind): schema.v2 for kind, schema in custom.items()}
+    document["definitions"] |= {name: own[name] for name in document["definitions"].keys() & own.keys()}
+    return document
 
 
 def openapi_v2_protobuf(document: dict[str, Any]) -> bytes:
@@ -91,7 +95,7 @@ def _document(resources: list[Resource], custom: Custom) -> dict[str, Any]:
     paths = paths_of(resources, custom)
     roots = set(_ALWAYS) | set(references(paths))
     roots |= {name for kind in kinds if (name := name_of(kind, custom))}
-    own = custom_definitions({kind: custom[kind] for kind in kinds if kind in custom})
+    own = {custom_name(kind): schema.v3 for kind, schema in custom.items()}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": wire_format().version},

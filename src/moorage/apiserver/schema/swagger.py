@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from moorage.apiserver.schema.definitions import REFERENCE
+from moorage.apiserver.schema.definitions import REFERENCE, REFERENCE_V2
 from moorage.apiserver.schema.wire import LEAVES
 
-_REFERENCE: Final = "#/definitions/"
 _LEAVES: Final[dict[str, dict[str, Any]]] = {
     LEAVES["Quantity"]: {"type": "string"},
     LEAVES["IntOrString"]: {"type": "string", "format": "int-or-string"},
 }
-_UNKNOWN_TO_V2: Final = frozenset(("allOf", "anyOf", "nullable", "not", "oneOf", "writeOnly", "deprecated"))
-_PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
+_UNKNOWN_TO_V2: Final = frozenset(("allOf", "oneOf"))
 
 
 def swagger_of(document: dict[str, Any]) -> dict[str, Any]:
@@ -40,15 +38,12 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without what version 2 cannot say; what is left is true, if less."""
     found: dict[str, Any] = {}
     if "$ref" in schema:
-        return {"$ref": _REFERENCE + schema["$ref"].removeprefix(REFERENCE)}
+        return {"$ref": REFERENCE_V2 + schema["$ref"].removeprefix(REFERENCE)}
     inside = schema.get("allOf", [])
     if len(inside) == 1 and "$ref" in inside[0]:
         found.update(_schema(inside[0]))
-    loose = schema.get("nullable") or schema.get(_PRESERVES)
     for key, value in schema.items():
-        if key in _UNKNOWN_TO_V2 or (loose and key in ("items", "properties")):
-            continue
-        if key == "type" and schema.get("nullable"):
+        if key in _UNKNOWN_TO_V2:
             continue
         if key == "properties":
             found[key] = {name: _schema(item) for name, item in value.items()}
