@@ -56,7 +56,7 @@ PRUNED: dict[str, tuple[dict[str, Any], Any, Any, list[str]]] = {
         EMBEDDED | obj(spec=obj(a=STRING)),
         {"kind": "K", "apiVersion": "v1", "metadata": {"name": "n", "foo": 1}, "spec": {"b": 1}, "c": 2},
         {"kind": "K", "apiVersion": "v1", "metadata": {"name": "n"}, "spec": {}},
-        ["spec.x.c", "spec.x.metadata.foo", "spec.x.spec.b"],
+        ["spec.x.c", "spec.x.spec.b", "spec.x.metadata.foo"],
     ),
     "an integer beyond 64 bits": ({"type": "number"}, 2**70, float(2**70), []),
 }

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, annotations_of
 from moorage.api.names import dns_subdomain_problems
+from moorage.apiserver.extensions.keywords import drop_meaningless
 from moorage.apiserver.extensions.names import (
     accepted,
     names_problems,
@@ -74,8 +75,10 @@ class CustomResourceDefinitionStrategy(Strategy):
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """Names that follow from others, and no conversion."""
+        """Names that follow from others, no conversion, and schemas without keywords that say nothing."""
         spec: Manifest = obj.setdefault("spec", {})
+        for version in spec.get("versions") or ():
+            drop_meaningless((version.get("schema") or {}).get("openAPIV3Schema"))
         names: Manifest = spec.setdefault("names", {})
         kind = names.get("kind") or ""
         if not names.get("singular"):

@@ -7,9 +7,11 @@ leaves them open; they are looked at here before anything else reads them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from moorage.apiserver.fields import FieldError, invalid
+from moorage.apiserver.schema.wire import WireField, wire_format
 
 _TEXT: Final = (str,)
 _FLAG: Final = (bool,)
@@ -42,6 +44,7 @@ _NAMES: Final = {
     list: "array",
     dict: "object",
 }
+_SCHEMA_TYPE: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _LISTS_OF_TEXTS: Final = ("required", "x-kubernetes-list-map-keys")
 ALTERNATIVES: Final = ("allOf", "oneOf", "anyOf")
 
@@ -68,6 +71,30 @@ def keyword_problems(schema: Any, path: str) -> list[FieldError]:
     for part, here in parts_of(schema, path):
         found += keyword_problems(part, here)
     return found
+
+
+def drop_meaningless(schema: Any) -> None:
+    """Take out of the open parts what says nothing: unknown keywords, and those that are empty or false.
+
+    Clients that speak protobuf send every keyword.
+    """
+    for part, _ in parts_of(schema, "") if isinstance(schema, dict) else ():
+        if isinstance(part, dict):
+            keywords = _keywords()
+            for keyword in [key for key in part if _is_meaningless(part[key], keywords.get(key))]:
+                del part[keyword]
+        drop_meaningless(part)
+
+
+@cache
+def _keywords() -> Mapping[str, WireField]:
+    return {field.name: field for field in wire_format().type(_SCHEMA_TYPE).fields}
+
+
+def _is_meaningless(value: Any, keyword: WireField | None) -> bool:
+    if keyword is None:
+        return True
+    return not keyword.keeps_zero and keyword.type.word != "struct" and value in ("", False, [], {})
 
 
 def parts_of(schema: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:

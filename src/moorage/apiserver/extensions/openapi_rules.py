@@ -10,7 +10,7 @@ from moorage.apiserver import errors
 from moorage.apiserver.extensions.formats import is_known
 from moorage.apiserver.extensions.keywords import keyword_problems, parts_of
 from moorage.apiserver.extensions.metadata import META_FIELDS
-from moorage.apiserver.extensions.places import Place, pruned
+from moorage.apiserver.extensions.places import Place, Unknown, pruned
 from moorage.apiserver.extensions.structure import structure_problems
 from moorage.apiserver.extensions.values import Check, placed
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
@@ -92,12 +92,12 @@ def _default_problems(schema: Manifest, path: str, is_embedded_meta: bool) -> li
     default = schema.get("default")
     if default is not None and not is_embedded_meta:
         here = f"{path}.default"
-        unknown: list[str] = []
+        unknown = Unknown([], [])
         try:
             pruned(default, Place(schema), "", unknown)
         except errors.ApiError as error:
             found.append(invalid(here, default, error.message))
-        if unknown:
+        if unknown.in_order():
             found.append(invalid(here, default, "must not have unknown fields"))
         complaints: list[FieldError] = []
         Check(schema).run(default, "", complaints)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from moorage.api.manifests import Manifest, copy
 from moorage.apiserver import errors
@@ -75,7 +75,21 @@ class Place:
         return not self.nullable and self.default is None
 
 
-def pruned(value: Any, place: Place | None, path: str, unknown: list[str]) -> Any:
+class Unknown(NamedTuple):
+    """Paths of fields that a schema does not know."""
+
+    fields: list[str]
+    metadata: list[str]
+    """Those within the metadata of the object, or of objects inside it."""
+
+    def in_order(self) -> list[str]:
+        """All of them, as Kubernetes finds them: the object's metadata, its fields, what is inside."""
+        own = [path for path in self.metadata if path.startswith("metadata.")]
+        inside = [path for path in self.metadata if not path.startswith("metadata.")]
+        return [*sorted(own), *sorted(self.fields), *sorted(inside)]
+
+
+def pruned(value: Any, place: Place | None, path: str, unknown: Unknown) -> Any:
     """A copy without what the schema does not know, whose paths are added to `unknown`."""
     if isinstance(value, dict):
         return _pruned_object(value, place, path, unknown)
@@ -87,12 +101,12 @@ def pruned(value: Any, place: Place | None, path: str, unknown: list[str]) -> An
     return _exact(value)
 
 
-def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: list[str]) -> Manifest:
+def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: Unknown) -> Manifest:
     kept: Manifest = {}
     for key, item in value.items():
         here = f"{path}.{key}" if path else key
         if place is None:
-            unknown.append(here)
+            unknown.fields.append(here)
             continue
         if place.embedded and key in META_FIELDS:
             if item is not None:
@@ -107,13 +121,13 @@ def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: lis
         elif place.preserve:
             kept[key] = _exact(item)
         else:
-            unknown.append(here)
+            unknown.fields.append(here)
     return kept
 
 
-def _meta_field(key: str, item: Any, path: str, unknown: list[str]) -> Any:
+def _meta_field(key: str, item: Any, path: str, unknown: Unknown) -> Any:
     if key == "metadata":
-        return decode_metadata(item, path, unknown)
+        return decode_metadata(item, path, unknown.metadata)
     if not isinstance(item, str):
         raise errors.bad_request(str(invalid(path, item, "must be a string")))
     return item
@@ -150,10 +164,11 @@ def fill_in(value: Any, place: Place | None) -> None:
             fill_in(item, place.items)
 
 
-def shape_of(place: Place) -> Shape:
-    """How patches merge at a place."""
+def shape_of(place: Place, preserved: bool = False) -> Shape:
+    """How patches merge at a place; what is below a place that preserves unknown fields does so, too."""
+    preserved = preserved or place.preserve
     if place.list_type or place.items is not None:
-        items = shape_of(place.items) if place.items is not None else ANYTHING
+        items = shape_of(place.items, preserved) if place.items is not None else ANYTHING
         if place.list_type == "map" and place.items is not None:
             defaults = {
                 key: part.default
@@ -166,15 +181,15 @@ def shape_of(place: Place) -> Shape:
         return Shape(Form.LIST, items=items, atomic=True)
     atomic = place.map_type == "atomic"
     if place.has_additional:
-        items = shape_of(place.additional) if place.additional is not None else ANYTHING
+        items = shape_of(place.additional, preserved) if place.additional is not None else ANYTHING
         return Shape(Form.MAP, items=items, atomic=atomic)
     if place.properties or place.embedded:
-        fields = {key: shape_of(part) for key, part in place.properties.items()}
+        fields = {key: shape_of(part, preserved) for key, part in place.properties.items()}
         if place.embedded:
             fields |= {"apiVersion": SCALAR, "kind": SCALAR, "metadata": METADATA_SHAPE}
-        return Shape(Form.OBJECT, fields=fields, items=ANYTHING if place.preserve else None, atomic=atomic)
+        return Shape(Form.OBJECT, fields=fields, items=ANYTHING if preserved else None, atomic=atomic)
     if place.preserve or not place.type:
         return Shape(Form.ANY, atomic=atomic)
     if place.type == "object":
-        return Shape(Form.OBJECT, atomic=atomic)
+        return Shape(Form.MAP, items=ANYTHING, atomic=atomic)
     return SCALAR

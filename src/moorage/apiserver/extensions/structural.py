@@ -12,7 +12,7 @@ from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
-from moorage.apiserver.extensions.places import Place, fill_in, pruned, shape_of
+from moorage.apiserver.extensions.places import Place, Unknown, fill_in, pruned, shape_of
 from moorage.apiserver.extensions.rules import embedded_problems, list_problems
 from moorage.apiserver.extensions.values import ABSENT, Check, placed
 from moorage.apiserver.fields import FieldError, invalid
@@ -38,15 +38,14 @@ class CustomSchema:
         """A copy without unknown fields and nulls that mean nothing; ApiError (400) if it is no object."""
         if not isinstance(value, dict):
             raise errors.bad_request("the object provided is not a JSON object")
-        unknown: list[str] = []
+        unknown = Unknown([], [])
         try:
             obj = pruned(value, self._root, "", unknown)
         except RecursionError:
             raise errors.bad_request("the object provided is nested too deeply") from None
         except OverflowError:
             raise errors.bad_request("the object provided has a number that is too large") from None
-        unknown.sort()
-        return Decoded(obj, unknown)
+        return Decoded(obj, unknown.in_order())
 
     def apply_defaults(self, obj: Manifest) -> None:
         """Fill in the schema's defaults."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -11,11 +12,15 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
-from moorage.apiserver.rest.yaml_bodies import load_yaml
-from moorage.apiserver.schema import duplicate_fields, strict_decoding_error
+from moorage.apiserver.rest.yaml_bodies import load_yaml, repeated_keys
 from moorage.apiserver.schema.base import KindSchema
+from moorage.apiserver.schema.builtin import cannot_be_handled
 from moorage.apiserver.schema.protobuf import decode_protobuf
+from moorage.apiserver.schema.strictness import NO_PROBLEMS, BodyProblems, duplicate_fields, json_problems
 from moorage.apiserver.text import quoted
+from moorage.transport import Request
+
+Refusal = Callable[[str], errors.ApiError]
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -57,15 +62,53 @@ def parse_yaml(body: bytes) -> Any:
         return load_yaml(body)
 
 
+def read_object(request: Request, resource: Resource, context: Context) -> Manifest:
+    """The object that a request brings, pruned and typed."""
+    content_type, body = request.headers.get("content-type", ""), request.body
+    value = parse_body(body, content_type)
+    validation, media = context.options.field_validation, media_type(content_type)
+    problems = NO_PROBLEMS
+    if media in ("", JSON):
+        problems = json_problems(body, value, validation, is_typed=not resource.is_custom)
+    elif media == YAML and validation != "Ignore" and (lines := _yaml_lines(body)):
+        problems = BodyProblems(yaml_lines=lines)
+    return decode_object(value, resource, context, problems)
+
+
+def parse_applied(body: bytes, context: Context) -> Any:
+    """The value that an apply patch says; ApiError (400) if a key is there twice and the client is strict."""
+    value = parse_yaml(body)
+    validation = context.options.field_validation
+    lines = _yaml_lines(body) if validation != "Ignore" else []
+    if lines and validation == "Strict":
+        what = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
+        raise errors.bad_request("\n  ".join((what, *lines)))
+    context.warnings.extend(lines)
+    return value
+
+
+def _yaml_lines(body: bytes) -> list[str]:
+    """Sentences about keys that a YAML body has twice; JSON is searched as JSON, which is far faster."""
+    return repeated_keys(body) if not _is_json(body) or duplicate_fields(body) else []
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        _decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
 def decode_object(
-    value: Any, resource: Resource, context: Context, body: bytes = b"", content_type: str = JSON
+    value: Any,
+    resource: Resource,
+    context: Context,
+    problems: BodyProblems = NO_PROBLEMS,
+    refusal: Refusal | None = None,
 ) -> Manifest:
     """A parsed body as an object of a resource, pruned and typed."""
-    duplicates: list[str] = []
-    # Finding a field that is there twice takes longer than all the rest: only for who asks for strictness.
-    if context.options.field_validation == "Strict" and body and media_type(content_type) in ("", JSON):
-        duplicates = duplicate_fields(body)
-    return decode_as(value, resource.api_version, resource.kind, resource.schema, context, duplicates)
+    return decode_as(value, resource.api_version, resource.kind, resource.schema, context, problems, refusal)
 
 
 def decode_as(
@@ -74,9 +117,13 @@ def decode_as(
     kind: str,
     schema: KindSchema,
     context: Context,
-    duplicates: list[str] | None = None,
+    problems: BodyProblems = NO_PROBLEMS,
+    refusal: Refusal | None = None,
 ) -> Manifest:
-    """A parsed body as an object of a kind, pruned and typed; unknown fields are warned of or refused."""
+    """A parsed body as an object of a kind, pruned and typed; unknown fields are warned of or refused.
+
+    `refusal` makes the error from the reason why a strict client is refused.
+    """
     if not isinstance(value, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error: the body is not an object")
     given_version, given_kind = value.get("apiVersion"), value.get("kind")
@@ -91,19 +138,15 @@ def decode_as(
             f"the expected API version ({api_version})"
         )
     obj, unknown = schema.decode(value)
-    if unknown or duplicates:
-        _report(unknown, duplicates or [], api_version, kind, context)
+    if unknown or problems is not NO_PROBLEMS:
+        validation = context.options.field_validation
+        if validation == "Strict":
+            why = problems.strict_error(unknown)
+            version = api_version.rpartition("/")[2]
+            raise refusal(why) if refusal else cannot_be_handled(kind, version, why)
+        if validation == "Warn":
+            context.warnings.extend(problems.warnings(unknown))
     obj["apiVersion"], obj["kind"] = api_version, kind
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
     return obj
-
-
-def _report(unknown: list[str], duplicates: list[str], api_version: str, kind: str, context: Context) -> None:
-    validation = context.options.field_validation
-    if validation == "Strict":
-        version = api_version.rpartition("/")[2]
-        raise strict_decoding_error(kind, version, unknown, duplicates)
-    if validation == "Warn":
-        context.warnings.extend(f"unknown field {quoted(path)}" for path in unknown)
-        context.warnings.extend(f"duplicate field {quoted(path)}" for path in duplicates)

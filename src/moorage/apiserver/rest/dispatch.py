@@ -22,7 +22,7 @@ from moorage.apiserver.options import (
     write_options,
 )
 from moorage.apiserver.resources import Resource, Resources
-from moorage.apiserver.rest.bodies import decode_object, parse_body
+from moorage.apiserver.rest.bodies import parse_body, read_object
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
 from moorage.apiserver.rest.identity import drop_version
@@ -142,9 +142,7 @@ class Dispatcher:
     def _update(
         self, resource: Resource, namespace: str, name: str, request: Request, context: Context
     ) -> tuple[int, bytes]:
-        content_type = request.headers.get("content-type", "")
-        value = parse_body(request.body, content_type)
-        obj = decode_object(value, resource, context, request.body, content_type)
+        obj = read_object(request, resource, context)
         is_there = self._writer.store.collection(resource.storage).get((namespace, name)) is not None
         if not is_there and resource.strategy.allows_create_on_update:
             obj["metadata"].setdefault("name", name)

@@ -10,7 +10,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.rest.bodies import decode_object, parse_body
+from moorage.apiserver.rest.bodies import read_object
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.store import decode, encode
 from moorage.transport import Request
@@ -37,7 +37,7 @@ class KnownBodies:
             again: Manifest = decode(known)
             return again
         said = len(context.warnings)
-        obj = decode_object(parse_body(body, content_type), resource, context, body, content_type)
+        obj = read_object(request, resource, context)
         # What has a name can be created once only, and what is warned of is warned of each time.
         is_one_of_many = "generateName" in obj["metadata"] and "name" not in obj["metadata"]
         if is_one_of_many and len(body) <= _LONGEST_BYTES and len(context.warnings) == said:

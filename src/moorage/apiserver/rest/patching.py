@@ -5,22 +5,27 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage.apiserver import errors
-from moorage.apiserver.patches.apply import apply
+from moorage.apiserver import errors, fields
+from moorage.apiserver.json_values import go_json, go_text
+from moorage.apiserver.options import WriteOptions
+from moorage.apiserver.patches.apply import apply, check_declared
 from moorage.apiserver.patches.json_patch import apply_json_patch
 from moorage.apiserver.patches.merge_patch import apply_merge_patch
 from moorage.apiserver.patches.strategic import apply_strategic_patch
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.rest.bodies import decode_object, media_type, parse_json, parse_yaml
+from moorage.apiserver.rest.bodies import decode_object, media_type, parse_applied, parse_json
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.identity import drop_version
 from moorage.apiserver.rest.writes import Writer, unowned
+from moorage.apiserver.schema.strictness import json_patch_problems, json_problems
 from moorage.apiserver.shape import Shape
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+_UNCHECKED: Final = Context(options=WriteOptions(field_validation="Ignore"))
+"""How an applied object is decoded: what it must not have was refused before."""
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -45,9 +50,20 @@ class Patcher:
         if media == APPLY_PATCH:
             return self._apply(resource, namespace, name, body, context, subresource)
         patch = self.parse(media, body, resource)
+        validation = context.options.field_validation
+        problems = (
+            json_patch_problems(body, patch, validation)
+            if media == JSON_PATCH
+            else json_problems(body, patch, validation, is_typed=False)
+        )
 
         def edit(current: Manifest) -> Manifest:
-            return decode_object(patched(current, patch, media, resource.schema.shape), resource, context)
+            value = patched(current, patch, media, resource.schema.shape)
+
+            def refusal(why: str) -> errors.ApiError:
+                return _invalid_patch(go_text(patch) if media == STRATEGIC_PATCH else go_json(value), why)
+
+            return decode_object(value, resource, context, problems, refusal)
 
         return 200, self._writer.update(resource, namespace, name, edit, context, subresource)
 
@@ -66,8 +82,9 @@ class Patcher:
                 'PatchOptions.meta.k8s.io "" is invalid: '
                 "fieldManager: Required value: is required for apply patch"
             )
-        value = parse_yaml(body)
-        applied = decode_object(value, resource, context)
+        value = parse_applied(body, context)
+        check_declared(value, resource.schema.shape)
+        applied = decode_object(value, resource, _UNCHECKED)
         meta = applied["metadata"]
         if isinstance(value, dict) and not value.get("kind"):
             raise errors.bad_request("Object 'Kind' is missing in the applied configuration")
@@ -91,10 +108,14 @@ class Patcher:
                 raise errors.not_found(resource.group, resource.plural, name)
             fresh = merged(None)
             drop_version(fresh["metadata"])
-            fields = fresh["metadata"].pop("managedFields", None)
-            return 201, self._writer.create(resource, namespace, fresh, context, fields)
+            managed = fresh["metadata"].pop("managedFields", None)
+            return 201, self._writer.create(resource, namespace, fresh, context, managed)
 
         return 200, self._writer.update(resource, namespace, name, merged, context, subresource, tracked=True)
+
+
+def _invalid_patch(text: str, why: str) -> errors.ApiError:
+    return errors.invalid("", "", "", [fields.invalid("patch", text, why)])
 
 
 def patched(current: Manifest, patch: Any, media: str, shape: Shape) -> Any:

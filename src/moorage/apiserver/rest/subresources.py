@@ -21,7 +21,7 @@ from moorage.apiserver.kinds.scale import check_scale
 from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.options import Query
 from moorage.apiserver.resources import Resource, Resources, Subresource
-from moorage.apiserver.rest.bodies import decode_as, decode_object, media_type, parse_body
+from moorage.apiserver.rest.bodies import decode_as, decode_object, media_type, parse_body, read_object
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import Deleter, delete_options
 from moorage.apiserver.rest.identity import keep_identity
@@ -137,9 +137,7 @@ class Subresources:
                 resource, namespace, name, body, content_type, call.context, "status"
             )
             return Response(code, raw)
-        content_type = call.request.headers.get("content-type", "")
-        value = parse_body(call.request.body, content_type)
-        obj = decode_object(value, resource, call.context, call.request.body, content_type)
+        obj = read_object(call.request, resource, call.context)
         return Response(
             200, self._writer.update(resource, namespace, name, lambda _: obj, call.context, "status")
         )

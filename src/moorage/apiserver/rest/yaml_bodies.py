@@ -7,12 +7,14 @@ length. Kubernetes' is not, and there it is text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 import yaml
 
 from moorage.apiserver import errors
+from moorage.apiserver.text import quoted
 
 MAX_YAML_BYTES: Final = 1024 * 1024
 """The longest body; YAML takes a hundred times as long to read as JSON."""
@@ -53,6 +55,33 @@ _JsonLoader.yaml_implicit_resolvers = {
 }
 for _tag in _NUMBERS:
     _JsonLoader.add_constructor(_tag, _JsonLoader.checked_number)
+
+
+def repeated_keys(body: bytes) -> list[str]:
+    """A sentence for each key that a YAML body has twice in one map; none if it cannot be read."""
+    if len(body) > MAX_YAML_BYTES:
+        return []
+    try:
+        root = yaml.compose(body, _JsonLoader)
+        return [
+            f"line {line + 1}: key {quoted(key)} already set in map" for line, key in sorted(_repeated(root))
+        ]
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return []
+
+
+def _repeated(node: Any) -> Iterator[tuple[int, str]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    yield key.start_mark.line, key.value
+                seen.add(key.value)
+            yield from _repeated(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item)
 
 
 def load_yaml(body: bytes) -> Any:

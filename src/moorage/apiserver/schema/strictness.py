@@ -3,37 +3,93 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.schema.builtin import cannot_be_handled
+import msgspec
+
 from moorage.apiserver.text import quoted
 
 _MOST: Final = 100
 """Kubernetes lists no more problems than this."""
+_OPERATION_FIELDS: Final = frozenset(("op", "path", "from", "value"))
+
+_encode = msgspec.json.Encoder().encode
 
 
-def strictness_problems(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
-    """One sentence a field: the warnings of fieldValidation=Warn.
+@dataclass(frozen=True, slots=True)
+class BodyProblems:
+    """What is wrong with the text of a body; which of its fields are unknown is found out later."""
 
-    Kubernetes does not look into unknown fields, so nothing is there twice in them.
-    """
-    pruned = tuple(unknown)
-    said = [f"unknown field {quoted(path)}" for path in pruned]
-    within = tuple(path + follows for path in pruned for follows in ".[")
-    said += [
-        f"duplicate field {quoted(path)}"
-        for path in duplicates
-        if path not in pruned and not path.startswith(within)
+    first: Sequence[str] = ()
+    """Sentences that are said before those about unknown fields."""
+    duplicates: Sequence[str] = ()
+    """Paths of fields that are there twice, said after unknown fields and not of what is within one."""
+    yaml_lines: Sequence[str] = ()
+    """Sentences about keys that a YAML body has twice."""
+
+    def warnings(self, unknown: Sequence[str]) -> list[str]:
+        """One sentence a problem: the warnings of fieldValidation=Warn."""
+        return [*self.yaml_lines, *self._sentences(unknown)]
+
+    def strict_error(self, unknown: Sequence[str]) -> str:
+        """The reason for a refusal by fieldValidation=Strict."""
+        said = self._sentences(unknown)
+        if self.yaml_lines:
+            said.insert(0, "\n  ".join(("yaml: unmarshal errors:", *self.yaml_lines)))
+        return f"strict decoding error: {', '.join(said)}"
+
+    def _sentences(self, unknown: Sequence[str]) -> list[str]:
+        within = tuple(path + follows for path in unknown for follows in ".[")
+        said = [*self.first, *(f"unknown field {quoted(path)}" for path in unknown)]
+        said += _duplicate_sentences(
+            path for path in self.duplicates if path not in unknown and not path.startswith(within)
+        )
+        return list(dict.fromkeys(said))[:_MOST]
+
+
+NO_PROBLEMS: Final = BodyProblems()
+
+
+def json_problems(body: bytes, value: Any, validation: str, *, is_typed: bool) -> BodyProblems:
+    """What is wrong with a JSON body that says `value`; custom kinds look into unknown fields, too."""
+    if not _is_checked(body, value, validation):
+        return NO_PROBLEMS
+    found = duplicate_fields(body)
+    if not found:
+        return NO_PROBLEMS
+    return BodyProblems(duplicates=found) if is_typed else BodyProblems(_duplicate_sentences(found))
+
+
+def json_patch_problems(body: bytes, patch: Any, validation: str) -> BodyProblems:
+    """What is wrong with a JSON patch: fields that operations do not have, or have twice."""
+    if validation == "Ignore":
+        return NO_PROBLEMS
+    operations = [each if isinstance(each, dict) else {} for each in patch] if isinstance(patch, list) else []
+    said = [
+        f"json patch unknown field {quoted(f'[{index}].{key}')}"
+        for index, operation in enumerate(operations)
+        for key in operation.keys() - _OPERATION_FIELDS
     ]
-    return list(dict.fromkeys(said))[:_MOST]
+    if _is_checked(body, patch, validation):
+        said += [f"json patch {sentence}" for sentence in _duplicate_sentences(duplicate_fields(body))]
+    return BodyProblems(said) if said else NO_PROBLEMS
 
 
-def strict_decoding_error(kind: str, version: str, unknown: list[str], duplicates: list[str]) -> ApiError:
-    """The refusal of fieldValidation=Strict."""
-    problems = ", ".join(strictness_problems(unknown, duplicates))
-    return cannot_be_handled(kind, version, f"strict decoding error: {problems}")
+def _is_checked(body: bytes, value: Any, validation: str) -> bool:
+    """Whether a body is searched for fields that are there twice, which takes longer than all the rest.
+
+    For a warning it is only searched if it is longer, and has more colons, than what was read from it.
+    """
+    if validation != "Warn":
+        return validation == "Strict"
+    meant = _encode(value)
+    return len(meant) != len(body) and meant.count(b":") != body.count(b":")
+
+
+def _duplicate_sentences(paths: Iterable[str]) -> list[str]:
+    return [f"duplicate field {quoted(path)}" for path in paths]
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -103,6 +103,14 @@ def apply(
 
 
 @refuses_bottomless
+def check_declared(applied: Any, shape: Shape) -> None:
+    """Refuse a body with fields that its kind does not have; it must not be pruned yet."""
+    if isinstance(applied, dict):
+        with _refusing("failed to create typed patch object", applied):
+            check_applied(applied, shape)
+
+
+@refuses_bottomless
 def track_update(
     old: Manifest,
     new: Manifest,
