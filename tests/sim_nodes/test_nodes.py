@@ -31,6 +31,20 @@ def renewals(world: World, name: str, seconds: float) -> list[float]:
     return [(moment(text) - start).total_seconds() for text in seen]
 
 
+def test_extended_resources_of_the_capacity_become_allocatable() -> None:
+    with World(NodeTemplate()) as world:
+
+        def after(amount: str | None) -> str | None:
+            capacity = {"status": {"capacity": {"example.com/tape": amount}}}
+            world.patch(NODE, "node-0", capacity, subresource="status")
+            world.advance(15)
+            allocatable: dict[str, str] = world.get(NODE, "node-0")["status"]["allocatable"]
+            return allocatable.get("example.com/tape")
+
+        assert after("1000") == "1k"
+        assert after(None) is None
+
+
 def test_a_node_looks_like_a_real_one() -> None:
     template = NodeTemplate(
         cpu="8",

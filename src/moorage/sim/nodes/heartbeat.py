@@ -9,7 +9,7 @@ from moorage.client.errors import RequestError
 from moorage.client.kinds import LEASE, NODE
 from moorage.clock import Timer
 from moorage.sim.nodes.kubelet import Kubelet
-from moorage.sim.nodes.nodeobject import conditions, missing_parts, missing_status
+from moorage.sim.nodes.nodeobject import allocatable_change, conditions, missing_parts, missing_status
 
 NAMESPACE: Final = "kube-node-lease"
 _JITTER: Final = 0.04
@@ -44,11 +44,14 @@ class Heartbeat:
             self.tell()
 
     def _has_changed(self, now: float) -> bool:
-        """Whether there are other images, or somebody else has spoken for the node."""
-        known = {
-            each["type"]: each["status"] for each in self._kubelet.node["status"].get("conditions") or ()
-        }
-        return known.get("Ready") != "True" or self._kubelet.images.listed(now) != self._images
+        """Whether there are other images or resources, or somebody else has spoken for the node."""
+        status = self._kubelet.node["status"]
+        known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+        return (
+            known.get("Ready") != "True"
+            or self._kubelet.images.listed(now) != self._images
+            or bool(allocatable_change(status))
+        )
 
     # -- the status
 
@@ -76,7 +79,8 @@ class Heartbeat:
     async def _write(self, more: Manifest | None = None) -> None:
         now = self._around.clock.now()
         self._told_at = now
-        before = (self._kubelet.node.get("status") or {}).get("conditions") or ()
+        known = self._kubelet.node.get("status") or {}
+        before = known.get("conditions") or ()
         status: Manifest = {
             **(more or {}),
             "conditions": conditions(self._kubelet.pressure.conditions, before, self._around.timestamp(now)),
@@ -85,6 +89,8 @@ class Heartbeat:
         if images != self._images:
             status["images"] = images
             self._images = images
+        if resources := allocatable_change(known):
+            status["allocatable"] = {**status.get("allocatable", {}), **resources}
         await self._around.cluster.client.patch(
             NODE, "", self._kubelet.name, {"status": status}, "strategic", "status"
         )

@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from moorage.api.manifests import Manifest
+from moorage.api.names import is_extended_resource
 from moorage.api.quantity import format_quantity, parse_quantity
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from moorage.sim.nodes.settings import NodeTemplate
@@ -138,6 +139,12 @@ def allocatable(
             whole = parse_quantity(capacity[name])
             left[name] -= threshold.value.of(whole.value) * 1_000_000_000
     return {name: format_quantity(max(amount, 0)) for name, amount in left.items()}
+
+
+def allocatable_change(status: Manifest) -> dict[str, str | None]:
+    """A patch of allocatable for extended resources that somebody added to the capacity or took from it."""
+    capacity, known = status.get("capacity") or {}, status.get("allocatable") or {}
+    return {name: capacity.get(name) for name in capacity.keys() ^ known.keys() if is_extended_resource(name)}
 
 
 def own_labels(name: str) -> dict[str, str]:
