@@ -75,8 +75,11 @@ class Cluster:
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and what it causes happen."""
+        self._runner.run(self._advance(seconds))
+
+    async def _advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        self._runner.run(settled())
+        await settled()
 
     def send(self, request: Request) -> Answer:
         return Answer(self._runner.run(self._handled(request)))

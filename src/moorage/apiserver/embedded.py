@@ -30,7 +30,8 @@ from moorage.apiserver.garbage import GarbageCollector
 from moorage.apiserver.guard import Guard
 from moorage.apiserver.journal import JournalError, SqliteJournal
 from moorage.apiserver.kinds.catalog import builtin_resources
-from moorage.apiserver.namespaces import NamespaceKeeper
+from moorage.apiserver.namespace_defaults import NamespaceDefaults
+from moorage.apiserver.namespace_deletion import NamespaceDeleter
 from moorage.apiserver.openapi_documents import OpenApiDocuments
 from moorage.apiserver.quotas import QuotaKeeper
 from moorage.apiserver.resources import Resources
@@ -101,13 +102,21 @@ class EmbeddedServer:
             static_users=settings.static_users,
         )
         customs = CustomResources(self.resources, writer, deleter, self._work)
-        keeper = NamespaceKeeper(self.resources, writer, deleter, self._work, self.certificate.ca_pem)
+        namespace_defaults = NamespaceDefaults(self.resources, writer, self._work, self.certificate.ca_pem)
+        namespace_deleter = NamespaceDeleter(self.resources, writer, deleter, self._work, clock)
         collector = GarbageCollector(self.resources, writer, deleter, self._work)
         self._load(customs)
         quotas = QuotaKeeper(self.resources, writer, self._work)
-        self.store.listeners += [customs.follow, keeper.follow, collector.follow, quotas.follow]
+        self.store.listeners += [
+            customs.follow,
+            namespace_defaults.follow,
+            namespace_deleter.follow,
+            collector.follow,
+            quotas.follow,
+        ]
         self._bootstrap(writer)
-        keeper.load()
+        namespace_defaults.load()
+        namespace_deleter.load()
         collector.load()
         self.subresources = Subresources(self.resources, writer, authenticator, logs)
         dispatcher = Dispatcher(

@@ -6,25 +6,28 @@ from typing import Any
 import pytest
 
 from moorage.apiserver.embedded import Settings
-from tests.apiserver.client import Answer, Cluster, configmap, names, node, pod
+from tests.apiserver.client import Answer, Cluster, names, node, pod
 
-MAPS = "/api/v1/namespaces/other/configmaps"
-EVERYWHERE = "/api/v1/configmaps"
+SECRETS = "/api/v1/namespaces/other/secrets"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 HISTORY = 10
+OLD = "b2xk"
 
 
 @pytest.fixture
 def forgetful() -> Iterator[Cluster]:
-    """A server that remembers few changes, and whose namespace `other` holds ten config maps."""
+    """A server that remembers few changes, and whose namespace `other` holds ten secrets."""
     cluster = Cluster(Settings(history=HISTORY))
     cluster.create("/api/v1/namespaces", {"metadata": {"name": "other"}})
-    cluster.delete(f"{MAPS}/kube-root-ca.crt")
     for number in range(10):
-        cluster.create(MAPS, configmap(f"m{number}", "other", key="old"))
+        cluster.create(SECRETS, secret(f"m{number}"))
     yield cluster
     cluster.close()
+
+
+def secret(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "data": {"key": OLD}}
 
 
 def listed(answer: Answer) -> list[str]:
@@ -39,14 +42,14 @@ def version_of(answer: Answer) -> int:
 def forget(cluster: Cluster) -> None:
     """Write until the present is past."""
     for number in range(2 * HISTORY + 1):
-        cluster.patch(f"{MAPS}/m0", "merge", {"data": {"key": str(number)}})
+        cluster.patch(f"{SECRETS}/m0", "merge", {"data": {"key": f"{number:04}"}})
 
 
 def test_get_waits_for_no_future(forgetful: Cluster) -> None:
-    now = version_of(forgetful.get(MAPS))
-    assert forgetful.get(f"{MAPS}/m1", resourceVersion=now).code == 200
-    assert forgetful.get(f"{MAPS}/m1", resourceVersion=0).code == 200
-    late = forgetful.get(f"{MAPS}/m1", resourceVersion=now + 1)
+    now = version_of(forgetful.get(SECRETS))
+    assert forgetful.get(f"{SECRETS}/m1", resourceVersion=now).code == 200
+    assert forgetful.get(f"{SECRETS}/m1", resourceVersion=0).code == 200
+    late = forgetful.get(f"{SECRETS}/m1", resourceVersion=now + 1)
     assert late.code == 504
     assert late.message == f"Timeout: Too large resource version: {now + 1}, current: {now}"
     assert late["details"]["causes"] == [
@@ -56,31 +59,31 @@ def test_get_waits_for_no_future(forgetful: Cluster) -> None:
 
 
 def test_list_at_a_version(forgetful: Cluster) -> None:
-    then = version_of(forgetful.get(MAPS))
-    forgetful.delete(f"{MAPS}/m0")
-    forgetful.create(MAPS, configmap("n", "other"))
-    forgetful.patch(f"{MAPS}/m1", "merge", {"data": {"key": "new"}})
+    then = version_of(forgetful.get(SECRETS))
+    forgetful.delete(f"{SECRETS}/m0")
+    forgetful.create(SECRETS, secret("n"))
+    forgetful.patch(f"{SECRETS}/m1", "merge", {"data": {"key": "bmV3"}})
     now = [*(f"m{number}" for number in range(1, 10)), "n"]
-    exact = forgetful.get(MAPS, resourceVersion=then, resourceVersionMatch="Exact")
+    exact = forgetful.get(SECRETS, resourceVersion=then, resourceVersionMatch="Exact")
     assert listed(exact) == [f"m{number}" for number in range(10)]
-    assert {item["data"]["key"] for item in exact["items"]} == {"old"}
+    assert {item["data"]["key"] for item in exact["items"]} == {OLD}
     assert version_of(exact) == then
-    assert listed(forgetful.get(MAPS, resourceVersion=then, resourceVersionMatch="NotOlderThan")) == now
-    assert listed(forgetful.get(MAPS, resourceVersion=then)) == now
-    assert listed(forgetful.get(MAPS, resourceVersion=0)) == now
-    assert listed(forgetful.get(MAPS)) == now
+    assert listed(forgetful.get(SECRETS, resourceVersion=then, resourceVersionMatch="NotOlderThan")) == now
+    assert listed(forgetful.get(SECRETS, resourceVersion=then)) == now
+    assert listed(forgetful.get(SECRETS, resourceVersion=0)) == now
+    assert listed(forgetful.get(SECRETS)) == now
     # What a page begins with is exact even if nobody says so.
-    assert listed(forgetful.get(MAPS, resourceVersion=then, limit=3)) == ["m0", "m1", "m2"]
+    assert listed(forgetful.get(SECRETS, resourceVersion=then, limit=3)) == ["m0", "m1", "m2"]
 
 
 def test_list_of_the_future_and_of_the_forgotten_past(forgetful: Cluster) -> None:
-    then = version_of(forgetful.get(MAPS))
+    then = version_of(forgetful.get(SECRETS))
     forget(forgetful)
-    assert forgetful.get(MAPS, resourceVersion=10**18).code == 504
-    past = forgetful.get(MAPS, resourceVersion=then, resourceVersionMatch="Exact")
+    assert forgetful.get(SECRETS, resourceVersion=10**18).code == 504
+    past = forgetful.get(SECRETS, resourceVersion=then, resourceVersionMatch="Exact")
     assert (past.code, past["reason"]) == (410, "Expired")
     assert past.message == "The resourceVersion for the provided list is too old."
-    assert listed(forgetful.get(MAPS, resourceVersion=then)) == [f"m{number}" for number in range(10)]
+    assert listed(forgetful.get(SECRETS, resourceVersion=then)) == [f"m{number}" for number in range(10)]
 
 
 BAD_OPTIONS: dict[str, tuple[dict[str, Any], int, str]] = {
@@ -122,16 +125,16 @@ def test_bad_list_options(cluster: Cluster, options: dict[str, Any], code: int, 
 
 
 def test_pages_show_one_moment(forgetful: Cluster) -> None:
-    first = forgetful.get(MAPS, limit=4)
+    first = forgetful.get(SECRETS, limit=4)
     assert listed(first) == ["m0", "m1", "m2", "m3"]
     assert first["metadata"]["remainingItemCount"] == 6
-    forgetful.delete(f"{MAPS}/m5")
-    forgetful.create(MAPS, configmap("m55", "other"))
-    forgetful.patch(f"{MAPS}/m6", "merge", {"data": {"key": "new"}})
-    second = forgetful.get(MAPS, limit=4, **{"continue": first["metadata"]["continue"]})
+    forgetful.delete(f"{SECRETS}/m5")
+    forgetful.create(SECRETS, secret("m55"))
+    forgetful.patch(f"{SECRETS}/m6", "merge", {"data": {"key": "bmV3"}})
+    second = forgetful.get(SECRETS, limit=4, **{"continue": first["metadata"]["continue"]})
     assert listed(second) == ["m4", "m5", "m6", "m7"]
-    assert {item["data"]["key"] for item in second["items"]} == {"old"}
-    third = forgetful.get(MAPS, limit=4, **{"continue": second["metadata"]["continue"]})
+    assert {item["data"]["key"] for item in second["items"]} == {OLD}
+    third = forgetful.get(SECRETS, limit=4, **{"continue": second["metadata"]["continue"]})
     assert listed(third) == ["m8", "m9"]
     assert "continue" not in third["metadata"]
     assert version_of(first) == version_of(second) == version_of(third)
@@ -139,29 +142,29 @@ def test_pages_show_one_moment(forgetful: Cluster) -> None:
 
 def test_selected_pages_do_not_count_what_remains(forgetful: Cluster) -> None:
     selector = "metadata.name!=m1"
-    first = forgetful.get(MAPS, limit=2, fieldSelector=selector)
+    first = forgetful.get(SECRETS, limit=2, fieldSelector=selector)
     assert listed(first) == ["m0", "m2"]
     assert "remainingItemCount" not in first["metadata"]
     token = first["metadata"]["continue"]
-    rest = forgetful.get(MAPS, limit=50, fieldSelector=selector, **{"continue": token})
+    rest = forgetful.get(SECRETS, limit=50, fieldSelector=selector, **{"continue": token})
     assert listed(rest) == [f"m{number}" for number in range(3, 10)]
 
 
 def test_forgotten_page_can_be_read_on_if_one_insists(forgetful: Cluster) -> None:
-    first = forgetful.get(MAPS, limit=4)
+    first = forgetful.get(SECRETS, limit=4)
     forget(forgetful)
-    forgetful.create(MAPS, configmap("n", "other"))
-    late = forgetful.get(MAPS, limit=4, **{"continue": first["metadata"]["continue"]})
+    forgetful.create(SECRETS, secret("n"))
+    late = forgetful.get(SECRETS, limit=4, **{"continue": first["metadata"]["continue"]})
     assert (late.code, late["reason"]) == (410, "Expired")
     assert late.message.startswith("The provided continue parameter is too old to display a consistent list")
-    rest = forgetful.get(MAPS, **{"continue": late["metadata"]["continue"]})
+    rest = forgetful.get(SECRETS, **{"continue": late["metadata"]["continue"]})
     assert listed(rest) == ["m4", "m5", "m6", "m7", "m8", "m9", "n"]
-    assert version_of(rest) == version_of(forgetful.get(MAPS))
+    assert version_of(rest) == version_of(forgetful.get(SECRETS))
 
 
 def test_token_and_version_exclude_each_other(forgetful: Cluster) -> None:
-    token = forgetful.get(MAPS, limit=4)["metadata"]["continue"]
-    answer = forgetful.get(MAPS, resourceVersion=5, **{"continue": token})
+    token = forgetful.get(SECRETS, limit=4)["metadata"]["continue"]
+    answer = forgetful.get(SECRETS, resourceVersion=5, **{"continue": token})
     assert answer.message == "specifying resource version is not allowed when using continue"
 
 

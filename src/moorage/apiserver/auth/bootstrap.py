@@ -10,6 +10,7 @@ from moorage.api.manifests import Manifest, copy
 from moorage.apiserver.auth.bootstrap_roles import cluster_role_bindings, cluster_roles, role_bindings, roles
 
 NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+ROOT_CA_NAME: Final = "kube-root-ca.crt"
 
 _ROOT_CA_DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
@@ -67,7 +68,7 @@ def bootstrap_objects(ca_pem: str) -> list[Manifest]:
 def root_ca(namespace: str, ca_pem: str) -> Manifest:
     """The ConfigMap in every namespace from which its pods know the server's CA."""
     annotations = {"kubernetes.io/description": _ROOT_CA_DESCRIPTION}
-    return _config_map("kube-root-ca.crt", namespace, {"ca.crt": ca_pem}, annotations)
+    return _config_map(ROOT_CA_NAME, namespace, {"ca.crt": ca_pem}, annotations)
 
 
 def _delegated_authentication(ca_pem: str) -> Manifest:
