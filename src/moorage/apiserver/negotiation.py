@@ -30,15 +30,15 @@ class Wanted:
 
 AS_IT_IS = Wanted()
 _TRANSFORMS = {
-    "Table": ("meta.k8s.io", ("v1",)),
-    "PartialObjectMetadata": ("meta.k8s.io", ("v1",)),
-    "PartialObjectMetadataList": ("meta.k8s.io", ("v1",)),
+    "Table": ("meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadata": ("meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadataList": ("meta.k8s.io", ("v1", "v1beta1")),
     "APIGroupDiscoveryList": ("apidiscovery.k8s.io", ("v2", "v2beta1")),
 }
 
 
 @lru_cache(maxsize=512)
-def negotiate(accept: str) -> Wanted:
+def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
     """The first form in an Accept header that we speak; ApiError (406) if there is none."""
     if not accept:
         return AS_IT_IS
@@ -50,6 +50,8 @@ def negotiate(accept: str) -> Wanted:
         kind = values.get("as", "")
         if not kind:
             return AS_IT_IS
+        if kind == "Table" and not has_tables:
+            continue
         group, versions = _TRANSFORMS.get(kind, ("", ()))
         if values.get("g") == group and values.get("v") in versions:
             return Wanted(kind, group, values["v"])

@@ -101,6 +101,11 @@ class Resource:
         """The kind of a list of these."""
         return f"{self.kind}List"
 
+    @property
+    def has_tables(self) -> bool:
+        """Whether objects can be shown as tables: those that are answered and not stored cannot."""
+        return "list" in self.verbs
+
     def subresource(self, name: str) -> Subresource | None:
         """A subresource by its name."""
         for sub in self.subresources:

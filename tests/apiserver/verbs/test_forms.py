@@ -45,6 +45,32 @@ def test_bare_metadata(cluster: Cluster) -> None:
     assert found["items"] == [expected]
 
 
+def test_forms_of_the_older_version(cluster: Cluster) -> None:
+    cluster.create(PODS, pod("a"))
+    older = "meta.k8s.io/v1beta1"
+    for path in (PODS, f"{PODS}/a"):
+        table = read(cluster, path, TABLE.replace("v1", "v1beta1")).json
+        assert (table["kind"], table["apiVersion"]) == ("Table", older)
+        assert table["rows"][0]["object"]["apiVersion"] == older
+    assert read(cluster, f"{PODS}/a", METADATA.replace("v1", "v1beta1"))["apiVersion"] == older
+    found = read(cluster, PODS, METADATA_LIST.replace("v1", "v1beta1")).json
+    assert [found["apiVersion"], found["items"][0]["apiVersion"]] == [older, older]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/api/v1/namespaces/default/serviceaccounts/default/token",
+    ],
+)
+def test_what_is_not_stored_has_no_tables(cluster: Cluster, path: str) -> None:
+    body = b'{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}'
+    for accept, code in ((TABLE, 406), (f"{TABLE},application/json", 201)):
+        answer = cluster.request("POST", path, body, {"accept": accept})
+        assert answer.code == code, answer
+
+
 ACCEPTED = {
     "": "PodList",
     "*/*": "PodList",

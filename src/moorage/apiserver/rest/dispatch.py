@@ -99,7 +99,7 @@ class Dispatcher:
         request: Request,
         context: Context,
     ) -> Response:
-        wanted = negotiate(request.headers.get("accept", ""))
+        wanted = negotiate(request.headers.get("accept", ""), has_tables=resource.has_tables)
         name = address.name
         if address.verb in ("list", "watch", "deletecollection"):
             within = namespace if address.namespace else None

@@ -65,10 +65,11 @@ class ObjectReader:
         found, metadata = self.page(resource, namespace, options)
         if wanted.transform == "Table":
             rows = (self._writer.opened(resource, stored) for stored in found)
-            return encode(table(resource.printer, rows, self._writer.now(), metadata, include_object))
+            now, version = self._writer.now(), wanted.version
+            return encode(table(resource.printer, rows, now, metadata, include_object, version=version))
         if wanted.transform == "PartialObjectMetadataList":
             rows = (self._writer.opened(resource, stored) for stored in found)
-            return encode(partial_metadata_list(rows, metadata))
+            return encode(partial_metadata_list(rows, metadata, wanted.version))
         return self.encoded_list(resource, found, metadata)
 
     def encoded_list(self, resource: Resource, found: list[Stored], metadata: Manifest) -> bytes:
@@ -202,9 +203,10 @@ def transformed(
         if obj.get("kind") == "Status":
             return raw
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return encode(table(printer, [obj], now, metadata, include_object, headers=headers))
+        made = table(printer, [obj], now, metadata, include_object, headers=headers, version=wanted.version)
+        return encode(made)
     if wanted.transform == "PartialObjectMetadata":
-        return encode(partial_metadata(decode(raw)))
+        return encode(partial_metadata(decode(raw), wanted.version))
     return raw
 
 

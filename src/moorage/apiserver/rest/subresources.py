@@ -99,7 +99,6 @@ class Subresources:
             "eviction": self._eviction,
             "ephemeralcontainers": self._ephemeral_containers,
             "resize": self._resize,
-            "log": self._log,
             "finalize": self._finalize,
             "token": self._token,
         }
@@ -116,11 +115,11 @@ class Subresources:
             raise errors.not_allowed_here()
         call = _Call(resource, sub, namespace, address.name, address.verb, query, request, context)
         printer = {"status": resource.printer, "scale": _SCALE_PRINTER}.get(sub.name)
-        if printer is None:
-            return self._handlers[sub.name](call)
-        wanted = negotiate(request.headers.get("accept", ""))
+        if sub.name == "log":
+            return self._log(call)
+        wanted = negotiate(request.headers.get("accept", ""), has_tables=printer is not None)
         response = self._handlers[sub.name](call)
-        if wanted.transform and isinstance(response.body, bytes):
+        if wanted.transform and printer is not None and isinstance(response.body, bytes):
             response.body = transformed(response.body, printer, wanted, self._writer.now())
         return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from moorage.api.manifests import labels_of
+from moorage.api.manifests import Manifest, labels_of
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
 from moorage.apiserver.negotiation import negotiate
@@ -27,12 +27,17 @@ def made_now(
     within = (address.namespace or None) if resource.namespaced else None
     wanted = negotiate(request.headers.get("accept", ""))
     objects = source.objects(within)
+
+    def shown(rows: list[Manifest]) -> bytes:
+        included = query.get("includeObject", "")
+        return encode(table(resource.printer, rows, now, {}, included, version=wanted.version))
+
     if address.verb == "get":
         obj = next((one for one in objects if one["metadata"]["name"] == address.name), None)
         if obj is None:
             raise errors.not_found(resource.group, resource.plural, address.name)
         if wanted.transform:
-            return encode(table(resource.printer, [obj], now, {}, query.get("includeObject", "")))
+            return shown([obj])
         return encode(obj)
     options = list_options(query)
     found = [
@@ -42,7 +47,7 @@ def made_now(
         and matches_fields(options.fields, {}, one["metadata"].get("namespace", ""), one["metadata"]["name"])
     ]
     if wanted.transform:
-        return encode(table(resource.printer, found, now, {}, query.get("includeObject", "")))
+        return shown(found)
     return encode(
         {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": {}, "items": found}
     )

@@ -13,8 +13,7 @@ from moorage.apiserver.tables.base import Column, Printer
 from moorage.apiserver.tables.cells import at, mapping
 from moorage.apiserver.tables.pods import PodPrinter, row_conditions
 
-API_VERSION = "meta.k8s.io/v1"
-
+_GROUP: Final = "meta.k8s.io"
 _INCLUDED: Final = ("Metadata", "None", "Object", "")
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -27,12 +26,13 @@ def table(
     include_object: str = "Metadata",
     *,
     headers: bool = True,
+    version: str = "v1",
 ) -> Manifest:
     """Objects as rows: a list's items, a single object, or a watch event's.
 
     `list_metadata` is the list's, or `{"resourceVersion": ...}` of a single object. `include_object` is what
     the request says (`Metadata`, `None`, `Object`; empty for the first), ApiError if that is none of these.
-    Of the events of one watch only the first carries `headers`.
+    Of the events of one watch only the first carries `headers`. `version` is that of meta.k8s.io.
     """
     if include_object not in _INCLUDED:
         problem = invalid("includeObject", include_object, "must be 'Metadata', 'Object', 'None', or empty")
@@ -43,37 +43,39 @@ def table(
         row: Manifest = {"cells": printer.row(obj, now)}
         if finished and (conditions := finished(obj)):
             row["conditions"] = conditions
-        row["object"] = _object_of_row(obj, include_object)
+        row["object"] = _object_of_row(obj, include_object, version)
         rows.append(row)
     return {
         "kind": "Table",
-        "apiVersion": API_VERSION,
+        "apiVersion": f"{_GROUP}/{version}",
         "metadata": list_metadata or {},
         "columnDefinitions": [_header(column) for column in printer.columns] if headers else None,
         "rows": rows,
     }
 
 
-def partial_metadata(obj: Manifest) -> Manifest:
+def partial_metadata(obj: Manifest, version: str = "v1") -> Manifest:
     """An object without what it is about; shares the metadata with the original."""
-    return _partial(mapping(obj, "metadata"))
+    return _partial(mapping(obj, "metadata"), version)
 
 
-def partial_metadata_list(items: Iterable[Manifest], list_metadata: Manifest | None = None) -> Manifest:
+def partial_metadata_list(
+    items: Iterable[Manifest], list_metadata: Manifest | None = None, version: str = "v1"
+) -> Manifest:
     """A list of objects without what they are about."""
     return {
         "kind": "PartialObjectMetadataList",
-        "apiVersion": API_VERSION,
+        "apiVersion": f"{_GROUP}/{version}",
         "metadata": list_metadata or {},
-        "items": [partial_metadata(obj) for obj in items],
+        "items": [partial_metadata(obj, version) for obj in items],
     }
 
 
-def _partial(metadata: Manifest) -> Manifest:
-    return {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION, "metadata": metadata}
+def _partial(metadata: Manifest, version: str) -> Manifest:
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"{_GROUP}/{version}", "metadata": metadata}
 
 
-def _object_of_row(obj: Manifest, include_object: str) -> Manifest | None:
+def _object_of_row(obj: Manifest, include_object: str, version: str) -> Manifest | None:
     if include_object == "Object":
         return obj
     if include_object == "None" and at(obj, "metadata", "annotations", _INITIAL_EVENTS_END) != "true":
@@ -82,7 +84,7 @@ def _object_of_row(obj: Manifest, include_object: str) -> Manifest | None:
     metadata = mapping(obj, "metadata")
     if "managedFields" in metadata:
         metadata = {key: value for key, value in metadata.items() if key != "managedFields"}
-    return _partial(metadata)
+    return _partial(metadata, version)
 
 
 def _header(column: Column) -> Manifest:
