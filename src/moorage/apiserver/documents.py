@@ -7,6 +7,7 @@ from typing import Final
 
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
+from moorage.apiserver.auth.openid import CONFIGURATION_PATH, KEYS_PATH, IssuerDocuments
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.openapi_documents import OpenApiDocuments
@@ -16,15 +17,25 @@ from moorage.transport import Request, Response
 KUBERNETES_VERSION: Final = "v1.36.4"
 """The version whose behaviour is served."""
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
-_ROOT_PATHS: Final = ["/api", "/apis", *_HEALTH, "/openapi/v2", "/openapi/v3", "/version"]
+_ROOT_PATHS: Final = [
+    CONFIGURATION_PATH,
+    "/api",
+    "/apis",
+    *_HEALTH,
+    "/openapi/v2",
+    "/openapi/v3",
+    KEYS_PATH,
+    "/version",
+]
 
 
 class Documents:
     """Answers to paths that are no resource's."""
 
-    def __init__(self, discovery: Discovery, openapi: OpenApiDocuments) -> None:
+    def __init__(self, discovery: Discovery, openapi: OpenApiDocuments, issuer: IssuerDocuments) -> None:
         self._discovery = discovery
         self._openapi = openapi
+        self._issuer = issuer
 
     def answer(self, address: Address, request: Request) -> Response:
         """The document at a path; ApiError (404) if there is none."""
@@ -42,6 +53,10 @@ class Documents:
             return self._openapi.v2(accept)
         if path == "/openapi/v3" or path.startswith("/openapi/v3/"):
             return self._openapi.v3(path)
+        if path == CONFIGURATION_PATH:
+            return self._issuer.configuration(request.headers.get("host", ""))
+        if path == KEYS_PATH:
+            return self._issuer.keys()
         if path.split("/")[1] in ("api", "apis"):
             return self._discover(path, request)
         raise errors.unknown_path()

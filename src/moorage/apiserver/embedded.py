@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, TypeVar
 
 from moorage.api.manifests import Manifest, Now, utc_now
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
@@ -18,6 +18,8 @@ from moorage.apiserver.auth import reviews
 from moorage.apiserver.auth.authorizers import AlwaysAllow, Authorizer
 from moorage.apiserver.auth.bootstrap import bootstrap_objects
 from moorage.apiserver.auth.escalation import GUARDED_RESOURCES, check_escalation
+from moorage.apiserver.auth.jwt import SigningKey
+from moorage.apiserver.auth.openid import IssuerDocuments
 from moorage.apiserver.auth.private_files import load_or_make_private
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.tokens import Authenticator
@@ -46,6 +48,7 @@ from moorage.apiserver.work import Work
 from moorage.clock import Clock, LoopClock
 
 Authorization = Literal["AlwaysAllow", "RBAC"]
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class EmbeddedServer:
         chain = Chain((TERMINATING, *default_plugins(random, now), _escalation(authorizer)))
         writer = Writer(self.store, chain, now, random)
         deleter = Deleter(writer)
-        signing_key = _secret(settings.data_dir, "signing-key").encode()
+        signing_key = _signing_key(settings.data_dir)
         authenticator = Authenticator(
             self.token,
             signing_key,
@@ -132,7 +135,11 @@ class EmbeddedServer:
             authenticator,
             authorizer,
             Guard(settings.names),
-            Documents(Discovery(self.resources), OpenApiDocuments(self.resources, customs.openapi)),
+            Documents(
+                Discovery(self.resources),
+                OpenApiDocuments(self.resources, customs.openapi),
+                IssuerDocuments(signing_key),
+            ),
             dispatcher,
         )
 
@@ -216,10 +223,24 @@ def _answers(
 
 def _secret(directory: Path | None, name: str) -> str:
     """A random word; with a data directory, the same one after a restart."""
+    return _kept(
+        directory, name, lambda: secrets.token_urlsafe(32).encode(), lambda kept: kept.decode().strip()
+    )
+
+
+def _signing_key(directory: Path | None) -> SigningKey:
+    """The key that signs service accounts' tokens; with a data directory, the same one after a restart."""
+    return _kept(directory, "service-account.key", lambda: SigningKey.generate().pem(), SigningKey.from_pem)
+
+
+def _kept(
+    directory: Path | None, name: str, make: Callable[[], bytes], read: Callable[[bytes], _Kept]
+) -> _Kept:
+    """What is kept in a private file of the data directory, and made if it is not there."""
     if directory is None:
-        return secrets.token_urlsafe(32)
+        return read(make())
     path = directory / name
     try:
-        return load_or_make_private(path, lambda: secrets.token_urlsafe(32).encode()).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return read(load_or_make_private(path, make))
+    except (OSError, ValueError) as error:
         raise JournalError(f"cannot use {path}: {error}") from None

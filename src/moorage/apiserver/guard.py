@@ -10,20 +10,18 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
+from moorage.apiserver.certificates import ALWAYS_NAMED
 from moorage.apiserver.errors import ApiError
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """The longest body that is read."""
-_LOCAL_NAMES = frozenset(
-    {"localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
-)
 
 
 class Guard:
     """Knows the names under which this server may be called."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = _LOCAL_NAMES | {name.lower() for name in names}
+        self._names = {*ALWAYS_NAMED, *(name.lower() for name in names)}
         self._last_host = ""
         """What was found to be ours last: clients say the same with every request."""
 

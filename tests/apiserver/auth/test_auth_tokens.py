@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import json
 from collections.abc import Callable
@@ -9,16 +8,19 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.claims import ISSUER
+from moorage.apiserver.auth.jwt import SigningKey
 from moorage.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage.apiserver.auth.tokens import ADMIN, NOBODY, Authenticator
 from moorage.apiserver.auth.users import AUTHENTICATED, User
 from moorage.apiserver.errors import ApiError
 from tests.apiserver.auth.cluster import Store, named
 
-KEY = b"a key of thirty-two bytes, or so"
+KEY = SigningKey.generate()
 START = 1_800_000_000
 ACCOUNT = named("ServiceAccount", "runner", "ci")
 POD = named("Pod", "job", "ci", spec={"serviceAccountName": "runner", "nodeName": "n1"})
@@ -45,12 +47,25 @@ def claims_of(token: str) -> Any:
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
 
 
-def forged(claims: Any, key: bytes = KEY, alg: str = "HS256") -> str:
-    parts = [
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": alg}, claims)
-    ]
-    signature = hmac.digest(key, b".".join(parts), hashlib.sha256)
-    return b".".join((*parts, base64.urlsafe_b64encode(signature).rstrip(b"="))).decode()
+def forged(claims: Any, key: SigningKey = KEY, alg: str = "ES256") -> str:
+    """A token as any other implementation would sign it."""
+    parts = [encoded(json.dumps(part).encode()) for part in ({"alg": alg}, claims)]
+    private = serialization.load_pem_private_key(key.pem(), None)
+    assert isinstance(private, ec.EllipticCurvePrivateKey)
+    signature = private.sign(b".".join(parts), ec.ECDSA(hashes.SHA256()))
+    halves = b"".join(half.to_bytes(32) for half in utils.decode_dss_signature(signature))
+    return b".".join((*parts, encoded(halves))).decode()
+
+
+def confused(claims: Any) -> str:
+    """A token that takes what everybody knows of the key for a secret."""
+    parts = [encoded(json.dumps(part).encode()) for part in ({"alg": "HS256"}, claims)]
+    public = json.dumps(KEY.public_jwk()).encode()
+    return b".".join((*parts, encoded(hmac.digest(public, b".".join(parts), "sha256")))).decode()
+
+
+def encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 @pytest.mark.parametrize(
@@ -225,8 +240,10 @@ def test_forgeries_are_refused() -> None:
     header, payload, signature = good.split(".")
     richer = forged({**claims, "sub": "system:admin"}).split(".")[1]
     forgeries = {
-        "other key": forged(claims, b"another"),
+        "other key": forged(claims, SigningKey.generate()),
         "no algorithm": forged(claims, alg="none"),
+        "other algorithm": confused(claims),
+        "short signature": good[:-8],
         "no signature": f"{header}.{payload}.",
         "changed": f"{header}.{richer}.{signature}",
         "other issuer": forged({**claims, "iss": "https://else.where"}),

@@ -47,7 +47,7 @@ class ServiceAccountTokens:
 
     def __init__(
         self,
-        signing_key: bytes,
+        signing_key: jwt.SigningKey,
         reader: Reader,
         *,
         now: Callable[[], float] = time.time,
@@ -89,7 +89,7 @@ class ServiceAccountTokens:
         except (jwt.BadTokenError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         try:
-            return _CLAIMS.decode(jwt.verify(token, self._key))
+            return _CLAIMS.decode(self._key.verify(token))
         except (jwt.BadTokenError, msgspec.DecodeError) as error:
             raise TokenError(str(error)) from error
 

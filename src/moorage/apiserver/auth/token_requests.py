@@ -13,9 +13,10 @@ import msgspec
 from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Reader
-from moorage.apiserver.auth import jwt, serviceaccounts
+from moorage.apiserver.auth import serviceaccounts
 from moorage.apiserver.auth.bodies import read_as
 from moorage.apiserver.auth.claims import ISSUER, Claims, Private, Ref
+from moorage.apiserver.auth.jwt import SigningKey
 from moorage.apiserver.text import quoted
 
 _GROUP: Final = "authentication.k8s.io"
@@ -64,7 +65,7 @@ class TokenIssuer:
 
     def __init__(
         self,
-        signing_key: bytes,
+        signing_key: SigningKey,
         reader: Reader,
         *,
         now: Callable[[], float] = time.time,
@@ -116,7 +117,7 @@ class TokenIssuer:
                 "boundObjectRef": (body.get("spec") or {}).get("boundObjectRef"),
             },
             "status": {
-                "token": jwt.sign(claims, self._key),
+                "token": self._key.sign(claims),
                 "expirationTimestamp": _timestamp(now + seconds),
             },
         }

@@ -11,6 +11,7 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth.claims import ISSUER
+from moorage.apiserver.auth.jwt import SigningKey
 from moorage.apiserver.auth.serviceaccount_tokens import Authenticated, ServiceAccountTokens, TokenError
 from moorage.apiserver.auth.token_requests import TokenIssuer
 from moorage.apiserver.auth.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
@@ -29,7 +30,7 @@ class Authenticator:
     def __init__(
         self,
         admin_token: str,
-        signing_key: bytes,
+        signing_key: SigningKey,
         reader: Reader,
         *,
         now: Callable[[], float] = time.time,
