@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, status_of
 from moorage.client.errors import RequestError
 from moorage.client.kinds import CONTROLLER_REVISION, Kind
@@ -80,7 +82,10 @@ def _ordered(revisions: list[Manifest]) -> list[Manifest]:
 
 
 def _data(owner: Manifest) -> Manifest:
-    return {"spec": {"template": {**copy(owner["spec"]["template"]), "$patch": "replace"}}}
+    """A patch that brings the owner's template back, with sorted keys: clients compare its bytes."""
+    patch = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    data: Manifest = msgspec.json.decode(msgspec.json.encode(patch, order="sorted"))
+    return data
 
 
 def _is_same(data: Any, other: Any) -> bool:

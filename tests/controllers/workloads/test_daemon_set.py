@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -252,3 +253,13 @@ def test_many_nodes(cluster: Harness) -> None:
     for number in range(60):
         cluster.add_node(f"node-{number}")
     assert len(cluster.list(POD)) == 60
+
+
+def test_revision_is_the_template_with_sorted_keys(cluster: Harness) -> None:
+    """As Go encodes it: clients compare a revision's bytes with the template to find the present one."""
+    cluster.create(DAEMON_SET, workload())
+    cluster.settle()
+    [revision] = cluster.list(CONTROLLER_REVISION)
+    present = cluster.get(DAEMON_SET, "web")["spec"]["template"]
+    expected = {"spec": {"template": {**present, "$patch": "replace"}}}
+    assert json.dumps(revision["data"]) == json.dumps(expected, sort_keys=True)
