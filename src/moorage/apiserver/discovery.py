@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 
 from moorage.api.manifests import Manifest
@@ -12,12 +14,15 @@ from moorage.apiserver.resources import Resource, Resources, Subresource
 from moorage.apiserver.store import encode
 
 _PRIORITY: Final = (
-    "", "apps", "autoscaling", "batch", "networking.k8s.io", "policy",
-    "scheduling.k8s.io", "node.k8s.io", "storage.k8s.io", "resource.k8s.io",
-    "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io",
-    "authentication.k8s.io", "authorization.k8s.io",
+    "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+    "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+    "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+    "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 )  # fmt: skip
-"""The order of groups, which decides whose kind a bare name means."""
+"""The order of groups, which decides whose kind a bare name means; all others come after these."""
+_VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 class Discovery:
@@ -62,12 +67,17 @@ class Discovery:
         if len(parts) != (2 if parts[0] == "api" else 3):
             raise errors.unknown_path()
         group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-        served = [one for one in self._resources if (one.group, one.version) == (group, version)]
+        served = self._served(group, version)
         if not served:
             raise errors.unknown_path()
         entries = [entry for resource in served for entry in _entries(resource)]
         name = f"{group}/{version}" if group else version
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
+
+    def _served(self, group: str, version: str) -> list[Resource]:
+        """The resources of a group's version, by name."""
+        found = [one for one in self._resources if (one.group, one.version) == (group, version)]
+        return sorted(found, key=attrgetter("plural"))
 
     def _groups(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -86,11 +96,7 @@ class Discovery:
                 {
                     "version": one,
                     "freshness": "Current",
-                    "resources": [
-                        _aggregated_entry(resource)
-                        for resource in self._resources
-                        if (resource.group, resource.version) == (group, one)
-                    ],
+                    "resources": [_aggregated_entry(resource) for resource in self._served(group, one)],
                 }
                 for one in versions
             ]
@@ -100,13 +106,13 @@ class Discovery:
         return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
 
 
-def _version_rank(version: str) -> tuple[int, int, str]:
-    """Newest stable first, then beta, then alpha."""
-    for rank, word in enumerate(("alpha", "beta")):
-        if word in version:
-            return (2 - rank, 0, version)
-    number = version[1:]
-    return (0, -int(number) if number.isdigit() else 0, version)
+def _version_rank(version: str) -> tuple[int, int, int, str]:
+    """Stable versions first, then beta, then alpha, the newest of each first; others follow by name."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (len(_STABILITY), 0, 0, version)
+    major, stability, minor = found.groups()
+    return (_STABILITY[stability], -int(major), -int(minor or 0), version)
 
 
 def _group(name: str, versions: Iterable[str]) -> Manifest:
@@ -126,7 +132,8 @@ def _entries(resource: Resource) -> list[Manifest]:
         main["shortNames"] = list(resource.short_names)
     if resource.categories:
         main["categories"] = list(resource.categories)
-    return [main, *(_subentry(resource, sub) for sub in resource.subresources)]
+    subresources = sorted(resource.subresources, key=attrgetter("name"))
+    return [main, *(_subentry(resource, sub) for sub in subresources)]
 
 
 def _subentry(resource: Resource, sub: Subresource) -> Manifest:
@@ -163,7 +170,7 @@ def _aggregated_entry(resource: Resource) -> Manifest:
                 ),
                 "verbs": list(sub.verbs),
             }
-            for sub in resource.subresources
+            for sub in sorted(resource.subresources, key=attrgetter("name"))
         ]
     return entry
 

@@ -67,6 +67,46 @@ def test_plain_discovery(cluster: Cluster) -> None:
     assert core["bindings"]["verbs"] == ["create"]
 
 
+def test_discovery_is_in_order(cluster: Cluster) -> None:
+    """Clients take the first group, and the first version of it, that has what a bare name means."""
+    names = [group["name"] for group in cluster.get("/apis")["groups"]]
+    assert names.index("apps") < names.index("events.k8s.io") < names.index("policy")
+    assert names.index("storage.k8s.io") < names.index("scheduling.k8s.io") < names.index("resource.k8s.io")
+    core = [entry["name"] for entry in cluster.get("/api/v1")["resources"]]
+    assert core == sorted(core)
+    [item] = aggregated(cluster, "/api")["items"]
+    listed = [resource["resource"] for resource in item["versions"][0]["resources"]]
+    assert listed == sorted(listed)
+
+
+def test_versions_are_in_order(cluster: Cluster) -> None:
+    names = ["foo1", "v1", "v1alpha1", "v1beta1", "v1beta2", "v10", "v11alpha2", "v12alpha1", "v2", "v3beta1"]
+    ordered = [
+        "v10",
+        "v2",
+        "v1",
+        "v3beta1",
+        "v1beta2",
+        "v1beta1",
+        "v12alpha1",
+        "v11alpha2",
+        "v1alpha1",
+        "foo1",
+    ]
+    definition = crd()
+    [version] = definition["spec"]["versions"]
+    definition["spec"]["versions"] = [{**version, "name": name, "storage": name == "v1"} for name in names]
+    cluster.create(DEFINITIONS, definition)
+    group = cluster.get("/apis/example.com").json
+    assert [one["version"] for one in group["versions"]] == ordered
+    assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
+    for form in ("v2", "v2beta1"):
+        accept = AGGREGATED.replace("v2", form)
+        found = cluster.request("GET", "/apis", headers={"accept": accept}).json
+        assert found["apiVersion"] == f"apidiscovery.k8s.io/{form}"
+        assert [one["version"] for one in found["items"][-1]["versions"]] == ordered
+
+
 def aggregated(cluster: Cluster, path: str, **headers: str) -> Any:
     return cluster.request("GET", path, headers={"accept": AGGREGATED, **headers})
 
