@@ -162,6 +162,21 @@ def test_forgotten_page_can_be_read_on_if_one_insists(forgetful: Cluster) -> Non
     assert version_of(rest) == version_of(forgetful.get(SECRETS))
 
 
+def test_pages_expire_after_five_minutes(forgetful: Cluster) -> None:
+    first = forgetful.get(SECRETS, limit=4)
+    forgetful.advance(200)
+    second = forgetful.get(SECRETS, limit=4, **{"continue": first["metadata"]["continue"]})
+    assert listed(second) == ["m4", "m5", "m6", "m7"]
+    forgetful.create(SECRETS, secret("n"))
+    forgetful.advance(100)
+    late = forgetful.get(SECRETS, limit=4, **{"continue": second["metadata"]["continue"]})
+    assert (late.code, late["reason"]) == (410, "Expired")
+    rest = forgetful.get(SECRETS, limit=2, **{"continue": late["metadata"]["continue"]})
+    assert listed(rest) == ["m8", "m9"]
+    assert version_of(rest) > version_of(first)
+    assert listed(forgetful.get(SECRETS, **{"continue": rest["metadata"]["continue"]})) == ["n"]
+
+
 def test_token_and_version_exclude_each_other(forgetful: Cluster) -> None:
     token = forgetful.get(SECRETS, limit=4)["metadata"]["continue"]
     answer = forgetful.get(SECRETS, resourceVersion=5, **{"continue": token})

@@ -24,6 +24,8 @@ from moorage.apiserver.text import quoted
 _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 _NEWEST = -1
 """The version in a token whose holder reads on although the objects have changed in between."""
+_CONSISTENT_SECONDS = 300
+"""Lifetime of a consistent list: versions that are older are compacted away in etcd."""
 _INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can start a "
     "new list without the continue parameter, or use the continue token in this response to retrieve "
@@ -39,6 +41,8 @@ class _Token(msgspec.Struct):
     version: int
     namespace: str
     name: str
+    begun: int = 0
+    """When the first page was read, in Unix seconds."""
 
 
 class ObjectReader:
@@ -86,11 +90,15 @@ class ObjectReader:
         collection = self._store.collection(resource.storage)
         after: Key = ("", "")
         version = self._store.revision
+        begun = int(self._writer.now().timestamp())
         exact = options.match == "Exact" or (options.limit and options.revision and not options.match)
         if options.token:
             token = _read_token(options.token)
             after = (token.namespace, token.name)
-            version = version if token.version == _NEWEST else token.version
+            if token.version != _NEWEST:
+                if begun - token.begun >= _CONSISTENT_SECONDS:
+                    raise _inconsistent(after)
+                version, begun = token.version, token.begun
         elif exact and options.revision is not None:
             version = options.revision
         else:
@@ -114,7 +122,7 @@ class ObjectReader:
                 continue
             found.append(stored)
         if remaining:
-            metadata["continue"] = _write_token(_Token(version, *found[-1].key))
+            metadata["continue"] = _write_token(_Token(version, *found[-1].key, begun))
             if not (options.labels or options.fields):
                 metadata["remainingItemCount"] = remaining
         return found, metadata
@@ -150,7 +158,11 @@ def _items_at(collection: Collection, version: int, current: int, after: Key | N
         return items
     if after is None:
         raise errors.expired("The resourceVersion for the provided list is too old.")
-    raise errors.expired(_INCONSISTENT, _write_token(_Token(_NEWEST, *after)))
+    raise _inconsistent(after)
+
+
+def _inconsistent(after: Key) -> errors.ApiError:
+    return errors.expired(_INCONSISTENT, _write_token(_Token(_NEWEST, *after)))
 
 
 def check_revision(current: int, wanted: int | None) -> None:
