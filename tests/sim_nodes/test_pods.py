@@ -51,6 +51,16 @@ def test_a_pod_starts_after_its_image_was_pulled() -> None:
         assert world.status("b")["podIP"] == "10.128.0.3"
 
 
+def test_status_says_which_generation_of_the_spec_it_is_about() -> None:
+    with World(NODE) as world:
+        world.pod("a", activeDeadlineSeconds=5000)
+        world.advance(5)
+        assert world.status("a")["observedGeneration"] == 1
+        for generation in (2, 3):
+            world.patch(POD, "a", {"spec": {"activeDeadlineSeconds": 5000 - generation}})
+            assert world.status("a")["observedGeneration"] == generation
+
+
 def test_a_pod_has_the_usual_events() -> None:
     with World(NODE) as world:
         world.pod("a")

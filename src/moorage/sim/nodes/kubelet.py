@@ -260,6 +260,8 @@ class Kubelet:
             return
         if before["spec"] != pod["spec"] or annotations_of(before) != annotations_of(pod):
             self._reconsider(run)
+            if before["metadata"].get("generation") != pod["metadata"].get("generation"):
+                self._changed(run)  # The status says which generation of the spec it is about.
         wanted = ready_status(run)
         known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
         if known.get(READY) != wanted and not self.around.outbox.holds(("pod", run.uid)):
