@@ -65,6 +65,9 @@ CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False)
 CSI_DRIVER = Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False)
 CSI_STORAGE_CAPACITY = Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
 VOLUME_ATTACHMENT = Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", False)
+VOLUME_ATTRIBUTES_CLASS = Kind(
+    "storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", False
+)
 RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
 RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
 RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False)

@@ -12,7 +12,7 @@ from moorage.controllers.node_taint_eviction import TaintEviction
 from moorage.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage.controllers.resource_claims import PodResourceClaims, ResourceClaimRelease
 from moorage.controllers.volume_ephemeral import EphemeralVolumes
-from moorage.controllers.volume_protection import ClaimProtection, VolumeProtection
+from moorage.controllers.volume_protection import AttributesClassProtection, ClaimProtection, VolumeProtection
 from moorage.controllers.volume_provisioning import HostPathProvisioner
 
 INFRASTRUCTURE_CONTROLLERS: tuple[MakeController, ...] = (
@@ -20,6 +20,7 @@ INFRASTRUCTURE_CONTROLLERS: tuple[MakeController, ...] = (
     HostPathProvisioner,
     ClaimProtection,
     VolumeProtection,
+    AttributesClassProtection,
     EphemeralVolumes,
     NodeLifecycle,
     TaintEviction,

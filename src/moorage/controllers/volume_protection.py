@@ -1,12 +1,18 @@
-"""Claims that pods use, and volumes that are bound, stay until that is over, even when they are deleted."""
+"""Claims, volumes and volume attributes classes that are in use stay until they are not, even if deleted."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, status_of
 from moorage.client.informer import EventType, Index
-from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from moorage.client.kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTRIBUTES_CLASS,
+    Kind,
+)
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.controller import Controller
 from moorage.controllers.volume_facts import (
@@ -20,6 +26,7 @@ from moorage.controllers.volume_facts import (
 
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+ATTRIBUTES_CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
 
 
 class ClaimProtection(Controller):
@@ -76,6 +83,53 @@ class VolumeProtection(Controller):
         elif phase_of(volume) != "Bound":
             await _unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
         return None
+
+
+class AttributesClassProtection(Controller):
+    """Lets a deleted volume attributes class go when no claim and no volume names it."""
+
+    name = "volumeattributesclass-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._classes = cluster.informer(VOLUME_ATTRIBUTES_CLASS)
+        kinds = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM)
+        self._users = [Index(cluster.informer(kind), _attributes_classes) for kind in kinds]
+        self.follow(VOLUME_ATTRIBUTES_CLASS)
+        for kind in kinds:
+            self.follow(kind, self._user_changed)
+
+    def _user_changed(self, type: EventType, user: Manifest, before: Manifest | None) -> None:
+        """A class may have waited for a claim or volume that does not name it any more."""
+        named = () if type == "DELETED" else _attributes_classes(user)
+        for name in set(_attributes_classes(before or user)).difference(named):
+            self.look("", name)
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one class, or let it go."""
+        attributes_class = self._classes.get("", name)
+        if attributes_class is None:
+            return None
+        if not _is_wanted_gone(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
+            await _protect(
+                self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
+            )
+        elif not any(users.get(name) for users in self._users):
+            await _unprotect(
+                self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
+            )
+        return None
+
+
+def _attributes_classes(user: Manifest) -> list[str]:
+    """The names of the volume attributes classes that a claim or volume has, had, or is to have."""
+    status = status_of(user)
+    names = {
+        user["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    }
+    return [name for name in names if name]
 
 
 def _any_uses(pods: list[Manifest], claim: Manifest) -> bool:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, annotations_of
-from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS, Kind
+from moorage.client.kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STORAGE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
+    Kind,
+)
 from moorage.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage.controllers.volume_ephemeral import EphemeralVolumes
-from moorage.controllers.volume_protection import ClaimProtection, VolumeProtection
+from moorage.controllers.volume_protection import AttributesClassProtection, ClaimProtection, VolumeProtection
 from moorage.controllers.volume_provisioning import PROVISIONER, HostPathProvisioner, default_storage_class
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import claim, pod, pod_with_claim, storage_class, volume
@@ -135,6 +142,34 @@ def test_what_lost_its_protection_gets_it_back(kind: Kind, obj: Manifest) -> Non
         protected = harness.create(kind, obj)["metadata"]["finalizers"]
         harness.patch(kind, "x", {"metadata": {"finalizers": None}})
         assert harness.get(kind, "x")["metadata"]["finalizers"] == protected
+
+
+ATTRIBUTES_CLASS: Manifest = {
+    "metadata": {"name": "gold"},
+    "driverName": "csi.example.com",
+    "parameters": {"a": "b"},
+}
+
+
+def test_an_attributes_class_goes_when_nothing_uses_it() -> None:
+    with Harness(AttributesClassProtection) as harness:
+        made = harness.create(VOLUME_ATTRIBUTES_CLASS, ATTRIBUTES_CLASS)
+        assert made["metadata"]["finalizers"] == ["kubernetes.io/vac-protection"]
+        harness.delete(VOLUME_ATTRIBUTES_CLASS, "gold")
+        assert harness.find(VOLUME_ATTRIBUTES_CLASS, "gold") is None
+
+
+def test_an_attributes_class_stays_while_a_claim_names_it() -> None:
+    with Harness(AttributesClassProtection) as harness:
+        harness.create(VOLUME_ATTRIBUTES_CLASS, ATTRIBUTES_CLASS)
+        used = claim("c")
+        used["spec"]["volumeAttributesClassName"] = "gold"
+        harness.create(PERSISTENT_VOLUME_CLAIM, used)
+        harness.patch(PERSISTENT_VOLUME_CLAIM, "c", {"metadata": {"finalizers": None}})
+        harness.delete(VOLUME_ATTRIBUTES_CLASS, "gold")
+        assert harness.find(VOLUME_ATTRIBUTES_CLASS, "gold") is not None
+        harness.delete(PERSISTENT_VOLUME_CLAIM, "c")
+        assert harness.find(VOLUME_ATTRIBUTES_CLASS, "gold") is None
 
 
 def ephemeral_pod(name: str) -> Manifest:
