@@ -129,7 +129,7 @@ class GarbageCollector:
                 self._edit(place, _hold_nobody_up)  # They may wait for each other in a circle.
             self._delete(place, "Foreground")
         elif owners:
-            self._delete(place, "")
+            self._delete(place, _policy(meta))
 
     def _state(self, owner: Manifest, place: _Place) -> _Owner:
         namespace = place.key[0]
@@ -210,6 +210,12 @@ def _concerns_dependents(meta: Manifest) -> bool:
     return bool(meta.get("deletionTimestamp")) and bool(
         {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ())
     )
+
+
+def _policy(meta: Manifest) -> str:
+    """How to delete an object that has lost its owners: in the background unless it says otherwise."""
+    finalizers = meta.get("finalizers") or ()
+    return "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
 
 
 def _owners(meta: Manifest) -> Iterable[Manifest]:

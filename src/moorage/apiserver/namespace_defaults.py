@@ -34,7 +34,7 @@ class NamespaceDefaults:
     def load(self) -> None:
         """Provide the namespaces that were there before."""
         for _, name in list(self._writer.store.collection(NAMESPACES).items):
-            self._provide(name)
+            self._provide_soon(name)
 
     def follow(self, collection: Collection, change: Change) -> None:
         """Provide a new namespace, and one whose objects were deleted or changed."""
@@ -43,7 +43,10 @@ class NamespaceDefaults:
             if change.type == "ADDED":
                 self._provide(name)
         elif change.type != "ADDED" and _PROVIDED.get(collection.name) == name:
-            self._work.soon(lambda: self._provide(namespace))
+            self._provide_soon(namespace)
+
+    def _provide_soon(self, namespace: str) -> None:
+        self._work.soon(lambda: self._provide(namespace))
 
     def _provide(self, namespace: str) -> None:
         stored = self._writer.store.collection(NAMESPACES).get(("", namespace))

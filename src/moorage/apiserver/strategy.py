@@ -31,6 +31,10 @@ class Strategy:
     """Whether a PUT makes an object that is not there."""
     allows_unconditional_update = True
     """Whether an update may leave out the resourceVersion."""
+    orphans_dependents = False
+    """Whether a deletion without a propagation policy leaves dependents behind."""
+    deletion_warning = ""
+    """What to tell clients that delete without a propagation policy; empty: nothing."""
 
     def name_problems(self, name: str) -> tuple[str, ...]:
         """What is wrong with a name of this kind."""

@@ -53,6 +53,40 @@ def test_orphans_stay_without_their_owner(cluster: Cluster, options: dict[str, A
     assert owners_of(cluster, "d") == []
 
 
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+RUN_ONCE = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+OLD_KINDS = {
+    "/api/v1/namespaces/default/replicationcontrollers": {"template": TEMPLATE},
+    "/apis/batch/v1/namespaces/default/jobs": {"template": RUN_ONCE},
+}
+JOB_WARNING = (
+    '299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to '
+    'remove them or set propagationPolicy=Orphan to suppress this warning"'
+)
+
+
+@pytest.mark.parametrize(("path", "spec"), OLD_KINDS.items(), ids=["ReplicationController", "Job"])
+def test_old_kinds_orphan_by_default(cluster: Cluster, path: str, spec: Any) -> None:
+    for name, options in (("a", None), ("b", {"propagationPolicy": "Background"})):
+        made = cluster.create(path, {"metadata": {"name": name}, "spec": spec})
+        make(cluster, name, owner(made))
+        answer = cluster.delete(f"{path}/{name}", options)
+        warned = path.endswith("/jobs") and options is None
+        assert answer.headers.get("Warning") == (JOB_WARNING if warned else None)
+        assert not cluster.exists(f"{path}/{name}")
+    assert remaining(cluster) == "a"
+    assert owners_of(cluster, "a") == []
+
+
+def test_old_kinds_that_lose_their_owner_do_not_orphan(cluster: Cluster) -> None:
+    a = make(cluster, "a")
+    path, spec = next(iter(OLD_KINDS.items()))
+    dependent = owned({"metadata": {"name": "r"}, "spec": spec}, owner(a))
+    make(cluster, "b", owner(cluster.create(path, dependent)))
+    cluster.delete(f"{MAPS}/a")
+    assert remaining(cluster) == ""
+
+
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
 def test_dependent_stays_for_its_other_owner(cluster: Cluster, policy: str) -> None:
     a, b = make(cluster, "a"), make(cluster, "b")

@@ -22,6 +22,11 @@ class JobStrategy(StatusStrategy):
     """A Job."""
 
     has_generation = True
+    orphans_dependents = True
+    deletion_warning = (
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+        "remove them or set propagationPolicy=Orphan to suppress this warning"
+    )
 
     def default(self, obj: Manifest) -> None:
         """One pod, once; six failures are too many."""

@@ -138,6 +138,8 @@ class ReplicaSetStrategy(StatusStrategy):
 class ReplicationControllerStrategy(ReplicaSetStrategy):
     """A ReplicationController, the ReplicaSet of former times."""
 
+    orphans_dependents = True
+
     def default(self, obj: Manifest) -> None:
         """The template's labels are the selector and the labels."""
         StatusStrategy.default(self, obj)

@@ -103,7 +103,9 @@ class Deleter:
         self._writer.admit("DELETE", resource, "", namespace, name, obj, obj, context)
         old = self._writer.opened(resource, stored)
         meta = obj["metadata"]
-        _propagate(meta, options)
+        if not options.policy and resource.strategy.deletion_warning:
+            context.warnings.append(resource.strategy.deletion_warning)
+        _propagate(meta, options.policy or _default_policy(resource, meta))
         if self._keeps(resource, obj, options.grace_seconds, meta):
             return self._writer.replace(resource, stored, old, obj, context)
         raw = self._writer.remove(resource, stored, context)
@@ -156,11 +158,17 @@ def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptio
         raise errors.conflict(resource.group, resource.kind, meta["name"], why)
 
 
-def _propagate(meta: Manifest, options: DeleteOptions) -> None:
+def _default_policy(resource: Resource, meta: Manifest) -> str:
+    """What becomes of an object's dependents if a client does not say it."""
+    decided = {ORPHAN, FOREGROUND}.intersection(meta.get("finalizers") or ())
+    return "Orphan" if resource.strategy.orphans_dependents and not decided else ""
+
+
+def _propagate(meta: Manifest, policy: str) -> None:
     """Note on the object what is to become of its dependents."""
-    if not options.policy:
+    if not policy:
         return
-    wanted = _POLICIES[options.policy]
+    wanted = _POLICIES[policy]
     finalizers = [name for name in meta.get("finalizers") or [] if name not in (ORPHAN, FOREGROUND)]
     if wanted:
         finalizers.append(wanted)
