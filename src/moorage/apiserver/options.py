@@ -14,6 +14,7 @@ from moorage.apiserver.selection import (
     parse_field_selector,
     parse_label_selector,
 )
+from moorage.config.duration import parse_duration
 
 MAX_PAGE = 10_000
 """The most items a page has; a client that asks for more gets the rest with the next page."""
@@ -50,6 +51,17 @@ def number(query: Query, name: str) -> int | None:
     if abs(value) > _INT64_MAX:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return value
+
+
+def check_timeout(query: Query) -> None:
+    """That a `timeout` is a duration; ApiError (400) if not. No request takes long enough to need it."""
+    text = query.get("timeout")
+    if text:
+        try:
+            parse_duration(text)
+        except ValueError as error:
+            why = str(error).partition(" (")[0]
+            raise errors.bad_request(f"invalid timeout specified in the request URL - time: {why}") from None
 
 
 def revision(query: Query) -> int | None:

@@ -19,7 +19,7 @@ from moorage.apiserver.auth.users import User
 from moorage.apiserver.documents import Documents
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.guard import Guard
-from moorage.apiserver.options import flag, parse_query
+from moorage.apiserver.options import check_timeout, flag, parse_query
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.dispatch import Dispatcher
 from moorage.apiserver.store import encode
@@ -70,6 +70,8 @@ class ApiServer:
         user = self._authenticator.authenticate(request.headers.get("authorization"))
         query = parse_query(request.query)
         address = parse_address(request.method, request.path, flag(query, "watch"))
+        if query and address.verb != "watch":
+            check_timeout(query)
         user = self._acting_as(user, address, request)
         self._authorize(user, address)
         if not address.is_resource:

@@ -204,3 +204,22 @@ def test_scheduler_has_what_it_needs_and_no_more(guarded: Cluster) -> None:
     assert scheduler("GET", "/api/v1/secrets") == 403
     assert scheduler("POST", MAPS, configmap("a")) == 403
     assert scheduler("DELETE", "/api/v1/nodes/n") == 403
+
+
+@pytest.mark.parametrize("timeout", ["", "0", "0s", "-1s", "1.5s", "1h30m"])
+def test_timeouts(cluster: Cluster, timeout: str) -> None:
+    assert cluster.get("/api/v1/namespaces/default", timeout=timeout).code == 200
+
+
+@pytest.mark.parametrize(
+    ("timeout", "why"),
+    [
+        ("invalid", 'invalid duration "invalid"'),
+        ("5", 'missing unit in duration "5"'),
+        ("5x", 'unknown unit "x" in duration "5x"'),
+    ],
+)
+def test_timeouts_that_are_no_durations(cluster: Cluster, timeout: str, why: str) -> None:
+    answer = cluster.get("/api/v1/namespaces/default", timeout=timeout)
+    assert (answer.code, answer["reason"]) == (400, "BadRequest")
+    assert answer.message == f"invalid timeout specified in the request URL - time: {why}"
