@@ -66,7 +66,7 @@ def test_a_namespace_goes_with_its_content(kubectl: Kubectl, namespace: str) -> 
     assert f"{namespace}   Terminating" in kubectl("get", "namespace", namespace)
     refused = kubectl("create", "configmap", "late", ok=False)
     assert f"unable to create new content in namespace {namespace} because it is being terminated" in refused
-    kubectl("wait", "--for=delete", "deployment/shop", "configmap/one", "--timeout=20s")
+    kubectl("get", "deployment/shop", "configmap/one")  # They go after the pods.
     kubectl("patch", "pod", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     kubectl("wait", "--for=delete", f"namespace/{namespace}", "--timeout=20s")
     assert f'namespaces "{namespace}" not found' in kubectl("create", "configmap", "later", ok=False)
