@@ -28,7 +28,8 @@ _PODS: Final = "/pods"
 _FINALIZER_SECONDS: Final = 15
 """Estimated time until finalizers are removed."""
 _FIRST_RETRY_SECONDS: Final = 0.005
-_LONGEST_RETRY_SECONDS: Final = 60.0
+_MOST_DOUBLINGS: Final = 13
+"""Doublings of the time between retries: they come to be 41 seconds apart."""
 _POD_HAS_ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -91,9 +92,8 @@ class NamespaceDeleter:
         report, estimate = self._empty(stored)
         self._write_conditions(name, report)
         if report.errors:
-            delay = min(_FIRST_RETRY_SECONDS * 2.0 ** self._failures[name], _LONGEST_RETRY_SECONDS)
-            self._failures[name] += 1
-            self._retry(name, delay)
+            self._retry(name, _FIRST_RETRY_SECONDS * 2 ** self._failures[name])
+            self._failures[name] = min(self._failures[name] + 1, _MOST_DOUBLINGS)
         elif estimate:
             self._failures[name] = 0
             self._retry(name, estimate // 2 + 1)
