@@ -89,6 +89,19 @@ def test_refused(cluster: Cluster, changes: dict[str, Any], code: int, message: 
     assert cluster.get(f"{MAPS}/a").json == made
 
 
+@pytest.mark.parametrize("kind", ["merge", "strategic", "apply"])
+def test_a_patch_cannot_change_the_uid(cluster: Cluster, kind: str) -> None:
+    made = cluster.create(MAPS, configmap("a", key="1"))
+    patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"uid": "other"}, "data": {"key": "2"}}
+    query = {"fieldManager": "m", "force": "true"} if kind == "apply" else {}
+    answer = cluster.patch(f"{MAPS}/a", kind, patch, **query)
+    assert (answer.code, answer.message) == (
+        422,
+        'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable',
+    )
+    assert cluster.get(f"{MAPS}/a").json == made
+
+
 def test_update_of_what_is_not_there(cluster: Cluster) -> None:
     answer = cluster.put(f"{MAPS}/a", configmap("a"))
     assert (answer.code, answer.message) == (404, 'configmaps "a" not found')

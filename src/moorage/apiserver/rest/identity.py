@@ -37,8 +37,13 @@ def drop_version(meta: Manifest) -> None:
     _version_number(meta.pop("resourceVersion", ""))
 
 
-def keep_identity(resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest) -> None:
-    """Check that the wanted object is the stored one in its present version; what identifies it is kept."""
+def keep_identity(
+    resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest, *, is_patch: bool = False
+) -> None:
+    """Check that the wanted object is the stored one in its present version; what identifies it is kept.
+
+    is_patch: another uid breaks a rule then; in an update it is a precondition that does not hold.
+    """
     meta, old_meta = obj["metadata"], old["metadata"]
     given = meta.get("name", "")
     if not given:
@@ -59,6 +64,9 @@ def keep_identity(resource: Resource, namespace: str, name: str, obj: Manifest, 
         meta["resourceVersion"] = old_meta["resourceVersion"]
     uid = meta.get("uid")
     if uid and uid != old_meta["uid"]:
+        if is_patch:
+            problem = fields.invalid("metadata.uid", uid, fields.IMMUTABLE)
+            raise errors.invalid(resource.group, resource.kind, name, [problem])
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_meta['uid']}"
         raise errors.conflict(resource.group, resource.plural, name, why)
     for key in _KEPT:

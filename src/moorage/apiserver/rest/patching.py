@@ -65,7 +65,8 @@ class Patcher:
 
             return decode_object(value, resource, context, problems, refusal)
 
-        return 200, self._writer.update(resource, namespace, name, edit, context, subresource)
+        update = self._writer.update
+        return 200, update(resource, namespace, name, edit, context, subresource, is_patch=True)
 
     def parse(self, media: str, body: bytes, resource: Resource) -> Any:
         """A patch that is not an apply, parsed; ApiError (415) for a form that the kind does not know."""
@@ -111,7 +112,10 @@ class Patcher:
             managed = fresh["metadata"].pop("managedFields", None)
             return 201, self._writer.create(resource, namespace, fresh, context, managed)
 
-        return 200, self._writer.update(resource, namespace, name, merged, context, subresource, tracked=True)
+        update = self._writer.update
+        return 200, update(
+            resource, namespace, name, merged, context, subresource, tracked=True, is_patch=True
+        )
 
 
 def _invalid_patch(text: str, why: str) -> errors.ApiError:

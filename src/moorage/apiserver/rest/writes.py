@@ -129,15 +129,16 @@ class Writer:
         context: Context,
         subresource: str = "",
         tracked: bool = False,
+        is_patch: bool = False,
     ) -> bytes:
         """Replace an object by what `edit` makes of it; the answer is its new encoded form.
 
-        `tracked` says that `edit` has kept the managed fields itself.
+        `tracked` says that `edit` has kept the managed fields itself, `is_patch` that it applies a patch.
         """
         stored = self.stored(resource, namespace, name)
         old = self.opened(resource, stored)
         obj = edit(self.opened(resource, stored))
-        keep_identity(resource, namespace, name, obj, old)
+        keep_identity(resource, namespace, name, obj, old, is_patch=is_patch)
         strategy = resource.strategy
         strategy.default(obj)
         self.admit("UPDATE", resource, subresource, namespace, name, obj, old, context)
