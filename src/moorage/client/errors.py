@@ -31,6 +31,11 @@ class RequestError(Exception):
         return self.code == 409 and self.reason != "AlreadyExists"
 
     @property
+    def is_invalid(self) -> bool:
+        """The object would break a rule of its kind."""
+        return self.code == 422
+
+    @property
     def is_expired(self) -> bool:
         """The wanted resourceVersion is gone: list anew."""
         return self.code == 410

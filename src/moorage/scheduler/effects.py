@@ -132,7 +132,7 @@ class ApiEffects:
 
     async def _is_gone(self, pod: Pod, error: RequestError) -> bool:
         """Whether a refusal means that there is no such pod any more, or another one of its name."""
-        if not error.is_conflict:
+        if not error.is_conflict and not error.is_invalid:  # Which a patch with another uid is.
             return error.is_not_found
         try:
             stored = await self._client.get(POD, pod.namespace, pod.name)
