@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -203,6 +204,64 @@ def test_room_is_kept_for_a_preemptor_even_if_nobody_can_be_told() -> None:
         await world.delete_pod("greater")
         await world.passes(1)
         assert scheduler.cache.nominations.node_of(made["metadata"]["uid"]) is None
+
+    in_world(scenario)
+
+
+class Replacing:
+    """Replaces a victim by another pod of its name when the first request about it is made."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._is_replaced = False
+
+    async def handle(self, request: Request) -> Response:
+        if request.path.endswith("/lesser/status") and not self._is_replaced:
+            self._is_replaced = True
+            await self._world.delete_pod("lesser")
+            await self._world.add_pod("lesser", cpu="4", schedulerName="other")
+        return await self._world.line.handle(request)
+
+
+def test_a_victim_that_was_replaced_by_a_pod_of_its_name_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler(transport=Replacing(world))
+        await world.add_node("n1", cpu="4")
+        await world.add_priority("high", 1000)
+        await world.add_pod("lesser", cpu="4")
+        await world.passes(1)
+        await world.add_pod("greater", cpu="4", priorityClassName="high")
+        await world.passes(5)
+        assert await world.node_of("greater") == "n1"
+        replacement = await world.pod("lesser")
+        assert "deletionTimestamp" not in replacement["metadata"]
+
+    in_world(scenario)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
+
+
+class Silent:
+    """Never answers writes of a pod's status."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def handle(self, request: Request) -> Response:
+        if request.path.endswith("/p/status"):
+            await asyncio.Event().wait()
+        return await self._world.line.handle(request)
+
+
+def test_draining_does_not_wait_for_conditions_of_pods_without_a_node() -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler(transport=Silent(world))
+        await world.add_node("n1", cpu="1")
+        await world.add_pod("p", cpu="4")
+        await world.passes(1)
+        assert scheduler.under_way == 1
+        draining = asyncio.ensure_future(scheduler.drain(60.0))
+        await world.settles()
+        assert draining.done()
 
     in_world(scenario)
 

@@ -17,26 +17,36 @@ class Beside:
     def __init__(self) -> None:
         self._tasks: asyncio.TaskGroup | None = None
         self._under_way: set[asyncio.Task[None]] = set()
+        self._awaited: set[asyncio.Task[None]] = set()
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
         """From now on, work can be started."""
         self._tasks = tasks
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a piece of work."""
+    def start(self, work: Coroutine[Any, Any, None], *, is_awaited: bool = True) -> None:
+        """Start a piece of work.
+
+        is_awaited: whether the process waits for it at its end; not if another scheduler repeats it anyway.
+        """
         assert self._tasks is not None
         task = self._tasks.create_task(_survived(work))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        for tasks in (self._under_way, self._awaited) if is_awaited else (self._under_way,):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
 
     def __len__(self) -> int:
         """How much is under way."""
         return len(self._under_way)
 
+    @property
+    def awaited(self) -> int:
+        """How many pieces that are waited for at the end are under way."""
+        return len(self._awaited)
+
     async def all_done(self, but: Callable[[], int]) -> None:
-        """Returns once all is done, except for as many pieces as `but` says."""
-        while len(self._under_way) > but():
-            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        """Returns once all that is waited for is done, except for as many pieces as `but` says."""
+        while len(self._awaited) > but():
+            await asyncio.wait(self._awaited, return_when=asyncio.FIRST_COMPLETED)
 
     async def all_ended(self) -> None:
         """Returns once all that is under way now has ended."""

@@ -235,7 +235,8 @@ class Cycles:
         book.put(known, kept if failure.nominated is None else failure.nominated)
         self._recorder.failed(known, failure.message)
         self._beside.start(
-            self._statuses.not_scheduled(known, failure.reason, failure.message, failure.nominated)
+            self._statuses.not_scheduled(known, failure.reason, failure.message, failure.nominated),
+            is_awaited=False,
         )
 
     # -- the binding cycle

@@ -55,6 +55,8 @@ from moorage.services.timing import within
 _KEEP_UP_SECONDS = 0.5
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
+_EVENT_FLUSH_SECONDS = 2.0
+"""Time for events that are not written yet when the scheduler ends."""
 
 log = Logger(__name__)
 
@@ -242,9 +244,11 @@ class Scheduler:
             self._deciding = None
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more cycles; returns once all that is under way is done and told, or after that long.
+        """Begin no more cycles; returns once bindings and evictions are done, or after that long.
 
-        Pods that wait for a permit are not waited for: nothing is begun with them that has to be ended.
+        Pods that wait for a permit are not waited for: nothing is begun with them that has to be ended. Nor
+        are conditions of pods without a node, which may wait for the request rate limit: the next leader
+        writes them. Events have a short time of their own.
         """
         self._cycles.is_ending = True
         self._woken.set()
@@ -252,8 +256,8 @@ class Scheduler:
         try:
             await within(self._clock, seconds, self._beside.all_done(but=lambda: len(self._waiting)))
         except TimeoutError:
-            log.warning("In-flight bindings are abandoned", count=len(self._beside))
-        await self._broadcaster.flush(max(deadline - self._clock.now(), 0.0))
+            log.warning("In-flight bindings are abandoned", count=self._beside.awaited)
+        await self._broadcaster.flush(min(max(deadline - self._clock.now(), 0.0), _EVENT_FLUSH_SECONDS))
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
         """Go on with other profiles once all is known that they look at; nobody in the queue is lost.
