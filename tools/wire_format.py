@@ -28,6 +28,7 @@ SERVED = (
     "policy/v1",
     "autoscaling/v1",
     "autoscaling/v2",
+    "certificates.k8s.io/v1",
     "networking.k8s.io/v1",
     "discovery.k8s.io/v1",
     "scheduling.k8s.io/v1",

@@ -25,6 +25,8 @@ class Subresource:
     group: str = ""
     """The group and version of what it speaks; both empty: as its resource."""
     version: str = ""
+    strategy: Strategy | None = None
+    """How its updates differ from those of its resource; None: in nothing that strategies decide."""
 
 
 class Conversion(Protocol):
@@ -112,6 +114,11 @@ class Resource:
             if sub.name == name:
                 return sub
         return None
+
+    def strategy_for(self, subresource: str) -> Strategy:
+        """The strategy of updates through a subresource; its name is empty for the resource itself."""
+        sub = self.subresource(subresource) if subresource else None
+        return self.strategy if sub is None or sub.strategy is None else sub.strategy
 
 
 class Resources:

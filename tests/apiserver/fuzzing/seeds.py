@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.apiserver.certificate_requests import a_request
+
 Manifest = dict[str, Any]
 _LABELS = {"app": "web"}
 _SELECTOR = {"matchLabels": _LABELS}
@@ -253,6 +255,10 @@ SEEDS: dict[str, list[Manifest]] = {
         {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [
             {"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": "a"}]}}]},
         {"addressType": "FQDN", "endpoints": [{"addresses": ["a.b"]}]},
+    ],
+    "CertificateSigningRequest": [
+        {"spec": a_request(expirationSeconds=600)["spec"],
+         "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
     ],
     "MutatingWebhookConfiguration": [{"webhooks": [_WEBHOOK]}],
     "ValidatingWebhookConfiguration": [{"webhooks": [_WEBHOOK]}],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from tests.apiserver.certificate_requests import a_request
 from tests.apiserver.kubectl.objects import binding, configmap, node, pod
 from tests.apiserver.running import Kubectl
 
@@ -83,3 +84,15 @@ def test_the_rbac_of_a_deployed_scheduler(kubectl: Kubectl, namespace: str) -> N
     scheduler("create", "--raw", path, "-f", "-", input=bound)
     assert kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}") == f"node-of-{namespace}"
     assert "cannot delete resource" in scheduler("delete", "node", f"node-of-{namespace}", ok=False)
+
+
+def test_requests_for_certificates_are_approved_and_denied(anywhere: Kubectl) -> None:
+    for name in ("good", "evil"):
+        anywhere.create(a_request(name))
+    anywhere("certificate", "approve", "good")
+    anywhere("certificate", "deny", "evil")
+    rows = [line.split() for line in anywhere("get", "csr", "--no-headers").splitlines()]
+    assert [(row[0], row[-1]) for row in rows] == [("evil", "Denied"), ("good", "Approved")]
+    reason = anywhere("get", "csr", "good", "-o", "jsonpath={.status.conditions[0].reason}")
+    assert reason == "KubectlApprove"
+    assert "already Approved" in anywhere("certificate", "deny", "good", ok=False)

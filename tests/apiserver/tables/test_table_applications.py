@@ -6,7 +6,8 @@ import pytest
 
 from tests.apiserver.tables.showing import an_object, row
 
-NETWORKING, ADMISSION, REGISTRATION = (
+CERTIFICATES, NETWORKING, ADMISSION, REGISTRATION = (
+    "certificates.k8s.io",
     "networking.k8s.io",
     "admissionregistration.k8s.io",
     "apiregistration.k8s.io",
@@ -196,6 +197,21 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], list[Any]]] = {
             spec={}, status={"conditions": [{"type": "Available", "status": "True", "reason": "Local"}]}
         ),
         ["x", "Local", "True", "5m"],
+    ),
+    "certificate request": (
+        CERTIFICATES,
+        "CertificateSigningRequest",
+        an_object(
+            spec={"signerName": "example.com/a", "username": "bob", "expirationSeconds": 600},
+            status={"conditions": [{"type": "Approved"}, {"type": "Failed"}], "certificate": "AAAA"},
+        ),
+        ["x", "5m", "example.com/a", "bob", "10m", "Approved,Failed,Issued"],
+    ),
+    "certificate request, bare": (
+        CERTIFICATES,
+        "CertificateSigningRequest",
+        an_object(),
+        ["x", "5m", "<none>", "", "<none>", "Pending"],
     ),
     "API service, bare": (REGISTRATION, "APIService", an_object(), ["x", "Local", "Unknown", "5m"]),
 }

@@ -13,7 +13,8 @@ GROUPS = {
     "apps", "batch", "policy", "scheduling.k8s.io", "node.k8s.io", "storage.k8s.io", "resource.k8s.io",
     "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io",
     "authentication.k8s.io", "authorization.k8s.io", "admissionregistration.k8s.io",
-    "apiregistration.k8s.io", "autoscaling", "discovery.k8s.io", "networking.k8s.io",
+    "apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io",
+    "networking.k8s.io",
 }  # fmt: skip
 
 

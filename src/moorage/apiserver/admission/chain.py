@@ -7,6 +7,7 @@ from random import Random
 
 from moorage.api.manifests import Now, utc_now
 from moorage.apiserver.admission import (
+    certificate_requestor,
     default_ingress_class,
     default_storage_class,
     default_toleration_seconds,
@@ -65,6 +66,7 @@ def default_plugins(random: Random, now: Now = utc_now) -> tuple[Plugin, ...]:
         default_toleration_seconds.PLUGIN,
         default_storage_class.PLUGIN,
         default_ingress_class.PLUGIN,
+        certificate_requestor.PLUGIN,
         storage_object_in_use_protection.PLUGIN,
         runtime_class.PLUGIN,
         *pod_topology_labels.PLUGINS,

@@ -21,6 +21,10 @@ from moorage.apiserver.kinds.admission_webhooks import (
 from moorage.apiserver.kinds.api_services import APIServiceStrategy
 from moorage.apiserver.kinds.autoscaler_versions import AutoscalerConversion
 from moorage.apiserver.kinds.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
+from moorage.apiserver.kinds.certificate_requests import (
+    CertificateApprovalStrategy,
+    CertificateSigningRequestStrategy,
+)
 from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy, ServiceAccountStrategy
 from moorage.apiserver.kinds.cronjobs import CronJobStrategy
@@ -303,6 +307,14 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
     yield _resource(
         devices, "v1", "ResourceSlice", "resourceslices", ResourceSliceStrategy(now), namespaced=False
     )
+    yield _resource(
+        "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests",
+        CertificateSigningRequestStrategy(now),
+        Subresource(
+            "approval", "CertificateSigningRequest", STATUS_VERBS, strategy=CertificateApprovalStrategy(now)
+        ),
+        namespaced=False, short_names=("csr",),
+    )  # fmt: skip
     rbac = "rbac.authorization.k8s.io"
     yield _resource(
         rbac,

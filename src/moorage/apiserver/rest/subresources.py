@@ -94,6 +94,7 @@ class Subresources:
         self.logs = logs
         self._handlers: dict[str, Callable[[_Call], Response]] = {
             "status": self._status,
+            "approval": self._status,
             "scale": self._scale,
             "binding": self._binding,
             "eviction": self._eviction,
@@ -126,20 +127,17 @@ class Subresources:
     # -- of many kinds
 
     def _status(self, call: _Call) -> Response:
-        resource, namespace, name = call.resource, call.namespace, call.name
+        """The status, or the approval that is a part of it."""
+        resource, namespace, name, sub = call.resource, call.namespace, call.name, call.sub.name
         if call.verb == "get":
             return Response(200, self._shown(call))
         if call.verb == "patch":
             content_type = call.request.headers.get("content-type", "")
             body = call.request.body
-            code, raw = self._patcher.patch(
-                resource, namespace, name, body, content_type, call.context, "status"
-            )
+            code, raw = self._patcher.patch(resource, namespace, name, body, content_type, call.context, sub)
             return Response(code, raw)
         obj = read_object(call.request, resource, call.context)
-        return Response(
-            200, self._writer.update(resource, namespace, name, lambda _: obj, call.context, "status")
-        )
+        return Response(200, self._writer.update(resource, namespace, name, lambda _: obj, call.context, sub))
 
     def _scale(self, call: _Call) -> Response:
         scaling = call.resource.scaling

@@ -139,7 +139,7 @@ class Writer:
         old = self.opened(resource, stored)
         obj = edit(self.opened(resource, stored))
         keep_identity(resource, namespace, name, obj, old, is_patch=is_patch)
-        strategy = resource.strategy
+        strategy = resource.strategy_for(subresource)
         strategy.default(obj)
         self.admit("UPDATE", resource, subresource, namespace, name, obj, old, context)
         meta, old_meta = obj["metadata"], old["metadata"]
@@ -242,13 +242,15 @@ class Writer:
 
 _STATUS: Final = FieldSet.of("status")
 _ALL_BUT_STATUS: Final = FieldSet.of("spec")
+_PARTS_OF_STATUS: Final = ("status", "approval")
+"""The subresources that write a status."""
 
 
 def unowned(resource: Resource, subresource: str) -> FieldSet:
     """The fields that a write does not reach, so that it cannot own them."""
     if not resource.strategy.has_status:
         return NOTHING
-    return _ALL_BUT_STATUS if subresource == "status" else _STATUS
+    return _ALL_BUT_STATUS if subresource in _PARTS_OF_STATUS else _STATUS
 
 
 def _random_uid(random: Random) -> str:

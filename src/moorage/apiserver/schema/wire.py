@@ -29,7 +29,7 @@ NOTATION: Final = """\
 #   zero         its zero value is kept, because it is not the same as leaving the field out
 #   required     clients must send it
 #   default=JSON what leaving it out means
-#   enum=A|B     the only values
+#   enum=A|B     the only values, with %20 for a space
 #   list=map(a,b), list=set, list=atomic     how server-side apply merges a list; (a,b) identify an item
 #   map=atomic, map=granular                 the same for a map or a struct
 #   patch=merge(key), patch=retainKeys, ...  how a strategic merge patch merges; key finds an item
@@ -195,7 +195,7 @@ def _parse_field(line: str, package: str) -> WireField:
         elif word == "default":
             found["default"] = json.loads(value)
         elif word == "enum":
-            found["enum"] = tuple(value.split("|"))
+            found["enum"] = tuple(value.replace("%20", " ").split("|"))
         elif word == "list":
             found["list_type"], keys = _with_keys(value)
             found["list_keys"] = tuple(filter(None, keys.split(",")))
@@ -226,7 +226,7 @@ def _render_field(known: WireField, package: str) -> str:
     if known.has_default:
         facts.append(f"default={json.dumps(known.default)}")
     if known.enum:
-        facts.append("enum=" + "|".join(known.enum))
+        facts.append("enum=" + "|".join(known.enum).replace(" ", "%20"))
     if known.list_type:
         keys = f"({','.join(known.list_keys)})" if known.list_keys else ""
         facts.append(f"list={known.list_type}{keys}")

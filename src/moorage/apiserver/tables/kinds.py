@@ -6,6 +6,7 @@ from typing import Final
 
 from moorage.apiserver.tables import (
     autoscaling,
+    certificates,
     cluster,
     core,
     events,
@@ -31,6 +32,7 @@ _PRINTERS: Final[dict[tuple[str, str], Printer]] = {
     **scheduling.PRINTERS,
     **storage.PRINTERS,
     **cluster.PRINTERS,
+    **certificates.PRINTERS,
 }
 
 
