@@ -14,6 +14,7 @@ from moorage.api.manifests import Manifest, Now, utc_now
 from moorage.apiserver.admission.base import Attributes, Operation, Reader
 from moorage.apiserver.admission.chain import Chain, default_plugins
 from moorage.apiserver.admission.plugin import Call, Plugin
+from moorage.apiserver.advertising import Advertising
 from moorage.apiserver.auth import reviews
 from moorage.apiserver.auth.authorizers import AlwaysAllow, Authorizer
 from moorage.apiserver.auth.bootstrap import bootstrap_objects
@@ -96,6 +97,7 @@ class EmbeddedServer:
         chain = Chain((TERMINATING, *default_plugins(random, now), _escalation(authorizer)))
         writer = Writer(self.store, chain, now, random)
         deleter = Deleter(writer)
+        self.advertising = Advertising(self.resources, writer)
         signing_key = _signing_key(settings.data_dir)
         authenticator = Authenticator(
             self.token,

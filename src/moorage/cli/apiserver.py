@@ -16,7 +16,14 @@ from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
-from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
+from moorage.cli.local_server import (
+    DEFAULT_KUBECONFIG,
+    DEFAULT_PORT,
+    advertise,
+    let_in,
+    on_signals,
+    server_url,
+)
 from moorage.cli.process import long_running
 
 
@@ -65,6 +72,7 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path) ->
         try:
             url = server_url(address, listener.getsockname()[1])
             let_in(kubeconfig, url, embedded)
+            advertise(embedded, listener)
             server = HttpServer(embedded.api, embedded.certificate.ssl_context())
             on_signals(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +31,17 @@ def on_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(number, stop)
 
 
+def advertise(server: EmbeddedServer, listener: socket.socket) -> None:
+    """Show in the cluster where its server listens."""
+    address, port = listener.getsockname()[:2]
+    server.advertising.advertise(_local(address), port)
+
+
 def server_url(address: str, port: int) -> str:
     """Where clients on this machine find the server."""
-    host = "127.0.0.1" if address == "0.0.0.0" else "::1" if address == "::" else address
+    host = _local(address)
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _local(address: str) -> str:
+    return "127.0.0.1" if address == "0.0.0.0" else "::1" if address == "::" else address

@@ -34,7 +34,14 @@ from moorage.cli.kubelet_options import (
     SystemReserved,
     read_kubelets,
 )
-from moorage.cli.local_server import DEFAULT_KUBECONFIG, DEFAULT_PORT, let_in, on_signals, server_url
+from moorage.cli.local_server import (
+    DEFAULT_KUBECONFIG,
+    DEFAULT_PORT,
+    advertise,
+    let_in,
+    on_signals,
+    server_url,
+)
 from moorage.cli.logs import LogFormat, LogOptions, write_logs
 from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.cli.process import long_running
@@ -288,6 +295,7 @@ async def _run(
         try:
             url = server_url(address, listener.getsockname()[1])
             let_in(kubeconfig, url, cluster.server)
+            advertise(cluster.server, listener)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
             stopped = asyncio.Event()
             on_signals(stopped.set)

@@ -96,3 +96,9 @@ def test_requests_for_certificates_are_approved_and_denied(anywhere: Kubectl) ->
     reason = anywhere("get", "csr", "good", "-o", "jsonpath={.status.conditions[0].reason}")
     assert reason == "KubectlApprove"
     assert "already Approved" in anywhere("certificate", "deny", "good", ok=False)
+
+
+def test_the_address_of_the_server_is_shown_in_the_cluster(anywhere: Kubectl) -> None:
+    address = "jsonpath={.endpoints[0].addresses[0]}:{.ports[0].port}"
+    shown = anywhere("get", "endpointslice", "kubernetes", "-o", address)
+    assert f"https://{shown}" in anywhere("cluster-info")

@@ -91,6 +91,15 @@ class Writer:
             obj["metadata"]["managedFields"] = managed_fields
         return self.write(resource, obj, context)
 
+    def replace_unchecked(self, resource: Resource, namespace: str, obj: Manifest) -> None:
+        """Store an object of the server's own, which clients could not write, in place of an earlier one."""
+        context, collection = Context(), self.store.collection(resource.storage)
+        if (stored := collection.get((namespace, obj["metadata"]["name"]))) is not None:
+            self.remove(resource, stored, context)
+        self._stamp(resource, collection, namespace, obj)
+        resource.strategy.prepare_create(obj)
+        self.write(resource, obj, context)
+
     def _stamp(self, resource: Resource, collection: Collection, namespace: str, obj: Manifest) -> None:
         """What the server says of a new object: name, namespace, uid, time."""
         meta: Manifest = obj["metadata"]
