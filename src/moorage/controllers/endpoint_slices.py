@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from moorage.api.conditions import is_ready
-from moorage.api.manifests import Manifest, copy, labels_of
+from moorage.api.manifests import Manifest, annotations_of, copy, labels_of
 from moorage.client.kinds import ENDPOINT_SLICE, NODE
 from moorage.controllers.cluster import Cluster, owner_reference
 from moorage.controllers.pods import is_deleted, is_finished
@@ -24,10 +24,45 @@ from moorage.controllers.service_pods import (
 )
 
 MOST_ENDPOINTS: Final = 100
-_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _MANAGER: Final = "endpointslice-controller.k8s.io"
-_SERVICE_NAME: Final = "kubernetes.io/service-name"
+SERVICE_NAME: Final = "kubernetes.io/service-name"
 _ZONE: Final = "topology.kubernetes.io/zone"
+
+
+class SliceWriter:
+    """Brings the slices that an object owns up to date, of those that a controller manages."""
+
+    def __init__(self, cluster: Cluster, manager: str) -> None:
+        self._cluster = cluster
+        self._slices = cluster.owned(ENDPOINT_SLICE)
+        self._manager = manager
+
+    async def bring(self, owner: Manifest, wanted: list[Manifest]) -> None:
+        """Create, change and delete slices until those that are wanted are there."""
+        known = [each for each in self._slices.get(owner["metadata"]["uid"]) if self._is_managed(each)]
+        known.sort(key=lambda each: str(each["metadata"]["name"]))
+        for new in wanted:
+            old = next((each for each in known if _has_place(each, new)), None)
+            if old is None:
+                await self._cluster.create(ENDPOINT_SLICE, owner["metadata"]["namespace"], new)
+                continue
+            known.remove(old)
+            await self._update(old, new)
+        for old in known:
+            await self._cluster.delete(ENDPOINT_SLICE, old)
+
+    def _is_managed(self, endpoint_slice: Manifest) -> bool:
+        return labels_of(endpoint_slice).get(MANAGED_BY) == self._manager
+
+    async def _update(self, old: Manifest, new: Manifest) -> None:
+        changed = copy(old) | {key: new[key] for key in ("endpoints", "ports")}
+        meta = new["metadata"]
+        changed["metadata"]["labels"] = meta["labels"]
+        if meta.get("annotations", annotations_of(old)) != annotations_of(old):
+            changed["metadata"]["annotations"] = meta["annotations"]
+        if changed != old:
+            await self._cluster.update(ENDPOINT_SLICE, changed)
 
 
 class EndpointSliceController(ServiceEndpointsController):
@@ -37,7 +72,7 @@ class EndpointSliceController(ServiceEndpointsController):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._slices = cluster.owned(ENDPOINT_SLICE)
+        self._slices = SliceWriter(cluster, _MANAGER)
         self._nodes = cluster.informer(NODE)
         self.follow_owned(ENDPOINT_SLICE, "Service")
 
@@ -46,25 +81,8 @@ class EndpointSliceController(ServiceEndpointsController):
         service = self._services.get(namespace, name)
         if service is None or is_deleted(service) or not has_endpoints(service):
             return None
-        known = [each for each in self._slices.get(service["metadata"]["uid"]) if _is_ours(each)]
-        known.sort(key=lambda each: str(each["metadata"]["name"]))
-        wanted = list(self._wanted(service))
-        for new in wanted:
-            old = next((each for each in known if _has_place(each, new)), None)
-            if old is None:
-                await self.cluster.create(ENDPOINT_SLICE, namespace, new)
-                continue
-            known.remove(old)
-            await self._update(old, new)
-        for old in known:
-            await self.cluster.delete(ENDPOINT_SLICE, old)
+        await self._slices.bring(service, list(self._wanted(service)))
         return None
-
-    async def _update(self, old: Manifest, new: Manifest) -> None:
-        changed = copy(old) | {key: new[key] for key in ("endpoints", "ports")}
-        changed["metadata"]["labels"] = new["metadata"]["labels"]
-        if changed != old:
-            await self.cluster.update(ENDPOINT_SLICE, changed)
 
     def _wanted(self, service: Manifest) -> Iterator[Manifest]:
         """A slice for each hundred endpoints with the same ports; an empty one for a service without pods."""
@@ -95,10 +113,6 @@ class EndpointSliceController(ServiceEndpointsController):
         return endpoint | {key: value for key, value in more.items() if value}
 
 
-def _is_ours(endpoint_slice: Manifest) -> bool:
-    return labels_of(endpoint_slice).get(_MANAGED_BY) == _MANAGER
-
-
 def _has_place(endpoint_slice: Manifest, new: Manifest) -> bool:
     """Whether a slice can hold other endpoints: its type of addresses cannot change, its ports should not."""
     same_ports = endpoint_slice["ports"] == new["ports"] or not endpoint_slice["ports"]
@@ -115,10 +129,15 @@ def _slice(service: Manifest, family: str, ports: tuple[Port, ...], endpoints: l
         "kind": ENDPOINT_SLICE.name,
         "metadata": {
             "generateName": f"{name}-",
-            "labels": {**labels, _SERVICE_NAME: name, _MANAGED_BY: _MANAGER},
+            "labels": {**labels, SERVICE_NAME: name, MANAGED_BY: _MANAGER},
             "ownerReferences": [owner_reference(service)],
         },
         "addressType": family,
         "endpoints": endpoints,
-        "ports": [{"name": "", **endpoint_port(port)} for port in ports],
+        "ports": slice_ports(ports),
     }
+
+
+def slice_ports(ports: Iterable[Port]) -> list[Manifest]:
+    """Ports as slices have them."""
+    return [{"name": "", **endpoint_port(port)} for port in ports]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.controllers.disruption import Disruption, StaleDisruption
+from moorage.controllers.endpoint_slice_mirroring import EndpointSliceMirroringController
 from moorage.controllers.endpoint_slices import EndpointSliceController
 from moorage.controllers.endpoints import EndpointsController
 from moorage.controllers.manager import MakeController
@@ -31,4 +32,5 @@ INFRASTRUCTURE_CONTROLLERS: tuple[MakeController, ...] = (
     ResourceClaimRelease,
     EndpointsController,
     EndpointSliceController,
+    EndpointSliceMirroringController,
 )
