@@ -99,7 +99,8 @@ def test_an_object_that_makes_no_sense_is_left_out_and_the_others_are_not(
 
     with caplog.at_level(logging.ERROR):
         in_world(scenario)
-    assert "ConfigMap default/odd is unreadable" in caplog.text
+    assert 'keeping its last known state" err=' in caplog.text
+    assert 'type="*v1.ConfigMap" object="default/odd"' in caplog.text
 
 
 def test_another_object_of_the_same_name_is_told_as_gone_and_come() -> None:

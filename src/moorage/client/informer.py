@@ -13,7 +13,6 @@ are retried with growing, jittered pauses. So a listener sees every object's cha
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, Final, Generic, Literal, TypeVar, overload
@@ -39,6 +38,7 @@ from moorage.client.watching import (
     read_page,
 )
 from moorage.clock import Clock
+from moorage.klog import Logger, ObjectRef
 
 T = TypeVar("T")
 Key = tuple[str, str]
@@ -59,7 +59,7 @@ _WATCH_LIST_PAUSE_SECONDS: Final = 300.0
 _LIST_FAILS_TOO: Final = (401, 403, 429)
 """Statuses that say nothing about watch-lists: a list would be refused as well."""
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _read_manifest = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -155,7 +155,7 @@ class Informer(Generic[T]):
                 await self._follow()
                 is_well = self._has_heard or self._clock.now() - began_at >= _SHORTEST_WATCH_SECONDS
             except (RequestError, ConnectionFailed) as error:
-                log.warning("watching %s: %s", self.kind.plural, error)
+                log.warning("Failed to watch", type=self.kind.go_type, err=error)
                 is_well = False
                 if isinstance(error, RequestError) and error.is_expired:
                     self._version = ""
@@ -173,7 +173,7 @@ class Informer(Generic[T]):
             except RequestError as error:
                 if not error.is_expired:
                     raise
-                log.info("listing %s anew: %s", self.kind.plural, error)
+                log.info(0, "Watch expired, listing again", type=self.kind.go_type, err=error)
                 self._version = ""
         if self._clock.now() < self._watch_list_from or not await self._watch_list():
             await self._list()
@@ -210,7 +210,7 @@ class Informer(Generic[T]):
         """Add an object of a list; its metadata, if readable."""
         meta = event.metadata
         if meta is None:
-            log.error("one of the %s is unreadable and left out", self.kind.plural)
+            log.error(None, "Unable to decode an object of a list", type=self.kind.go_type)
             return None
         key = (meta.namespace, meta.name)
         known = _Known(meta.resource_version, meta.uid)
@@ -245,9 +245,8 @@ class Informer(Generic[T]):
         except (RequestError, ConnectionFailed) as error:
             if self._version or not _calls_for_list(error):
                 raise
-            log.info(
-                "Watch-list not supported for %s, falling back to list and watch: %s", self.kind.plural, error
-            )
+            message = f"Watch-list not supported for {self.kind.plural}, falling back to list and watch"
+            log.info(0, message, err=error)
             self._watch_list_from = self._clock.now() + _WATCH_LIST_PAUSE_SECONDS
             return False
         return True
@@ -300,7 +299,7 @@ class Informer(Generic[T]):
     def _apply(self, event: Event) -> None:
         meta = event.metadata
         if meta is None:
-            log.error("one of the %s is unreadable; its change is left out", self.kind.plural)
+            log.error(None, "Unable to decode an event of a watch", type=self.kind.go_type)
             return
         key, version = (meta.namespace, meta.name), meta.resource_version
         if event.type == "BOOKMARK" and (number(version) or 0) < (number(self._watched_from) or 0):
@@ -325,8 +324,8 @@ class Informer(Generic[T]):
             obj: T = self._decode(raw)
         # How decoding fails is the decoder's affair, which is the caller's.
         except Exception as error:
-            name = "/".join(filter(None, key))
-            log.error("%s %s is unreadable and left as it was: %s", self.kind.name, name, error)
+            message = "Unable to decode an object, keeping its last known state"
+            log.error(error, message, type=self.kind.go_type, object=ObjectRef(key[1], key[0]))
             return None
         return obj
 

@@ -44,7 +44,7 @@ class Heartbeat:
             self.tell()
 
     def _has_changed(self, now: float) -> bool:
-        """Whether there are other images or resources, or somebody else has spoken for the node."""
+        """Whether there are other images or resources, or the node status was written by another client."""
         status = self._kubelet.node["status"]
         known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
         return (

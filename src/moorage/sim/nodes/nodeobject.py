@@ -142,7 +142,7 @@ def allocatable(
 
 
 def allocatable_change(status: Manifest) -> dict[str, str | None]:
-    """A patch of allocatable for extended resources that somebody added to the capacity or took from it."""
+    """A patch of allocatable for extended resources that were added to the capacity or removed from it."""
     capacity, known = status.get("capacity") or {}, status.get("allocatable") or {}
     return {name: capacity.get(name) for name in capacity.keys() ^ known.keys() if is_extended_resource(name)}
 
