@@ -67,7 +67,7 @@ def _asked_as(folder: Path, user: Mapping[str, Any]) -> Asked:
 
 GOOD = {"server": "http://127.0.0.1:1"}
 WRONG: dict[str, tuple[Any, str]] = {
-    "not YAML": ("a: [", "is not YAML (line 1)"),
+    "not YAML": ("a: [", "is not YAML: line 2: "),
     "a list": ("[]", "is not a kubeconfig"),
     "nothing": ("", "has no current context"),
     "no such context": ({"current-context": "y"}, "has no context 'y'"),

@@ -478,7 +478,7 @@ FILES = {
     ),
     "value in itself": (
         "profiles: &all\n- pluginConfig: *all\n",
-        "{path}: profiles[0].pluginConfig: contains itself; write the value out",
+        "{path}: line 2: not YAML: a value contains itself; write it out",
     ),
 }
 

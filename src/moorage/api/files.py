@@ -6,9 +6,9 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -16,6 +16,7 @@ from moorage.api.decode import InputError, kind_of
 from moorage.api.devices import DeviceClass, ResourceSlice
 from moorage.api.node import Namespace, Node
 from moorage.api.storage import CSIDriver, CSINode, PersistentVolume, StorageClass, VolumeAttachment
+from moorage.api.yaml_reading import YamlError, compose_all_yaml, load_all_yaml
 
 CLUSTER_WIDE = (
     Node,
@@ -33,15 +34,7 @@ CLUSTER_WIDE = (
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
 
-
-class _YamlLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """YAML as Kubernetes reads it: times stay text, `on` and `yes` stay words' booleans of YAML 1.1."""
-
-
-_YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+ReadT = TypeVar("ReadT")
 
 
 def read_text(path: Path) -> str:
@@ -67,17 +60,28 @@ def load_documents(text: str, where: str) -> list[Any]:
             return [_parsed_json(text, where)]
         except json.JSONDecodeError:
             pass
+    return [document for document in _read_yaml(load_all_yaml, text, where) if document is not None]
+
+
+def compose_documents(text: str, where: str) -> list[yaml.Node]:
+    """The YAML (or JSON) documents in a text as trees of nodes."""
+    return _read_yaml(compose_all_yaml, text, where)
+
+
+def _read_yaml(read: Callable[[str], list[ReadT]], text: str, where: str) -> list[ReadT]:
     try:
-        return [document for document in yaml.load_all(text, Loader=_YamlLoader) if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}: line {mark.line + 1}" if mark is not None else where
-        raise InputError(place, f"not YAML: {getattr(error, 'problem', None) or 'cannot be read'}") from None
+        return read(text)
+    except YamlError as error:
+        place = where if error.line is None else f"{where}: line {error.line}"
+        raise InputError(place, f"not YAML: {error.reason}") from None
 
 
 def _parsed_json(text: str, where: str) -> Any:
     """JSON without halves of characters in it, which escapes can say but nothing can write."""
-    document = json.loads(text)
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise InputError(where, "nested too deeply") from None
     if _SURROGATE.search(text):
         try:
             json.dumps(document, ensure_ascii=False).encode()

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from moorage.api.decode import InputError
+from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.checked_plugins import plugins_at
 from moorage.cli.new_plugin import names_from, write_package
 from moorage.framework.registry import RegistryError
@@ -77,9 +77,9 @@ def _arguments(text: str) -> Any:
     if not text:
         return None
     try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError("--args", f"is no YAML: {' '.join(str(error).split())}") from None
+        given = load_yaml(text)
+    except YamlError as error:
+        raise InputError("--args", f"is no YAML: {error}") from None
     if not isinstance(given, dict):
         raise InputError("--args", "expected an object, such as '{minimum: 2}'")
     return given

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
-import yaml
 from msgspec.structs import replace
 
+from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.logs import LogFormat, LogOptions
 from moorage.config.features import Features
@@ -155,8 +155,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _read_manifest(path: Path) -> dict[str, str]:
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        content = load_yaml(path.read_text())
+    except (OSError, UnicodeDecodeError, YamlError) as error:
         reason = getattr(error, "strerror", None) or "not YAML"
         raise FlagError(f"failed to read allow list manifest: {path}: {reason}") from None
     if not isinstance(content, dict):

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.client.errors import KubeconfigError
 
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -64,13 +63,13 @@ def choose(paths: Sequence[Path], context: str = "") -> Choice:
 
 def _read(path: Path) -> Entry:
     try:
-        content = yaml.safe_load(path.read_text())
+        content = load_yaml(path.read_text())
     except OSError as error:
         raise KubeconfigError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        place = getattr(error, "problem_mark", None)
-        line = f" (line {place.line + 1})" if place is not None else ""
-        raise KubeconfigError(f"{path} is not YAML{line}") from None
+    except UnicodeDecodeError:
+        raise KubeconfigError(f"{path} is not YAML: not UTF-8 text") from None
+    except YamlError as error:
+        raise KubeconfigError(f"{path} is not YAML: {error}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -13,7 +13,7 @@ import yaml
 from msgspec.structs import replace
 
 from moorage.api.decode import InputError
-from moorage.api.files import load_documents, read_text
+from moorage.api.files import compose_documents, load_documents, read_text
 from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.config.defaults import apply_defaults, fill_absent
 from moorage.config.features import DEFAULT_FEATURES, Features
@@ -144,29 +144,25 @@ def read_document(path: Path) -> Any:
     text = read_text(path)
     try:
         documents = load_documents(text, str(path))
+        nodes = compose_documents(text, str(path))
     except InputError as error:
         raise ConfigError([error.reason], error.where) from None
     if len(documents) != 1:
         count = "no" if not documents else str(len(documents))
         raise ConfigError([f"expected one document, the file has {count}"], str(path))
     problems: list[str] = []
-    for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
-        _check_keys(node, "", (), problems)
+    for node in nodes:
+        _check_keys(node, "", problems)
     if problems:
         raise ConfigError(problems, str(path))
     return documents[0]
 
 
-def _check_keys(node: Any, path: str, above: tuple[Any, ...], problems: list[str]) -> None:
-    """YAML keeps the last of two equal keys and forgets the first, and lets a value contain itself.
-
-    Nobody means either.
-    """
-    if any(node is each for each in above):
-        problems.append(f"{path}: contains itself; write the value out instead of using an alias")
-    elif isinstance(node, yaml.SequenceNode):
+def _check_keys(node: Any, path: str, problems: list[str]) -> None:
+    """YAML keeps the last of two equal keys and forgets the first, which is never meant."""
+    if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _check_keys(item, f"{path}[{index}]", (*above, node), problems)
+            _check_keys(item, f"{path}[{index}]", problems)
     elif isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
@@ -174,4 +170,4 @@ def _check_keys(node: Any, path: str, above: tuple[Any, ...], problems: list[str
             if str(key.value) in seen:
                 problems.append(f"{below}: given twice (line {key.start_mark.line + 1}); keep one")
             seen.add(str(key.value))
-            _check_keys(value, below, (*above, node), problems)
+            _check_keys(value, below, problems)

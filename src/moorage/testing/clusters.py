@@ -15,7 +15,6 @@ from importlib.resources import files
 from random import Random
 from typing import Any, Final
 
-import yaml
 from msgspec.structs import replace
 
 from moorage.api.base import Object
@@ -23,6 +22,7 @@ from moorage.api.decode import decode_object
 from moorage.api.labels import HOSTNAME, ZONE
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.api.yaml_reading import load_yaml
 from moorage.testing.objects import node, pod
 
 Values = Sequence[str | None]
@@ -160,7 +160,7 @@ def _placed_pod(name: str, on: str, mixed: _Mixer) -> Pod:
 def _standard() -> dict[str, list[dict[str, Any]]]:
     """What the clusters are made of: pods on nodes, waiting pods, other objects."""
     text = files("moorage.testing").joinpath("standard.yaml").read_text(encoding="utf-8")
-    content: dict[str, list[dict[str, Any]]] = yaml.safe_load(text)
+    content: dict[str, list[dict[str, Any]]] = load_yaml(text)
     return content
 
 

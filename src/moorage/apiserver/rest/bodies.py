@@ -12,7 +12,7 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
-from moorage.apiserver.rest.yaml_bodies import load_yaml, repeated_keys
+from moorage.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 from moorage.apiserver.schema.base import KindSchema
 from moorage.apiserver.schema.builtin import cannot_be_handled
 from moorage.apiserver.schema.protobuf import decode_protobuf
@@ -59,7 +59,7 @@ def parse_yaml(body: bytes) -> Any:
     try:
         return _decode_json(body)  # Most clients send JSON, which is YAML too, and far sooner read.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return load_yaml(body)
+        return parse_yaml_body(body)
 
 
 def read_object(request: Request, resource: Resource, context: Context) -> Manifest:
