@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -14,6 +14,8 @@ import msgspec
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.clock import VirtualClock
 from moorage.transport import Request, Response
+
+T = TypeVar("T")
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -80,6 +82,10 @@ class Cluster:
     async def _advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
         await settled()
+
+    def run(self, what: Coroutine[Any, Any, T]) -> T:
+        """Have something done by the server's event loop."""
+        return self._runner.run(what)
 
     def send(self, request: Request) -> Answer:
         return Answer(self._runner.run(self._handled(request)))

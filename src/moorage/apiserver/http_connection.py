@@ -1,8 +1,10 @@
 """One client's connection: its requests answered in the order in which they came.
 
-What a transport can answer at once is answered without a task, and all answers to what came together leave
-together: on two cores that is what HTTP costs, more than half of a small request. A client that does not read
-its answers, or asks more while a long one is under way, is not read from until it is its turn again.
+What a transport can answer at once is answered without a task, and answers to what came together leave
+together: on two cores that is what HTTP costs, more than half of a small request. But no client decides how
+much is held in memory, or for how long. What it sent is read a slice at a time, and answers are handed to the
+socket before they are many. One that does not read them, or asks more while a long one is under way, is not
+read from until it is its turn again; one that keeps the server waiting is let go (`http_connections`).
 """
 
 from __future__ import annotations
@@ -14,51 +16,22 @@ from typing import Any, Final, cast
 
 from moorage.apiserver.guard import MAX_BODY_BYTES
 from moorage.apiserver.http_answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
+from moorage.apiserver.http_connections import Connections, Waiting
 from moorage.apiserver.http_requests import Asked, RequestReader
 from moorage.apiserver.rest.watches import Watch
 from moorage.transport import Immediate, Response, Stream, Transport
 
-_STALLED_CHECK_SECONDS: Final = 5.0
+_SLICE_BYTES: Final = 64 * 1024
+"""How much of what came is made into requests at a time."""
+_TOGETHER_BYTES: Final = 64 * 1024
+"""How much is gathered of answers before they leave."""
+_PIECE_BYTES: Final = 256 * 1024
+"""How much of a longer answer leaves at once: encrypting all of it takes time, and buffers hold it again."""
+_MOST_AT_ONCE: Final = 128
+"""How many requests are answered before it is another connection's turn."""
 _FAILED: Final = Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
 
 log = logging.getLogger(__name__)
-
-
-class Connections:
-    """All connections of a server."""
-
-    def __init__(self) -> None:
-        self._open: set[HttpConnection] = set()
-        self._all_closed = asyncio.Event()
-        self._all_closed.set()
-
-    def add(self, connection: HttpConnection) -> None:
-        """There is one more."""
-        self._open.add(connection)
-        self._all_closed.clear()
-
-    def remove(self, connection: HttpConnection) -> None:
-        """One is no more, and nothing is done for it."""
-        self._open.discard(connection)
-        if not self._open:
-            self._all_closed.set()
-
-    def close_silent(self) -> None:
-        """Close those over which nothing has come or gone since the last call."""
-        for connection in list(self._open):
-            connection.close_if_silent()
-
-    async def close(self, grace_seconds: float) -> None:
-        """End streams and close all connections, once they have their answers or after that long."""
-        for connection in list(self._open):
-            connection.finish()
-        try:
-            async with asyncio.timeout(grace_seconds):
-                await self._all_closed.wait()
-        except TimeoutError:
-            for connection in list(self._open):
-                connection.abort()
-            await self._all_closed.wait()
 
 
 class HttpConnection(asyncio.Protocol):
@@ -72,6 +45,7 @@ class HttpConnection(asyncio.Protocol):
         self._connections = connections
         self._reader = RequestReader(max_body_bytes)
         self._asked = self._reader.asked
+        self._unread = b""
         self._task: asyncio.Task[None] | None = None
         self._stream: Stream | None = None
         self._may_write = asyncio.Event()
@@ -79,18 +53,29 @@ class HttpConnection(asyncio.Protocol):
         self._is_reading = True
         self._is_ending = False
         self._is_lost = False
-        self._is_silent = False
 
-    def close_if_silent(self) -> None:
-        """Close if nothing has come since the last call, and no answer is under way."""
-        if self._is_silent and self._task is None:
-            self._socket.close()
-        self._is_silent = True
+    def waiting(self) -> tuple[Waiting, int]:
+        """What is awaited of the client, and a number that changes when it does something for it."""
+        if not self._may_write.is_set() or (self._is_ending and self._task is None):
+            return Waiting.FOR_SPACE, self._socket.get_write_buffer_size()
+        if self._task is not None or self._unread:
+            return Waiting.FOR_NOTHING, 0
+        reader = self._reader
+        if not reader.is_in_head:
+            return Waiting.FOR_BODY, reader.messages
+        is_idle = reader.is_between and reader.messages
+        return Waiting.FOR_REQUEST if is_idle else Waiting.FOR_HEAD, reader.messages
+
+    @property
+    def is_outrun(self) -> bool:
+        """Whether it is a watch that is too far behind ever to be sent to its end."""
+        return isinstance(self._stream, Watch) and self._stream.is_behind
 
     def finish(self) -> None:
         """Close once what is under way is answered; a stream ends now."""
         self._is_ending = True
         self._asked.clear()
+        self._unread = b""
         if self._stream is not None:
             self._stream.close()
         if self._task is None:
@@ -112,6 +97,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_lost = True
         self._may_write.set()
         self.finish()
+        self._reader.close()
         if self._task is None:
             self._connections.remove(self)
 
@@ -126,45 +112,89 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Something came."""
-        if self._is_ending:
-            return
-        self._is_silent = False
-        self._reader.read(data)
-        if self._asked:
+        if not self._is_ending:
+            self._unread = self._unread + data if self._unread else data
             self._go_on()
-        elif self._reader.is_awaited and self._task is None:
-            self._reader.is_awaited = False
-            self._socket.write(CONTINUE)
 
     # -- answering
 
     def _go_on(self) -> None:
         """Answer what has been asked, as far as that needs no waiting."""
-        answers: list[bytes] = []
-        while self._asked and not self._is_ending and self._task is None and self._may_write.is_set():
-            asked = self._asked.popleft()
-            response = asked.refusal
-            if response is None and self._answer_now is not None:
-                assert asked.request is not None
-                response = self._answer_now(asked.request)
-            if response is None or not isinstance(response.body, bytes):
-                self._begin(self._answer(asked, response))
-                break
-            answers.append(self._encoded(asked, response))
-            self._is_ending = self._is_ending or asked.is_last
-        if answers:
-            self._socket.write(answers[0] if len(answers) == 1 else b"".join(answers))
+        if self._may_answer():
+            if not self._asked:
+                self._read_on()
+            self._answer_some()
         if self._is_ending and self._task is None:
             self._socket.close()
-        elif self._is_reading != (not self._asked):
-            self._is_reading = not self._is_reading
-            (self._socket.resume_reading if self._is_reading else self._socket.pause_reading)()
+            return
+        is_behind = bool(self._asked or self._unread)
+        if self._is_reading == is_behind:
+            self._is_reading = not is_behind
+            (self._socket.pause_reading if is_behind else self._socket.resume_reading)()
+        if is_behind:
+            if self._may_answer():
+                asyncio.get_running_loop().call_soon(self._go_on)
+        elif self._reader.is_awaited and self._may_answer():
+            self._reader.is_awaited = False
+            self._socket.write(CONTINUE)
+
+    def _answer_some(self) -> None:
+        answers: list[bytes] = []
+        answers_bytes = 0
+        for _ in range(_MOST_AT_ONCE):
+            if not self._asked:
+                break
+            asked = self._asked.popleft()
+            answer = self._answered(asked)
+            if answer is None:
+                break
+            answers.append(answer)
+            answers_bytes += len(answer)
+            if asked.is_last:
+                self._is_ending = True
+                break
+            if answers_bytes > _TOGETHER_BYTES:
+                self._socket.write(b"".join(answers))
+                answers.clear()
+                answers_bytes = 0
+                if not self._may_write.is_set():
+                    break
+        if answers:
+            self._socket.write(answers[0] if len(answers) == 1 else b"".join(answers))
+
+    def _may_answer(self) -> bool:
+        return self._task is None and not self._is_ending and self._may_write.is_set()
+
+    def _read_on(self) -> None:
+        """Read what has come until there is a request, or no more of it."""
+        while self._unread and not self._asked:
+            if len(self._unread) <= _SLICE_BYTES:
+                piece, self._unread = self._unread, b""
+            else:
+                piece, self._unread = self._unread[:_SLICE_BYTES], self._unread[_SLICE_BYTES:]
+            self._reader.read(piece)
+
+    def _answered(self, asked: Asked) -> bytes | None:
+        """An answer that can be had at once; None: it is begun."""
+        response = asked.refusal
+        if response is None and self._answer_now is not None:
+            assert asked.request is not None
+            response = self._answer_now(asked.request)
+        if response is not None:
+            if isinstance(response.body, bytes):
+                if len(response.body) <= _PIECE_BYTES:
+                    return self._encoded(asked, response)
+            elif _wants_head_only(asked):
+                response.body.close()
+                return stream_head(response, is_last=asked.is_last)
+        self._begin(self._answer(asked, response))
+        return None
 
     def _begin(self, answering: Coroutine[Any, Any, None]) -> None:
         self._task = asyncio.get_running_loop().create_task(answering)
 
     def _encoded(self, asked: Asked, response: Response) -> bytes:
-        is_head = asked.request is not None and asked.request.method == "HEAD"
+        is_head = _wants_head_only(asked)
         try:
             return whole(response, is_last=asked.is_last, is_head=is_head)
         except ValueError:
@@ -178,10 +208,13 @@ class HttpConnection(asyncio.Protocol):
             if response is None:
                 response = await self._server.handle(asked.request)
             if isinstance(response.body, bytes):
-                self._write(self._encoded(asked, response))
+                await self._send_whole(self._encoded(asked, response))
             else:
                 self._write(stream_head(response, is_last=asked.is_last))
-                await self._send(response.body)
+                if _wants_head_only(asked):
+                    response.body.close()
+                else:
+                    await self._send(response.body)
         except Exception:
             log.exception("%s %s failed", asked.request.method, asked.request.path)
             self._is_ending = True
@@ -195,31 +228,35 @@ class HttpConnection(asyncio.Protocol):
             else:
                 self._go_on()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         if not self._is_lost:
             self._socket.write(data)
 
+    async def _send_whole(self, data: bytes) -> None:
+        """Send an answer, a piece at a time if it is long."""
+        if len(data) <= _PIECE_BYTES:
+            self._write(data)
+            return
+        view = memoryview(data)
+        for at in range(0, len(view), _PIECE_BYTES):
+            self._write(view[at : at + _PIECE_BYTES])
+            await asyncio.sleep(0)
+            await self._may_write.wait()
+
     async def _send(self, stream: Stream) -> None:
-        """Send pieces as they come, until the stream ends, the client goes, or it lags too far behind."""
+        """Send pieces as they come, until the stream ends or the client goes."""
         self._stream = stream
         try:
             if self._is_ending:
                 stream.close()
             async for piece in stream:
                 self._write(chunk(piece))
-                while not self._may_write.is_set():
-                    await self._wait_for_client(stream)
+                await self._may_write.wait()
         finally:
             self._stream = None
             stream.close()
         self._write(LAST_CHUNK)
 
-    async def _wait_for_client(self, stream: Stream) -> None:
-        """Wait until the client reads on; one that never will in time is dropped, not drained."""
-        try:
-            async with asyncio.timeout(_STALLED_CHECK_SECONDS):
-                await self._may_write.wait()
-        except TimeoutError:
-            if isinstance(stream, Watch) and stream.is_behind:
-                self.abort()
-                await self._may_write.wait()
+
+def _wants_head_only(asked: Asked) -> bool:
+    return asked.request is not None and asked.request.method == "HEAD"

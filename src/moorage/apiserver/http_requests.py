@@ -1,7 +1,7 @@
 """Requests as HTTP/1.1 brings them: bytes in, whole requests out, in order and within limits.
 
 The parser is httptools. It gathers headers and trailers in memory, however many come, and from clients
-without a token too; so there is a limit on what one request may send before anybody looks at it.
+without a token too; so there are limits on what one request may send before it is looked at.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from moorage.apiserver.guard import MAX_BODY_BYTES
 from moorage.apiserver.store import encode
 from moorage.transport import Request, Response
 
-MAX_HEAD_BYTES: Final = 1024 * 1024
-"""The longest request line with its headers."""
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""The longest head of a request."""
+MAX_HEADERS: Final = 100
+MAX_TARGET_BYTES: Final = 32 * 1024
+"""The longest path with its query: selectors and continue tokens make long ones."""
 _BYTES_A_BODY_BYTE: Final = 8
 """So many times as long as the longest body is what is read of a request, however little of it is kept.
 
@@ -48,7 +51,14 @@ class RequestReader:
         """Whether a client waits to be told that it may send a body."""
         self._parser = httptools.HttpRequestParser(self)
         self._received_bytes = 0
-        self._is_in_head = True
+        self._without_body_bytes = 0
+        """What has come since the last piece of a body."""
+        self.messages = 0
+        """How many requests have begun."""
+        self.is_in_head = True
+        """Whether no body is awaited: before a request, and until its headers are there."""
+        self.is_between = True
+        """Whether nothing has come of the next request."""
         self._is_over = False
         self._url = b""
         self._came: list[tuple[bytes, bytes]] = []
@@ -63,17 +73,31 @@ class RequestReader:
         """Take in what came."""
         if self._is_over:
             return
+        body_bytes = self._body_bytes
         self._received_bytes += len(data)
+        self._without_body_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             pass  # To what, is not looked at: the request is answered as any other, and is the last.
         except httptools.HttpParserError:
             self._refuse(_NOT_HTTP)
-        if self._received_bytes > MAX_HEAD_BYTES and self._is_in_head:
+        if self._body_bytes != body_bytes:
+            self._without_body_bytes = 0
+        if self.is_in_head:
+            if self._received_bytes > MAX_HEAD_BYTES:
+                self._refuse(_HEAD_TOO_LONG)
+        elif self._without_body_bytes > MAX_HEAD_BYTES:  # Trailers, or what is said of chunks.
             self._refuse(_HEAD_TOO_LONG)
         elif self._received_bytes > self._max_message_bytes:
             self._refuse(_body_too_long(self._max_body_bytes))
+
+    def close(self) -> None:
+        """Nothing more comes. The parser knows this reader, which must not go on knowing it."""
+        self._is_over = True
+        self._parser = _NO_PARSER
+        self._known = []
+        self._pieces = []
 
     def _refuse(self, why: Response) -> None:
         if not self._is_over:
@@ -84,6 +108,8 @@ class RequestReader:
 
     def on_message_begin(self) -> None:
         """A request begins."""
+        self.messages += 1
+        self.is_between = False
         self._url = b""
         self._came = []
         self._pieces = []
@@ -92,16 +118,28 @@ class RequestReader:
     def on_url(self, url: bytes) -> None:
         """A piece of what is asked for came."""
         self._url += url
+        if len(self._url) > MAX_TARGET_BYTES:
+            self._refuse(_TARGET_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header came, or a trailer, which says nothing that we look for."""
-        if self._is_in_head:
-            self._came.append((name, value))
+        if self.is_in_head:
+            came = self._came
+            came.append((name, value))
+            if len(came) > MAX_HEADERS:
+                came.clear()
+                self._refuse(_HEAD_TOO_LONG)
 
     def on_headers_complete(self) -> None:
         """The head is over."""
-        self._is_in_head = False
+        self.is_in_head = False
+        self._without_body_bytes = 0
+        if self._is_over:
+            return
         if self._came != self._known:
+            if sum(len(name) + len(value) for name, value in self._came) > MAX_HEAD_BYTES:
+                self._refuse(_HEAD_TOO_LONG)
+                return
             self._headers = tuple(
                 (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self._came
             )
@@ -119,9 +157,9 @@ class RequestReader:
 
     def on_message_complete(self) -> None:
         """A request is over; another may follow."""
-        self._is_in_head = True
+        self.is_in_head = self.is_between = True
         self.is_awaited = False
-        self._received_bytes = 0
+        self._received_bytes = self._without_body_bytes = 0
         if self._body_bytes > self._max_body_bytes:
             self._refuse(_body_too_long(self._max_body_bytes))
         if self._is_over:
@@ -154,5 +192,9 @@ def _body_too_long(max_body_bytes: int) -> Response:
     return Response(refusal.code, encode(refusal.status))
 
 
-_HEAD_TOO_LONG: Final = _text(431, b"")
+_HEAD_TOO_LONG: Final = _text(431, b"431 Request Header Fields Too Large")
+_TARGET_TOO_LONG: Final = _text(414, b"414 URI Too Long")
 _NOT_HTTP: Final = _text(400, b"Invalid HTTP request received.")
+
+_NO_PARSER: Final = httptools.HttpRequestParser(object())
+"""Replaces the parser of a connection that is gone."""

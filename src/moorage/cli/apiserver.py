@@ -15,7 +15,7 @@ from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
-from moorage.apiserver.serving import HttpServer, ServingError, listen
+from moorage.apiserver.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
 from moorage.cli.local_server import (
     DEFAULT_KUBECONFIG,
     DEFAULT_PORT,
@@ -47,13 +47,20 @@ def apiserver(
     watch_history: Annotated[
         int, typer.Option(help="So many changes of each resource can be watched from the past.", min=1)
     ] = 20_000,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            help="The most connections at once; a watch takes one. Beyond it, idle ones are closed first.",
+            min=1,
+        ),
+    ] = MAX_CONNECTIONS,
 ) -> None:
     """Run a Kubernetes API server that kubectl and client libraries accept."""
     long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
     settings = Settings(data_dir, authorization, names, watch_history)
     try:
-        uvloop.run(_run(settings, address, port, kubeconfig))
+        uvloop.run(_run(settings, address, port, kubeconfig, max_connections))
     except (InputError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage apiserver: {error}", err=True)
         raise typer.Exit(1) from None
@@ -66,14 +73,15 @@ def _is_wildcard(address: str) -> bool:
         return False
 
 
-async def _run(settings: Settings, address: str, port: int, kubeconfig: Path) -> None:
+async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, max_connections: int) -> None:
     with listen(address, port) as listener:
         embedded = EmbeddedServer(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
             let_in(kubeconfig, url, embedded)
             advertise(embedded, listener)
-            server = HttpServer(embedded.api, embedded.certificate.ssl_context())
+            context = embedded.certificate.ssl_context()
+            server = HttpServer(embedded.api, context, max_connections=max_connections)
             on_signals(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()

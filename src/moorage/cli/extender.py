@@ -18,7 +18,8 @@ import uvloop
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import utc_now
-from moorage.apiserver.http_connection import Connections, HttpConnection
+from moorage.apiserver.http_connection import HttpConnection
+from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.local_server import on_signals
 from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins

@@ -15,7 +15,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from moorage.api.pod import Pod
-from moorage.apiserver.http_connection import Connections, HttpConnection
+from moorage.apiserver.http_connection import HttpConnection
+from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger, quoted, set_verbosity
@@ -33,6 +34,7 @@ from moorage.transport import Request, Response, Transport
 log = Logger(__name__)
 
 PORT: Final = 10259
+_LONGEST_VERBOSITY: Final = 9
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -125,6 +127,9 @@ def verbosity_routes() -> dict[str, Handler]:
         text = request.body.decode(errors="replace")
         if not (text.isascii() and text.isdecimal()):
             problem = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+            return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
+        if len(text) > _LONGEST_VERBOSITY:
+            problem = f"strconv.ParseUint: parsing {quoted(text)}: value out of range"
             return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
         set_verbosity(int(text))
         return answers.text(f"successfully set klog.logging.verbosity to {text}")

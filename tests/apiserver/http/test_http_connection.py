@@ -3,121 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, NamedTuple
 
 import pytest
 
-from moorage.apiserver import http_connection
 from moorage.apiserver.guard import MAX_BODY_BYTES
-from moorage.apiserver.http_connection import Connections, HttpConnection
-from moorage.apiserver.http_requests import MAX_HEAD_BYTES
-from moorage.apiserver.rest.watches import Watch
-from moorage.transport import Request, Response, Transport
-
-
-class Wire(asyncio.Transport):
-    """The other end of a connection."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.writes: list[bytes] = []
-        self.is_open = True
-        self.is_read_from = True
-        self.was_aborted = False
-
-    def write(self, data: Any) -> None:
-        self.writes.append(bytes(data))
-
-    def close(self) -> None:
-        self.is_open = False
-
-    def abort(self) -> None:
-        self.is_open, self.was_aborted = False, True
-
-    def pause_reading(self) -> None:
-        self.is_read_from = False
-
-    def resume_reading(self) -> None:
-        self.is_read_from = True
-
-
-class AtOnce:
-    """Answers without waiting: with the body that came, or with the path where there is none."""
-
-    def __init__(self) -> None:
-        self.asked: list[Request] = []
-        self.response: Callable[[Request], Response] = _echoed
-
-    def answer(self, request: Request) -> Response:
-        self.asked.append(request)
-        return self.response(request)
-
-    async def handle(self, request: Request) -> Response:
-        return self.answer(request)
-
-
-class Later:
-    """Answers when a test says so."""
-
-    def __init__(self) -> None:
-        self.asked: list[Request] = []
-        self.answers: list[asyncio.Future[Response]] = []
-
-    async def handle(self, request: Request) -> Response:
-        self.asked.append(request)
-        self.answers.append(asyncio.get_running_loop().create_future())
-        return await self.answers[-1]
-
-
-def _echoed(request: Request) -> Response:
-    return Response(200, request.body or request.path.encode(), "text/plain")
-
-
-class Stage(NamedTuple):
-    wire: Wire
-    connection: HttpConnection
-    connections: Connections
-
-
-def connected(transport: Transport) -> Stage:
-    wire, connections = Wire(), Connections()
-    connection = HttpConnection(transport, connections)
-    connection.connection_made(wire)
-    return Stage(wire, connection, connections)
-
-
-def get(path: str, *headers: str, version: str = "1.1", method: str = "GET") -> bytes:
-    lines = [f"{method} {path} HTTP/{version}", "Host: localhost", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n"
-
-
-def post(body: bytes, *headers: str) -> bytes:
-    return get("/p", f"Content-Length: {len(body)}", *headers, method="POST") + body
-
-
-def said(wire: Wire) -> list[tuple[int, bytes]]:
-    """Codes and bodies of the answers so far; what has no length is left out."""
-    found = []
-    data = b"".join(wire.writes)
-    while data:
-        head, _, data = data.partition(b"\r\n\r\n")
-        length = re.search(rb"content-length: (\d+)", head)
-        count = int(length[1]) if length else 0
-        found.append((int(head[9:12]), data[:count]))
-        data = data[count:]
-    return found
-
-
-async def _settled() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
-def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(scenario())
-
+from moorage.apiserver.http_connection import HttpConnection
+from moorage.apiserver.http_requests import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
+from moorage.transport import Response
+from tests.apiserver.http.wire import (
+    AtOnce,
+    Later,
+    Wire,
+    connected,
+    get,
+    play,
+    post,
+    said,
+    settled,
+    streaming,
+)
 
 # -- what comes, and how
 
@@ -270,6 +174,13 @@ REFUSED = {
     "no HTTP": (b"\x00\xff\x00\xff\r\n\r\n", 400),
     "a path that is none": (get("/ü"), 400),
     "a head without end": (get("/b")[:-2] + b"X: " + b"x" * 2 * MAX_HEAD_BYTES, 431),
+    "a head that is too long": (get("/b", "X: " + "x" * MAX_HEAD_BYTES), 431),
+    "too many headers": (get("/b", *(f"X-{n}: 1" for n in range(MAX_HEADERS))), 431),
+    "a target that is too long": (get("/" + "x" * MAX_TARGET_BYTES), 414),
+    "trailers without end": (
+        get("/b", "Transfer-Encoding: chunked") + b"0\r\nX: " + b"x" * 3 * MAX_HEAD_BYTES,
+        431,
+    ),
     "a body that is too long": (post(b"x" * (MAX_BODY_BYTES + 1)), 413),
     "a body without end": (get("/b", "Content-Length: 99999999999") + b"x" * (9 * MAX_BODY_BYTES), 413),
 }
@@ -298,15 +209,15 @@ def test_requests_are_answered_one_after_the_other_and_who_asks_more_has_to_wait
         transport = Later()
         wire, connection, _ = connected(transport)
         connection.data_received(get("/a") + get("/b"))
-        await _settled()
+        await settled()
         assert [asked.path for asked in transport.asked] == ["/a"]
         assert not wire.is_read_from
         transport.answers[0].set_result(Response(200, b"first"))
-        await _settled()
+        await settled()
         assert [asked.path for asked in transport.asked] == ["/a", "/b"]
         assert wire.is_read_from
         transport.answers[1].set_result(Response(404, b"second"))
-        await _settled()
+        await settled()
         assert said(wire) == [(200, b"first"), (404, b"second")]
 
     play(scenario)
@@ -332,9 +243,9 @@ def test_a_handler_that_fails_is_an_answer_too(caplog: pytest.LogCaptureFixture)
         transport = Later()
         wire, connection, _ = connected(transport)
         connection.data_received(get("/a") + get("/b"))
-        await _settled()
+        await settled()
         transport.answers[0].set_exception(RuntimeError("oh"))
-        await _settled()
+        await settled()
         assert said(wire) == [(500, b"Internal Server Error")]
         assert not wire.is_open
 
@@ -358,41 +269,16 @@ def test_no_header_is_smuggled_into_an_answer(caplog: pytest.LogCaptureFixture) 
 # -- streams
 
 
-class Lines:
-    """A stream that says what a test wants."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self.is_closed = False
-
-    def say(self, line: bytes) -> None:
-        self._queue.put_nowait(line)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (line := await self._queue.get()) is not None:
-            yield line
-
-    def close(self) -> None:
-        self.is_closed = True
-        self._queue.put_nowait(None)
-
-
-def streaming() -> tuple[Lines, Stage]:
-    lines, transport = Lines(), AtOnce()
-    transport.response = lambda request: Response(200, lines) if request.path == "/w" else _echoed(request)
-    return lines, connected(transport)
-
-
 def test_a_stream_goes_out_as_it_comes_and_then_others_are_answered() -> None:
     async def scenario() -> None:
         lines, (wire, connection, _) = streaming()
         connection.data_received(get("/a") + get("/w") + get("/b"))
-        await _settled()
+        await settled()
         lines.say(b"one\n")
-        await _settled()
+        await settled()
         assert b"".join(wire.writes).endswith(b"transfer-encoding: chunked\r\n\r\n4\r\none\n\r\n")
         lines.close()
-        await _settled()
+        await settled()
         assert b"0\r\n\r\nHTTP/1.1 200 OK\r\n" in b"".join(wire.writes)
         assert wire.writes[-1].endswith(b"/b")
 
@@ -403,7 +289,7 @@ def test_a_stream_ends_when_its_client_goes() -> None:
     async def scenario() -> None:
         lines, (_, connection, connections) = streaming()
         connection.data_received(get("/w"))
-        await _settled()
+        await settled()
         assert not lines.is_closed
         connection.connection_lost(None)
         assert lines.is_closed
@@ -416,17 +302,17 @@ def test_a_stream_waits_for_who_does_not_read() -> None:
     async def scenario() -> None:
         lines, (wire, connection, _) = streaming()
         connection.data_received(get("/w"))
-        await _settled()
+        await settled()
         connection.pause_writing()
         lines.say(b"one\n")
         lines.say(b"two\n")
-        await _settled()
+        await settled()
         assert b"two" not in b"".join(wire.writes)
         connection.resume_writing()
-        await _settled()
+        await settled()
         assert b"two" in b"".join(wire.writes)
         lines.close()
-        await _settled()
+        await settled()
 
     play(scenario)
 
@@ -440,9 +326,9 @@ def test_at_the_end_streams_end_and_what_is_under_way_is_answered() -> None:
         watching.connection.data_received(get("/w"))
         idle = HttpConnection(AtOnce(), watching.connections)
         idle.connection_made(idle_wire := Wire())
-        await _settled()
+        await settled()
         closing = asyncio.ensure_future(watching.connections.close(60.0))
-        await _settled()
+        await settled()
         assert not idle_wire.is_open
         assert lines.is_closed
         assert watching.wire.writes[-1] == b"0\r\n\r\n"
@@ -451,69 +337,5 @@ def test_at_the_end_streams_end_and_what_is_under_way_is_answered() -> None:
         for connection in idle, watching.connection:
             connection.connection_lost(None)
         await closing
-
-    play(scenario)
-
-
-def test_who_is_silent_for_long_is_let_go() -> None:
-    async def scenario() -> None:
-        wire, connection, connections = connected(AtOnce())
-        connections.close_silent()
-        connection.data_received(get("/a"))
-        connections.close_silent()
-        assert wire.is_open
-        connections.close_silent()
-        assert not wire.is_open
-
-    play(scenario)
-
-
-def test_a_watch_that_says_nothing_is_not_silence() -> None:
-    async def scenario() -> None:
-        lines, (wire, connection, connections) = streaming()
-        connection.data_received(get("/w"))
-        await _settled()
-        for _ in range(3):
-            connections.close_silent()
-        assert wire.is_open
-        lines.close()
-        await _settled()
-
-    play(scenario)
-
-
-class Outrun(Watch):
-    """A watch that the log has moved past."""
-
-    def __init__(self) -> None:
-        self._lines = Lines()
-        self._lines.say(b"one\n")
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return aiter(self._lines)
-
-    def close(self) -> None:
-        self._lines.close()
-
-    @property
-    def is_behind(self) -> bool:
-        return True
-
-
-def test_a_watcher_that_reads_nothing_until_it_is_too_late_is_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(http_connection, "_STALLED_CHECK_SECONDS", 0.0)
-
-    async def scenario() -> None:
-        transport = AtOnce()
-        transport.response = lambda _: Response(200, Outrun())
-        wire, connection, connections = connected(transport)
-        connection.data_received(get("/w"))
-        connection.pause_writing()
-        while not wire.was_aborted:
-            await asyncio.sleep(0)
-        connection.connection_lost(None)
-        await connections.close(0.0)
 
     play(scenario)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from moorage.apiserver.embedded import Settings
-from tests.apiserver.client import Cluster, configmap, node, pod
+from tests.apiserver.client import Cluster, Watcher, configmap, node, pod, settled
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -251,3 +252,33 @@ def test_closed_watch_leaves_nothing_behind(cluster: Cluster) -> None:
     watcher.close()
     assert watcher.ended
     assert not collection.waiting
+
+
+def test_a_slow_watcher_of_large_objects_has_few_of_them_held_for_it(cluster: Cluster) -> None:
+    before = cluster.watch(MAPS)
+    for number in range(5):
+        cluster.create(MAPS, configmap(f"a{number}", k="x" * 200_000))
+    for watcher in (before, cluster.watch(MAPS)):
+        pieces = [len(piece) for piece in _pieces_so_far(cluster, watcher)]
+        assert sum(pieces) > 1_000_000
+        assert max(pieces) < 500_000
+
+
+def _pieces_so_far(cluster: Cluster, watcher: Watcher) -> list[bytes]:
+    async def read() -> list[bytes]:
+        found = []
+        iterator = aiter(watcher.stream)
+        while True:
+            following = asyncio.ensure_future(_next(iterator))
+            await settled()
+            if not following.done():
+                watcher.stream.close()
+                await asyncio.wait((following,))
+                return found
+            found.append(following.result())
+
+    return cluster.run(read())
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes:
+    return await anext(pieces, b"")

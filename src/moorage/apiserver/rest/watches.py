@@ -7,7 +7,7 @@ once the log has moved past it the watcher is cut off with 410, and the client l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest
@@ -21,6 +21,8 @@ from moorage.clock import Clock
 BOOKMARK_SECONDS: Final = 60.0
 _BATCH: Final = 500
 """The most changes that are sent at once, so that one watcher does not keep the others waiting."""
+_PIECE_BYTES: Final = 256 * 1024
+"""How much is gathered before it is sent: so much, and one event, is held for a slow client."""
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Show = Callable[[Stored], bytes]
@@ -82,6 +84,7 @@ class Watch:
     def close(self) -> None:
         """Nobody listens any more, or the time is up: the iteration ends."""
         self._is_closed = True
+        self._timer.cancel()
         self._woken.set()
 
     @property
@@ -90,8 +93,8 @@ class Watch:
         return self._collection.log.read(self._position, 0) is None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self._initial), _BATCH):
-            yield b"".join(self._told("ADDED", stored) for stored in self._initial[start : start + _BATCH])
+        for piece in _pieces(self._told("ADDED", stored) for stored in self._initial):
+            yield piece
         self._initial = []
         if self._marks_initial_end:
             yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
@@ -105,9 +108,8 @@ class Watch:
                     return
                 if changes:
                     self._position += len(changes)
-                    events = b"".join(filter(None, map(self._seen, changes)))
-                    if events:
-                        yield events
+                    for piece in _pieces(map(self._seen, changes)):
+                        yield piece
                     continue
                 if self._mark_due:
                     self._mark_due = False
@@ -162,3 +164,21 @@ _BEGINNINGS: Final = {
 
 def _event(kind: str, raw: bytes) -> bytes:
     return b"".join((_BEGINNINGS[kind], raw, b"}\n"))
+
+
+def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
+    """Events, as many together as are sent at once."""
+    together: list[bytes] = []
+    count = size = 0
+    for event in events:
+        if event:
+            together.append(event)
+            size += len(event)
+        count += 1
+        if size > _PIECE_BYTES or count == _BATCH:
+            if together:
+                yield b"".join(together)
+            together = []
+            count = size = 0
+    if together:
+        yield b"".join(together)

@@ -1,0 +1,87 @@
+"""A server on a socket: what only TLS and a real event loop show."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import ssl
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import uvloop
+
+from moorage.apiserver.certificates import load_or_make
+from moorage.apiserver.http_connection import HttpConnection
+from moorage.apiserver.http_connections import Connections
+from moorage.apiserver.serving import HttpServer, listen
+from moorage.transport import Transport
+from tests.apiserver.http.wire import AtOnce, get
+
+CERTIFICATE = load_or_make(None)
+RUNNERS = {"asyncio": asyncio.run, "uvloop": uvloop.run}
+
+
+def trusting() -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=CERTIFICATE.ca_pem)
+
+
+@asynccontextmanager
+async def serving(
+    connection: Callable[[Transport, Connections], HttpConnection], max_connections: int
+) -> AsyncIterator[int]:
+    listener = listen("127.0.0.1", 0)
+    server = HttpServer(AtOnce(), CERTIFICATE.ssl_context(), connection, max_connections)
+    running = asyncio.ensure_future(server.serve(listener))
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.stop()
+        await running
+
+
+async def asked(port: int, sent: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusting(), server_hostname="localhost"
+    )
+    writer.write(sent)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+@pytest.mark.parametrize("run", RUNNERS.values(), ids=RUNNERS)
+def test_connections_that_are_closed_are_not_left_to_the_garbage_collector(run: Callable[..., None]) -> None:
+    remains: list[weakref.ref[object]] = []
+
+    def connection(transport: Transport, connections: Connections) -> HttpConnection:
+        made = HttpConnection(transport, connections)
+        remains.extend((weakref.ref(made), weakref.ref(made._reader)))
+        return made
+
+    async def scenario() -> None:
+        async with serving(connection, 10) as port:
+            for sent in (get("/a", "Connection: close"), b"nonsense\r\n\r\n", get("/b", *["X: 1"] * 200)):
+                assert await asked(port, sent)
+
+    gc.disable()
+    try:
+        run(scenario())
+        assert len(remains) == 6
+        assert not any(each() for each in remains)
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("run", RUNNERS.values(), ids=RUNNERS)
+def test_connections_that_never_speak_keep_nobody_out(run: Callable[..., None]) -> None:
+    async def scenario() -> None:
+        async with serving(HttpConnection, 2) as port:
+            mute = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+            assert (await asked(port, get("/a", "Connection: close"))).endswith(b"/a")
+            for _, writer in mute:
+                writer.close()
+
+    run(scenario())
