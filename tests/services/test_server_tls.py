@@ -11,6 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from moorage.apiserver.certificates import load_or_make
 from moorage.apiserver.serving import ServingError, listen
 from moorage.services.server_tls import NamedCertificate, ServerTls, TlsOptions, named_certificate
 from moorage.services.tls_names import openssl_ciphers
@@ -111,6 +112,19 @@ def test_the_oldest_version_that_is_spoken(tmp_path: Path) -> None:
     with pytest.raises(ssl.SSLError):
         handshake(strict, old, None)
     assert handshake(strict, trusting_all(tmp_path), None)[1] == "TLSv1.3"
+
+
+@pytest.mark.parametrize(
+    "context",
+    [load_or_make(None).ssl_context(), ServerTls(TlsOptions(), "127.0.0.1").context],
+    ids=["API", "own"],
+)
+def test_weak_ciphers_are_not_offered(context: ssl.SSLContext) -> None:
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    offered = {each["name"] for each in context.get_ciphers()}
+    assert all(name.startswith(("TLS_", "ECDHE-")) for name in offered), offered
+    assert all("GCM" in name or "CHACHA20" in name for name in offered), offered
+    assert "ECDHE-ECDSA-AES128-GCM-SHA256" in offered
 
 
 def test_cipher_suites_go_by_their_standard_names() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from moorage.apiserver.certificates import CertificateError, ServerCertificate, load_or_make
+from moorage.apiserver.certificates import CertificateError, ServerCertificate, load_or_make, server_context
 from moorage.apiserver.serving import ServingError
 from moorage.klog import Logger
 from moorage.services.tls_names import CURVES, DEFAULT_VERSION, VERSIONS, openssl_ciphers
@@ -48,7 +48,7 @@ class TlsOptions:
     by_name: Sequence[NamedCertificate] = ()
     min_version: str = ""
     cipher_suites: Sequence[str] = ()
-    """As Go names them; none: those that OpenSSL thinks good."""
+    """As Go names them; none: those with forward secrecy and authenticated encryption."""
     curves: Sequence[int] = ()
     """As Go numbers them."""
 
@@ -139,7 +139,7 @@ class _Files:
         return [(one.st_mtime_ns, one.st_size, one.st_ino) for one in found]
 
     def load(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = server_context()
         try:
             context.load_cert_chain(self._certificate_file, self._key_file)
         except OSError as error:  # An SSLError is one, too.
