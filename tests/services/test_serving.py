@@ -193,6 +193,15 @@ def test_answers_of_the_api_server_hold_for_ten_seconds() -> None:
     on_scene(test)
 
 
+def test_answers_to_long_questions_are_not_held_as_anybody_can_ask_those() -> None:
+    async def test(scene: Scene) -> None:
+        for _ in range(2):
+            await scene.ask("/" + "x" * 10_000)
+            assert scene.asked() == ["subjectaccessreviews"]
+
+    on_scene(test)
+
+
 def test_probes_ask_the_api_server_nothing() -> None:
     async def test(scene: Scene) -> None:
         scene.link.plan = lambda request: "refused"
@@ -431,6 +440,12 @@ def test_loopback_and_the_usual_port_without_options() -> None:
 VERBOSITIES = {
     "a number": ("PUT", "5", 200, "successfully set klog.logging.verbosity to 5"),
     "no number": ("PUT", "much", 400, 'strconv.ParseUint: parsing "much": invalid syntax'),
+    "a number of many digits": (
+        "PUT",
+        "9" * 4301,
+        400,
+        f'strconv.ParseUint: parsing "{"9" * 4301}": value out of range',
+    ),
     "no PUT": ("GET", "", 406, "unsupported http method"),
 }
 

@@ -35,6 +35,7 @@ _DURATION_PART: Final = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION_RE: Final = re.compile(rf"[-+]?(?:{_DURATION_PART})+")
 _DURATION_PART_RE: Final = re.compile(_DURATION_PART)
 _INTEGER_RE: Final = re.compile(r"[-+]?\d+", re.ASCII)
+_LONGEST_INTEGER: Final = 19
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
@@ -216,6 +217,9 @@ def _number(text: str, bounds: _Bounds) -> int:
 def _integer(text: str) -> int:
     if not _INTEGER_RE.fullmatch(text):
         why = f"strconv.Atoi: parsing {_quoted(text)}: invalid syntax"
+        raise ScheduleError(f"failed to parse int from {text}: {why}")
+    if len(text) > _LONGEST_INTEGER:
+        why = f"strconv.Atoi: parsing {_quoted(text)}: value out of range"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
     if int(text) < 0:
         raise ScheduleError(f"negative number ({int(text)}) not allowed: {text}")

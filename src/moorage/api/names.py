@@ -10,29 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache, wraps
+
+from moorage.api.remembering import remembered
 
 Problems = tuple[str, ...]
 Rule = Callable[[str], Problems]
-
-_REMEMBERED = 16384
-_LONGEST_REMEMBERED = 320
-"""No text longer than this follows any rule: such ones are not worth their place."""
 
 _MOST_OF_A_LABEL = 63
 _MOST_OF_A_SUBDOMAIN = 253
 _MOST_OF_A_PORT_NAME = 15
 
 
-def remembered(rule: Rule) -> Rule:
-    """A rule with a memory for texts of a sensible length."""
-    recalled = lru_cache(maxsize=_REMEMBERED)(rule)
-
-    @wraps(rule)
-    def judge(text: str) -> Problems:
-        return recalled(text) if len(text) <= _LONGEST_REMEMBERED else rule(text)
-
-    return judge
+remembered_rule: Callable[[Rule], Rule] = remembered(count=16384)
+"""A rule with a memory for texts of a sensible length: no longer one follows any rule."""
 
 
 def pattern_rule(rule: str, pattern: str, *examples: str) -> str:
@@ -172,19 +162,19 @@ def dns_subdomain_problems(name: str) -> Problems:
     return _subdomain_problems(name, "characters")
 
 
-@remembered
+@remembered_rule
 def short_name_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS label, where the rule is declared."""
     return _label_problems(name, "bytes")
 
 
-@remembered
+@remembered_rule
 def long_name_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS subdomain, where the rule is declared."""
     return _subdomain_problems(name, "bytes")
 
 
-@remembered
+@remembered_rule
 def dns_1035_label_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS label that starts with a letter."""
     problems = _length_problems(name, _MOST_OF_A_LABEL)
@@ -193,7 +183,7 @@ def dns_1035_label_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def search_domain_problems(name: str) -> Problems:
     """What keeps `name` from being a domain to search names in, where underscores are fine."""
     problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
@@ -202,7 +192,7 @@ def search_domain_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def wildcard_subdomain_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS subdomain whose first label is a wildcard: `*.example.com`."""
     problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
@@ -211,7 +201,7 @@ def wildcard_subdomain_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def qualified_name_problems(name: str) -> Problems:
     """What keeps `name` from being a qualified name, as label keys are: `name` or `example.com/name`."""
     prefix, slash, rest = name.partition("/")
@@ -240,7 +230,7 @@ def annotation_key_problems(key: str) -> Problems:
     return qualified_name_problems(key.lower())
 
 
-@remembered
+@remembered_rule
 def label_value_problems(value: str) -> Problems:
     """What keeps `value` from being a label value."""
     problems = _length_problems(value, _MOST_OF_A_LABEL, "bytes")
@@ -249,7 +239,7 @@ def label_value_problems(value: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def config_key_problems(key: str) -> Problems:
     """What keeps `key` from being a key of a ConfigMap or Secret."""
     problems = _length_problems(key, _MOST_OF_A_SUBDOMAIN)
@@ -262,7 +252,7 @@ def config_key_problems(key: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def port_name_problems(name: str) -> Problems:
     """What keeps `name` from being a port's name."""
     problems = _length_problems(name, _MOST_OF_A_PORT_NAME)
@@ -277,7 +267,7 @@ def port_name_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered
+@remembered_rule
 def variable_name_problems(name: str) -> Problems:
     """What keeps `name` from being an environment variable's name."""
     if not name:
@@ -286,13 +276,13 @@ def variable_name_problems(name: str) -> Problems:
     return () if fine else (_VARIABLE_RULE,)
 
 
-@remembered
+@remembered_rule
 def c_identifier_problems(name: str) -> Problems:
     """What keeps `name` from being an identifier of the C language."""
     return () if _C_IDENTIFIER_RE.fullmatch(name) else (_C_IDENTIFIER_RULE,)
 
 
-@remembered
+@remembered_rule
 def header_name_problems(name: str) -> Problems:
     """What keeps `name` from being an HTTP header's name."""
     return () if _HEADER_RE.fullmatch(name) else (_HEADER_RULE,)

@@ -20,6 +20,8 @@ from moorage.api.pod import Pod
 NODE_NAME_FIELD = "metadata.name"
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_LONGEST_INTEGER = 63
+"""No label value is longer."""
 _INT64_LIMIT = 1 << 63
 
 
@@ -48,7 +50,7 @@ _LABEL_OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES
 
 def parse_integer(text: str) -> int | None:
     """The 64-bit integer that a label value says, or None: what Gt and Lt compare."""
-    if not _INTEGER.fullmatch(text):
+    if len(text) > _LONGEST_INTEGER or not _INTEGER.fullmatch(text):
         return None
     number = int(text)
     return number if -_INT64_LIMIT <= number < _INT64_LIMIT else None

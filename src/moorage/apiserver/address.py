@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from moorage.api.remembering import remembered
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACE_PARTS = ("status", "finalize")
@@ -24,8 +25,8 @@ class Address(NamedTuple):
     is_resource: bool
 
 
-@lru_cache(maxsize=1024)
-def parse_address(method: str, path: str, watching: bool) -> Address:
+@remembered(count=1024, longest=1024)
+def parse_address(path: str, method: str, watching: bool) -> Address:
     """What a request to a path means; `watching` is the query's `watch`."""
     verb = method.lower()
     parts = path.strip("/").split("/")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
+from moorage.api.remembering import remembered
 from moorage.apiserver import errors
 
 _OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -37,7 +37,7 @@ _TRANSFORMS = {
 }
 
 
-@lru_cache(maxsize=512)
+@remembered(count=512)
 def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
     """The first form in an Accept header that we speak; ApiError (406) if there is none."""
     if not accept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -21,6 +22,9 @@ MAX_PAGE = 10_000
 _FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
 _MATCHES = ("Exact", "NotOlderThan")
 _INT64_MAX = (1 << 63) - 1
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_LONGEST_INTEGER = 40
+"""Longer ones are out of range, or begin with many zeros; reading one takes the square of its length."""
 
 Query = Mapping[str, str]
 
@@ -44,11 +48,10 @@ def number(query: Query, name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
-    try:
-        value = int(text)
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    if abs(value) > _INT64_MAX:
+    if not _INTEGER.fullmatch(text):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    value = int(text) if len(text) <= _LONGEST_INTEGER else None
+    if value is None or not -_INT64_MAX <= value + 1 <= _INT64_MAX + 1:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return value
 
@@ -69,11 +72,15 @@ def revision(query: Query) -> int | None:
     text = query.get("resourceVersion", "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) > _INT64_MAX:
-        raise errors.bad_request(
-            f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
+    if not (text.isascii() and text.isdigit()):
+        raise _bad_revision(text, "invalid syntax")
+    if len(text) > _LONGEST_INTEGER or int(text) > _INT64_MAX:
+        raise _bad_revision(text, "value out of range")
     return int(text)
+
+
+def _bad_revision(text: str, why: str) -> errors.ApiError:
+    return errors.bad_request(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ def list_options(query: Query, *, watching: bool = False) -> ListOptions:
     match = query.get("resourceVersionMatch", "")
     at = revision(query)
     limit = number(query, "limit") or 0
+    number(query, "timeoutSeconds")  # A list is not under way for long enough to need it, but it is checked.
     token = query.get("continue", "")
     problems = _watch_problems(query) if watching else _list_problems(query)
     if problems:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
+from moorage.api.remembering import remembered
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
 from moorage.apiserver import errors
 from moorage.apiserver.text import quoted
@@ -18,7 +18,7 @@ _WORDS = {"in": Operator.IN, "notin": Operator.NOT_IN}
 LabelSelector = tuple[Requirement, ...]
 
 
-@lru_cache(maxsize=4096)
+@remembered(count=4096)
 def parse_label_selector(text: str) -> LabelSelector:
     """The requirements that a label selector names; ApiError (400) if it cannot be read."""
     try:
@@ -126,7 +126,7 @@ _COMMA = re.compile(r"(?<!\\),")
 _ESCAPED = re.compile(r"\\([\\,=])")
 
 
-@lru_cache(maxsize=4096)
+@remembered(count=4096)
 def parse_field_selector(text: str) -> FieldSelector:
     """The conditions that a field selector names; ApiError (400) if it cannot be read."""
     terms = []

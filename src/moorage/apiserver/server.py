@@ -69,13 +69,15 @@ class ApiServer:
             raise ApiError(405, "MethodNotAllowed", f"the server does not know the method {request.method}")
         user = self._authenticator.authenticate(request.headers.get("authorization"))
         query = parse_query(request.query)
-        address = parse_address(request.method, request.path, flag(query, "watch"))
+        address = parse_address(request.path, request.method, flag(query, "watch"))
         if query and address.verb != "watch":
             check_timeout(query)
         user = self._acting_as(user, address, request)
         self._authorize(user, address)
         if not address.is_resource:
             return self._documents.answer(address, request)
+        if request.method == "HEAD":
+            raise errors.not_allowed_here()
         return self._dispatcher.answer(address, query, request, user)
 
     def _acting_as(self, user: User, address: Address, request: Request) -> User:

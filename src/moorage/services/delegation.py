@@ -29,6 +29,8 @@ from moorage.transport import Request
 CACHE_SECONDS: Final = 10.0
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 """What everybody may ask, unless other paths are named."""
+_LONGEST_REMEMBERED: Final = 10_000
+"""Decisions about longer questions are not remembered, as in every component: anybody can ask those."""
 _KNOWN_NAMES: Final = (
     "admin",
     "client",
@@ -233,7 +235,8 @@ class Authorization:
             is_denied = bool(status.get("denied"))
             is_allowed = bool(status.get("allowed")) and not is_denied
             found = Decision(is_allowed, status.get("reason") or "", is_denied)
-            (self._allowed if is_allowed else self._denied).put(key, found)
+            if len(key) + len(found.reason) <= _LONGEST_REMEMBERED:
+                (self._allowed if is_allowed else self._denied).put(key, found)
         return found
 
     def _is_open(self, path: str) -> bool:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from email.utils import parseaddr
-from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 from moorage.api.names import long_name_problems, short_name_problems
+from moorage.api.remembering import remembered
 
 _HOST_LETTER: Final = r"[^\W_]"
 _HOSTNAME: Final = re.compile(rf"(?=.{{1,255}}\Z){_HOST_LETTER}(?:(?:{_HOST_LETTER}|[-.])*{_HOST_LETTER})?")
@@ -180,7 +180,7 @@ def is_known(name: str, type_name: str) -> bool:
     return name in _OF_NUMBERS.get(type_name, ())
 
 
-@lru_cache(maxsize=8192)
+@remembered(count=8192)
 def conforms(text: str, name: str) -> bool:
     """Whether a text is of a format; every text is of a format that texts do not have."""
     check = _BY_NAME.get(name.replace("-", ""))

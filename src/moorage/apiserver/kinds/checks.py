@@ -28,7 +28,7 @@ _LONGEST_DRIVER_NAME = 63
 _LONGEST_REASON = 1024
 _LONGEST_MESSAGE = 32 * 1024
 _PERCENT = "[0-9]+%"
-_PERCENT_RE = re.compile(_PERCENT, re.ASCII)
+_PERCENT_RE = re.compile("[0-9]{1,18}%", re.ASCII)
 _PERCENT_RULE = pattern_rule(
     "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%"
 )

@@ -9,7 +9,7 @@ from moorage.api.names import (
     is_extended_resource,
     is_native_resource,
     qualified_name_problems,
-    remembered,
+    remembered_rule,
 )
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apiserver.fields import NOT_NEGATIVE, FieldError, invalid
@@ -53,7 +53,7 @@ def may_be_overcommitted(name: str) -> bool:
     return is_native_resource(name) and not name.startswith(HUGE_PAGES)
 
 
-@remembered
+@remembered_rule
 def resource_name_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource's."""
     if problems := qualified_name_problems(name):
@@ -62,7 +62,7 @@ def resource_name_problems(name: str) -> tuple[str, ...]:
     return () if standard else ("must be a standard resource type or fully qualified",)
 
 
-@remembered
+@remembered_rule
 def container_resource_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource that containers use."""
     problems = resource_name_problems(name)
@@ -74,7 +74,7 @@ def container_resource_problems(name: str) -> tuple[str, ...]:
     return problems
 
 
-@remembered
+@remembered_rule
 def quota_resource_problems(name: str) -> tuple[str, ...]:
     """What keeps a name from being a resource that quotas limit."""
     problems = resource_name_problems(name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Final, NoReturn
 
 from moorage.api.manifests import micro_timestamp, timestamp
+from moorage.api.remembering import remembered
 from moorage.apiserver.text import quoted
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -34,7 +34,7 @@ _PARTS: Final = (
 )
 
 
-@lru_cache(maxsize=8192)
+@remembered(count=8192)
 def canonical_time(text: str) -> str:
     """A time in whole seconds, UTC; ValueError with Go's message if it is none."""
     return text if _is_canonical(text, _SECONDS) else timestamp(_parsed(text, SECONDS_LAYOUT))

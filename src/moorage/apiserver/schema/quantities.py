@@ -13,6 +13,7 @@ from typing import Final
 
 from moorage.api.amounts import Amount, Style
 from moorage.api.quantity import parse_quantity
+from moorage.api.remembering import LONGEST_REMEMBERED
 
 WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -34,6 +35,7 @@ _SURE_BINARY_DIGITS: Final = 14
 @lru_cache(maxsize=65536)
 def canonical_quantity(text: str) -> str:
     """The canonical text of a quantity; ValueError with Kubernetes' message if it is none."""
+    is_too_long = len(text) > LONGEST_REMEMBERED
     text = text.strip()
     match = _PARTS.fullmatch(text)
     if match is None or not text:
@@ -44,6 +46,8 @@ def canonical_quantity(text: str) -> str:
         raise ValueError(WRONG_SUFFIX)
     if len(suffix) > _LONGEST_SUFFIX:
         raise ValueError(WRONG_SUFFIX)
+    if is_too_long:
+        raise ValueError(WRONG_NUMBER)
     if not text[: match.start(3)].strip("+-."):
         # A sign, a point or a suffix alone says no number; Kubernetes takes that for none.
         return "0"

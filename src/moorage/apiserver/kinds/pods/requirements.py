@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from functools import lru_cache
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import HUGE_PAGES, is_pod_level_resource
 from moorage.api.quantity import NANO, parse_quantity
+from moorage.api.remembering import remembered
 from moorage.apiserver.fields import (
     FieldError,
     Problem,
@@ -66,7 +66,7 @@ def _above_limit(name: str, amount: str, limit: str, path: str) -> list[FieldErr
     return []
 
 
-@lru_cache(maxsize=8192)
+@remembered(count=8192)
 def _fine(name: str, amount: str, of_pod: bool) -> bool:
     return not _amount_errors(name, amount, "", of_pod)
 
