@@ -21,10 +21,10 @@ from moorage.cli.local_server import (
     DEFAULT_PORT,
     advertise,
     let_in,
-    on_signals,
     server_url,
 )
 from moorage.cli.process import long_running
+from moorage.services.termination import on_termination
 
 
 def apiserver(
@@ -82,7 +82,7 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
             advertise(embedded, listener)
             context = embedded.certificate.ssl_context()
             server = HttpServer(embedded.api, context, max_connections=max_connections)
-            on_signals(server.stop)
+            on_termination(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
             embedded.start()

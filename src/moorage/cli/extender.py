@@ -21,7 +21,6 @@ from moorage.api.manifests import utc_now
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, ServingError, listen
-from moorage.cli.local_server import on_signals
 from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
@@ -36,6 +35,7 @@ from moorage.framework.runtime import Framework
 from moorage.scheduler.extender_cluster import FollowedCluster
 from moorage.scheduler.extender_server import ExtenderServer
 from moorage.services.server_tls import ServerTls, TlsOptions
+from moorage.services.termination import on_termination
 from moorage.transport import Transport
 
 DEFAULT_PORT: Final = 8888
@@ -151,7 +151,7 @@ async def _serve(options: _Options) -> None:
             context = None if tls is None else tls.context
             connection = _Connection if options.client_authority is None else _KnownClient
             server = HttpServer(endpoint, context, connection)
-            on_signals(server.stop)
+            on_termination(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
             url = _url(options.address, listener.getsockname()[1], is_secure=tls is not None)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 from moorage.api.decode import InputError
@@ -22,13 +19,6 @@ def let_in(kubeconfig: Path, url: str, server: EmbeddedServer) -> None:
         write_kubeconfig(kubeconfig, url, server.token, server.certificate.ca_pem)
     except OSError as error:
         raise InputError(str(kubeconfig), f"cannot be written: {error.strerror}") from None
-
-
-def on_signals(stop: Callable[[], None]) -> None:
-    """Stop when somebody presses Ctrl-C or asks the process to end."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
 
 
 def advertise(server: EmbeddedServer, listener: socket.socket) -> None:

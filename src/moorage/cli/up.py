@@ -39,7 +39,6 @@ from moorage.cli.local_server import (
     DEFAULT_PORT,
     advertise,
     let_in,
-    on_signals,
     server_url,
 )
 from moorage.cli.logs import LogFormat, LogOptions, write_logs
@@ -52,6 +51,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.plugin_files import files_read
 from moorage.framework.registry import RegistryError
+from moorage.services.termination import on_termination
 from moorage.sim.dump import flattened
 from moorage.sim.local import LocalCluster, LocalSettings, Prepared
 from moorage.sim.manifest_files import FileObject
@@ -298,7 +298,7 @@ async def _run(
             advertise(cluster.server, listener)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
             stopped = asyncio.Event()
-            on_signals(stopped.set)
+            on_termination(stopped.set)
             stopping = asyncio.ensure_future(stopped.wait())
             serving = asyncio.ensure_future(server.serve(listener))
             running = asyncio.ensure_future(cluster.run())
