@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from moorage.services.health import election_check, health_routes, shutdown_check, sync_check
+from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.metrics import Metrics
 from moorage.transport import Request
 from tests.services.test_metrics import shown
@@ -21,11 +21,13 @@ class State:
     is_synced: bool = True
     is_ending: bool = False
     elects: bool = True
+    loop: str | None = None
 
 
 def ask(state: State, path: str, query: str = "", metrics: Metrics | None = None) -> tuple[int, str]:
     routes = health_routes(
         election_check(lambda: state.election) if state.elects else None,
+        loop_check(lambda: state.loop),
         sync_check(lambda: state.is_synced),
         shutdown_check(lambda: state.is_ending),
         metrics or Metrics(),
@@ -37,11 +39,18 @@ def ask(state: State, path: str, query: str = "", metrics: Metrics | None = None
     return response.status, response.body.decode()
 
 
+STUCK = "the scheduling loop has not turned for 12.0 s"
 LOST = "failed election to renew leadership on lease kube-scheduler"
 
 CASES: dict[str, tuple[State, str, str, int, str]] = {
     "alive": (State(), "/livez", "", 200, "ok"),
-    "alive, in words": (State(), "/livez", "verbose", 200, "[+]ping ok\nlivez check passed\n"),
+    "alive, in words": (
+        State(),
+        "/livez",
+        "verbose",
+        200,
+        "[+]ping ok\n[+]scheduling-loop ok\nlivez check passed\n",
+    ),
     "alive whatever else": (State(LOST, False, True), "/livez", "", 200, "ok"),
     "healthy": (State(), "/healthz", "", 200, "ok"),
     "healthy, in words": (
@@ -49,21 +58,21 @@ CASES: dict[str, tuple[State, str, str, int, str]] = {
         "/healthz",
         "verbose=true",
         200,
-        "[+]leaderElection ok\nhealthz check passed\n",
+        "[+]leaderElection ok\n[+]scheduling-loop ok\nhealthz check passed\n",
     ),
     "healthy without election": (
         State(elects=False),
         "/healthz",
         "verbose",
         200,
-        "[+]ping ok\nhealthz check passed\n",
+        "[+]ping ok\n[+]scheduling-loop ok\nhealthz check passed\n",
     ),
     "the lease is stale": (
         State(LOST),
         "/healthz",
         "",
         500,
-        "[-]leaderElection failed: reason withheld\nhealthz check failed\n",
+        "[-]leaderElection failed: reason withheld\n[+]scheduling-loop ok\nhealthz check failed\n",
     ),
     "the reason, for who may know": (
         State(LOST),
@@ -78,14 +87,16 @@ CASES: dict[str, tuple[State, str, str, int, str]] = {
         "/readyz",
         "verbose",
         200,
-        "[+]leaderElection ok\n[+]shutdown ok\n[+]sched-handler-sync ok\nreadyz check passed\n",
+        "[+]leaderElection ok\n[+]scheduling-loop ok\n"
+        "[+]shutdown ok\n[+]sched-handler-sync ok\nreadyz check passed\n",
     ),
     "not all is known yet": (
         State(is_synced=False),
         "/readyz",
         "",
         500,
-        "[+]leaderElection ok\n[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\n"
+        "[+]leaderElection ok\n[+]scheduling-loop ok\n"
+        "[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\n"
         "readyz check failed\n",
     ),
     "which check": (
@@ -103,19 +114,50 @@ CASES: dict[str, tuple[State, str, str, int, str]] = {
         "internal server error: process is shutting down\n",
     ),
     "one that is well": (State(is_ending=True), "/readyz/sched-handler-sync", "", 200, "ok"),
+    "the loop is stuck": (
+        State(loop=STUCK),
+        "/livez",
+        "",
+        500,
+        "[+]ping ok\n[-]scheduling-loop failed: reason withheld\nlivez check failed\n",
+    ),
+    "the loop is stuck, without election": (
+        State(elects=False, loop=STUCK),
+        "/healthz",
+        "",
+        500,
+        "[+]ping ok\n[-]scheduling-loop failed: reason withheld\nhealthz check failed\n",
+    ),
+    "not ready with a stuck loop": (
+        State(elects=False, loop=STUCK),
+        "/readyz",
+        "",
+        500,
+        "[-]scheduling-loop failed: reason withheld\n[+]shutdown ok\n[+]sched-handler-sync ok\n"
+        "readyz check failed\n",
+    ),
+    "how long the loop has been stuck": (
+        State(loop=STUCK),
+        "/livez/scheduling-loop",
+        "",
+        500,
+        f"internal server error: {STUCK}\n",
+    ),
     "without one check": (
         State(is_synced=False),
         "/readyz",
         "exclude=sched-handler-sync&verbose",
         200,
-        "[+]leaderElection ok\n[+]shutdown ok\n[+]sched-handler-sync excluded: ok\nreadyz check passed\n",
+        "[+]leaderElection ok\n[+]scheduling-loop ok\n"
+        "[+]shutdown ok\n[+]sched-handler-sync excluded: ok\nreadyz check passed\n",
     ),
     "without a check that is not there": (
         State(elects=False),
         "/livez",
         "exclude=etcd&exclude=disk&verbose",
         200,
-        "[+]ping ok\nwarn: some health checks cannot be excluded: no matches for \"disk\",\"etcd\"\n"
+        "[+]ping ok\n[+]scheduling-loop ok\n"
+        "warn: some health checks cannot be excluded: no matches for \"disk\",\"etcd\"\n"
         "livez check passed\n",
     ),
 }  # fmt: skip

@@ -29,7 +29,7 @@ from moorage.services import answers
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
 from moorage.services.events import Broadcaster
-from moorage.services.health import endpoint_routes
+from moorage.services.health import PING, endpoint_routes
 from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics
 from moorage.services.server_tls import TlsOptions
@@ -73,7 +73,7 @@ class Scene:
         )
         self.endpoints = Endpoints(
             {
-                **endpoint_routes("healthz", [], self.metrics),
+                **endpoint_routes("healthz", [PING], self.metrics),
                 **metric_routes(self.metrics, lambda: [a_pod()], lambda: self.leads),
                 **config_routes(default_config),
                 "/debug/queue": _show_path,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from urllib.parse import urlsplit
 
 from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.observing import RequestObserver
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger
@@ -26,7 +26,7 @@ from moorage.services.answers import Handler
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
 from moorage.services.feature_gates import FeatureGates
-from moorage.services.measured import MeasuredRequests
+from moorage.services.loop_thread import LoopHandlers
 from moorage.services.metrics import Metrics
 from moorage.services.serving import (
     Endpoints,
@@ -42,6 +42,9 @@ from moorage.transport import Request, Response
 log = Logger(__name__)
 
 _REVIEW_QPS, _REVIEW_BURST = 200.0, 400
+
+Observe = Callable[[Access], RequestObserver]
+"""Makes the observer of the requests to a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,15 @@ async def served(
     options: AccessOptions,
     access: Access,
     metrics: Metrics,
+    observe: Observe,
     clock: Clock,
     random: Random,
     user_agent: str,
 ) -> AsyncIterator[None]:
     """Answers requests while the context lasts; ServingError if that cannot be."""
     async with (
-        _reviewer(options.authentication_kubeconfig, access, metrics, clock, user_agent) as authenticator,
-        _reviewer(options.authorization_kubeconfig, access, metrics, clock, user_agent) as authorizer,
+        _reviewer(options.authentication_kubeconfig, access, observe, clock, user_agent) as authenticator,
+        _reviewer(options.authorization_kubeconfig, access, observe, clock, user_agent) as authorizer,
     ):
         certificates = ClientCertificates(options.certificates, metrics.client_certificate_seconds)
         authentication = Authentication(
@@ -108,7 +112,7 @@ async def served(
 
 @asynccontextmanager
 async def _reviewer(
-    kubeconfig: Path | None, access: Access, metrics: Metrics, clock: Clock, user_agent: str
+    kubeconfig: Path | None, access: Access, observe: Observe, clock: Clock, user_agent: str
 ) -> AsyncIterator[Client]:
     """A client that asks who somebody is, or what they may do."""
     found = access if kubeconfig is None else find_access(kubeconfig)
@@ -118,7 +122,7 @@ async def _reviewer(
         burst=_REVIEW_BURST,
         user_agent=user_agent,
         clock=clock,
-        observer=MeasuredRequests(metrics, urlsplit(found.endpoint.url).netloc),
+        observer=observe(found),
     ) as client:
         yield client
 
@@ -130,8 +134,12 @@ def scheduler_routes(
     config: Callable[[], SchedulerConfiguration],
     is_leading: Callable[[], bool],
     read_gauges: Callable[[], None],
+    handlers: LoopHandlers,
 ) -> dict[str, Handler]:
-    """Metrics, the configuration in force, and what the scheduler believes."""
+    """Metrics, the configuration in force, and what the scheduler believes.
+
+    handlers: has what reads the scheduler's state answered in the scheduler's loop.
+    """
     shown = metric_routes(metrics, scheduler.pods, is_leading)
     all_metrics = shown["/metrics"]
 
@@ -149,12 +157,16 @@ def scheduler_routes(
     async def queue(request: Request) -> Response:
         return answers.document(queue_view(scheduler.queue))
 
-    return {
-        **shown,
+    in_loop = {
         "/metrics": fresh_metrics,
-        **config_routes(config),
+        "/metrics/resources": shown["/metrics/resources"],
         "/debug/cache": cache,
         "/debug/queue": queue,
+    }
+    return {
+        **shown,
+        **{path: handlers.in_loop(handler) for path, handler in in_loop.items()},
+        **config_routes(config),
         **(verbosity_routes() if config().enable_profiling else {}),
     }
 

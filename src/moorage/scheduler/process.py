@@ -4,18 +4,22 @@ Probes are answered first, then the cluster is followed; pods are scheduled only
 lost lease ends the process at once, from the thread that noticed: whatever the loop was doing must not
 be finished. A wish to end (SIGTERM) is granted in order: no new cycles, bindings under way are finished,
 events are written, the lease is given back.
+
+Beside the loop that schedules there are threads that do not depend on it: leader election, the HTTPS server,
+signals, and a watchdog. A loop that does not turn for the renew deadline is stuck: a process that takes part
+in an election then ends, so that another one can lead; without election `/livez` fails, and the kubelet
+restarts it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -29,9 +33,11 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
+from moorage.client.observing import RequestObserver
 from moorage.client.plugins import ExecCredentials
 from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
+from moorage.config.types import LeaderElection as ElectionConfiguration
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.registry import Registry, RegistryError
@@ -45,23 +51,25 @@ from moorage.scheduler.scheduler import Scheduler
 from moorage.services.answers import Handler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.feature_gates import DEFAULT_GATES, GATES, FeatureGates
-from moorage.services.health import election_check, health_routes, shutdown_check, sync_check
+from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.leader_election import LeaderElection, new_identity
+from moorage.services.loop_thread import LoopHandlers, entered_in_thread
+from moorage.services.loop_watchdog import LoopWatchdog
 from moorage.services.measured import FromThread, MeasuredPlugin, MeasuredRequests
 from moorage.services.metrics import MetricOptions, Metrics
 from moorage.services.serving import ServingOptions
+from moorage.services.termination import end_process, on_termination
+from moorage.services.timing import MonotonicClock
 from moorage.version import __version__
 
 log = Logger(__name__)
 
 DRAIN_SECONDS: Final = 20.0
-"""So long what is under way may take once the process is to end."""
+"""Grace period of in-flight bindings and events at shutdown; less than that of the process."""
 _SETTLE_SECONDS: Final = 1.0
 """Once in so long, what was noted for metrics is counted."""
 _GATHER_EVENTS_SECONDS: Final = 0.016
 """So long events may wait for others: who reads them is a person, and together they cost half as much."""
-LOST: Final = 1
-"""Exit status of a process that leads no more, or that is asked to end twice."""
 
 Reload = Callable[[], Found]
 
@@ -105,14 +113,14 @@ class LiveScheduler:
         self._plugin = MeasuredPlugin(self._metrics)
         if isinstance(self._access.credentials, ExecCredentials):
             self._access.credentials.observer = self._plugin
-        self._requests = MeasuredRequests(self._metrics, urlsplit(self._access.endpoint.url).netloc)
+        self._requests = _measured(self._metrics, self._access)
         self._registry = registry
         self._leads = asyncio.Event()
         self._ending = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
         self._election: ElectionThread | None = None
         if self.config.leader_election.leader_elect:
-            self._election = ElectionThread(self._election_client, self._new_election, _end_at_once)
+            self._election = ElectionThread(self._election_client, self._new_election, _end_without_lease)
 
     async def run(self) -> None:
         """Schedule until asked to end; what goes wrong before that is raised."""
@@ -136,19 +144,16 @@ class LiveScheduler:
                 slow_plugin_seconds=self._options.slow_plugin_seconds,
             )
             self._listen_to_signals(scheduler, client)
+            watchdog = LoopWatchdog(
+                _stall_seconds(self.config.leader_election),
+                self._on_stall,
+                lambda: scheduler.cycles_begun,
+            )
+            await serving.enter_async_context(watchdog.watching(self._clock))
             if self._options.serving is not None:
-                await serving.enter_async_context(
-                    served(
-                        self._routes(scheduler, client),
-                        self._options.serving,
-                        self._options.access,
-                        self._access,
-                        self._metrics,
-                        self._clock,
-                        self._random,
-                        _agent("scheduler-serving"),
-                    )
-                )
+                routes = self._routes(scheduler, client, watchdog)
+                serve = partial(self._serve, routes, self._options.serving)
+                await serving.enter_async_context(entered_in_thread("serving", serve))
             settling = asyncio.ensure_future(self._settle_metrics())
             try:
                 await self._lead_and_schedule(scheduler)
@@ -224,11 +229,14 @@ class LiveScheduler:
     @asynccontextmanager
     async def _election_client(self) -> AsyncIterator[Client]:
         # Credentials and their renewal belong to one loop: the election's has its own.
-        observer = FromThread(self._requests, self._loop)
-        async with connected(
-            self._find_access(), user_agent=_agent("leader-election"), observer=observer
-        ) as client:
+        access = self._find_access()
+        observer = self._measured_from_thread(access)
+        async with connected(access, user_agent=_agent("leader-election"), observer=observer) as client:
             yield client
+
+    def _measured_from_thread(self, access: Access) -> RequestObserver:
+        """Counts requests that another thread makes."""
+        return FromThread(_measured(self._metrics, access), self._loop)
 
     def _new_election(self, client: Client, clock: Clock) -> LeaderElection:
         return LeaderElection(
@@ -244,7 +252,23 @@ class LiveScheduler:
 
     # -- serving
 
-    def _routes(self, scheduler: Scheduler, client: Client) -> dict[str, Handler]:
+    def _serve(
+        self, routes: Mapping[str, Handler], serving: ServingOptions
+    ) -> AbstractAsyncContextManager[None]:
+        """Answers requests; to be entered in a thread, whose loop has credentials and a clock of its own."""
+        return served(
+            routes,
+            serving,
+            self._options.access,
+            self._find_access(),
+            self._metrics,
+            self._measured_from_thread,
+            MonotonicClock(),
+            Random(),
+            _agent("scheduler-serving"),
+        )
+
+    def _routes(self, scheduler: Scheduler, client: Client, watchdog: LoopWatchdog) -> dict[str, Handler]:
         election = election_check(self._election.check) if self._election is not None else None
 
         def read() -> None:
@@ -254,12 +278,19 @@ class LiveScheduler:
         routes = {
             **health_routes(
                 election,
+                loop_check(lambda: watchdog.problem),
                 sync_check(lambda: scheduler.is_synced),
                 shutdown_check(self._ending.is_set),
                 self._metrics,
             ),
             **scheduler_routes(
-                scheduler, client, self._metrics, lambda: self.config, self._leads.is_set, read
+                scheduler,
+                client,
+                self._metrics,
+                lambda: self.config,
+                self._leads.is_set,
+                read,
+                LoopHandlers(self._loop, watchdog),
             ),
         }
         return {**routes, **page_routes(self._options.gates, self._options.flags, [*routes], self._started)}
@@ -275,16 +306,18 @@ class LiveScheduler:
             showing.add(task)
             task.add_done_callback(showing.discard)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._end)
+        on_termination(self._ending.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload, scheduler)
         loop.add_signal_handler(signal.SIGUSR2, show)
 
-    def _end(self) -> None:
-        if self._ending.is_set():
-            log.error(None, "Requested to terminate again, exiting at once")
-            _exit()
-        self._ending.set()
+    def _on_stall(self, problem: str, stack: str) -> None:
+        """Called outside the loop, which is stuck.
+
+        The lease is not released: the loop may come back to life until the process has ended, and bind pods.
+        """
+        if self._election is not None:
+            end_process("Scheduling loop is stuck, giving up leadership", err=problem, stack=stack)
+        log.error(problem, "Scheduling loop is stuck", stack=stack)
 
     def _reload(self, scheduler: Scheduler) -> None:
         """Go on with the configuration as it is now in its file; the latest wish counts."""
@@ -328,17 +361,19 @@ async def _show(scheduler: Scheduler, client: Client) -> None:
     log.info(3, "Cache comparer finished")
 
 
+def _measured(metrics: Metrics, access: Access) -> MeasuredRequests:
+    return MeasuredRequests(metrics, urlsplit(access.endpoint.url).netloc)
+
+
 def _agent(name: str) -> str:
     return f"moorage/{__version__} {name}"
 
 
-def _end_at_once() -> None:
+def _stall_seconds(election: ElectionConfiguration) -> float:
+    """How long one turn of the loop may take; durations are only checked where there is an election."""
+    return election.renew_deadline if election.renew_deadline > 0 else ElectionConfiguration().renew_deadline
+
+
+def _end_without_lease() -> None:
     """The lease is lost: nothing that is under way may be finished."""
-    log.error(None, "Leaderelection lost")
-    _exit()
-
-
-def _exit() -> None:
-    for handler in logging.getLogger().handlers:
-        handler.flush()
-    os._exit(LOST)
+    end_process("Leaderelection lost")

@@ -85,6 +85,8 @@ class Scheduler:
         self.cache = Cache()
         self.is_synced = False
         """Whether everything in the cluster is known."""
+        self.cycles_begun = 0
+        """Scheduling cycles so far: a watchdog sees that the loop gets on."""
         self._observer = observer or Observer()
         self._registry = registry
         self._random = random
@@ -220,19 +222,18 @@ class Scheduler:
         self._keeping_up = self._clock.call_later(_KEEP_UP_SECONDS, self._keep_up)
 
     async def _loop(self) -> None:
-        cycles = 0
         while not self._cycles.is_ending:
             queued = self.queue.pop_now()
             if queued is None:
                 self._woken.clear()
                 await self._woken.wait()
                 continue
+            self.cycles_begun += 1
             if self._handle.extenders:
                 await self._attempt_pausing(queued)
             else:
                 at_once(self._cycles.attempt(queued))
-            cycles += 1
-            if cycles % _BATCH == 0:
+            if self.cycles_begun % _BATCH == 0:
                 await asyncio.sleep(0)
 
     async def _attempt_pausing(self, queued: QueuedPod) -> None:

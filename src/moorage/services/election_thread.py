@@ -4,7 +4,7 @@ A scheduling cycle is synchronous code that may take seconds (many nodes, a sear
 runs it cannot promise to renew a lease every two seconds. A thread can: the interpreter switches threads
 every few milliseconds, and a renewal is one small request. Another process could, too, but would have to be
 watched; a process that is suspended or killed takes its thread along, so no lease is renewed for a scheduler
-that is gone. One whose loop hangs for good is what probes are for: its own loop answers them.
+that is gone. For one whose loop is stuck it is renewed until the loop's watchdog ends the process.
 
 What the election has to say reaches the scheduler's loop as callbacks. That the lease is lost is also said at
 once, from the thread (`on_lost`): the scheduler's loop may be busy, and must not finish what it is doing.
@@ -20,6 +20,7 @@ from contextlib import AbstractAsyncContextManager
 from moorage.client.client import Client
 from moorage.clock import Clock
 from moorage.services.leader_election import LeaderElection, LostLease
+from moorage.services.loop_thread import run_in_thread
 from moorage.services.timing import MonotonicClock
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
@@ -65,7 +66,6 @@ class ElectionThread:
         The callbacks are called in the loop that runs this.
         """
         loop = asyncio.get_running_loop()
-        ended: asyncio.Future[BaseException | None] = loop.create_future()
 
         def started() -> None:
             loop.call_soon_threadsafe(on_started)
@@ -73,25 +73,13 @@ class ElectionThread:
         def stopped() -> None:
             loop.call_soon_threadsafe(on_stopped)
 
-        def main() -> None:
-            failure: BaseException | None = None
-            try:
-                asyncio.run(self._elect(started, stopped))
-            except BaseException as error:
-                failure = error
-            loop.call_soon_threadsafe(ended.set_result, failure)
-
-        thread = threading.Thread(target=main, name="leader-election", daemon=True)
-        thread.start()
+        ended = run_in_thread("leader-election", lambda: self._elect(started, stopped))
         try:
-            failure = await asyncio.shield(ended)
+            await asyncio.shield(ended)
         except asyncio.CancelledError:
             self.stop()
-            await ended
+            await asyncio.wait((ended,))
             raise
-        thread.join()
-        if failure is not None:
-            raise failure
 
     async def _elect(self, on_started: Callable[[], None], on_stopped: Callable[[], None]) -> None:
         async with self._connect() as client:

@@ -1,7 +1,8 @@
 """`/healthz`, `/livez` and `/readyz`: named checks, asked one by one or all together.
 
 The answers are those of kube-scheduler: `ok`, or a line a check where something is wrong or `?verbose` asks
-for it. Why a check failed is said only at its own path (`/readyz/shutdown`), which takes a permission.
+for it. Why a check failed is said only at its own path (`/readyz/shutdown`), which takes a permission. All
+are given from outside the scheduler's loop: if it is stuck, probes fail instead of waiting for it.
 """
 
 from __future__ import annotations
@@ -40,26 +41,34 @@ def sync_check(is_synced: Callable[[], bool]) -> HealthCheck:
     )
 
 
+def loop_check(problem: Callable[[], str | None]) -> HealthCheck:
+    """A scheduler whose loop does not turn schedules nothing, and has to be restarted."""
+    return HealthCheck("scheduling-loop", problem)
+
+
 def shutdown_check(is_shutting_down: Callable[[], bool]) -> HealthCheck:
     """Who is about to end is not ready for more."""
     return HealthCheck("shutdown", lambda: "process is shutting down" if is_shutting_down() else None)
 
 
 def health_routes(
-    election: HealthCheck | None, sync: HealthCheck, shutdown: HealthCheck, metrics: Metrics
+    election: HealthCheck | None,
+    loop: HealthCheck,
+    sync: HealthCheck,
+    shutdown: HealthCheck,
+    metrics: Metrics,
 ) -> dict[str, Handler]:
-    """All paths for health checks, with the checks that kube-scheduler has at each."""
+    """All paths for health checks, with the checks that kube-scheduler has at each, and that of the loop."""
     leader = [election] if election is not None else []
     return {
-        **endpoint_routes("healthz", leader, metrics),
-        **endpoint_routes("livez", [], metrics),
-        **endpoint_routes("readyz", [*leader, shutdown, sync], metrics),
+        **endpoint_routes("healthz", [*(leader or [PING]), loop], metrics),
+        **endpoint_routes("livez", [PING, loop], metrics),
+        **endpoint_routes("readyz", [*leader, loop, shutdown, sync], metrics),
     }
 
 
 def endpoint_routes(name: str, checks: Sequence[HealthCheck], metrics: Metrics) -> dict[str, Handler]:
     """One path for all of some checks, and one for each."""
-    checks = checks or [PING]
 
     async def all_checks(request: Request) -> Response:
         return _answer(name, checks, request.query, metrics)

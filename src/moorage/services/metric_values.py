@@ -3,7 +3,7 @@
 prometheus-client's own counters take a lock and walk through the buckets at each observation: that costs more
 than some of the plugins that are measured. Here an observation is an addition, or a value put on a list, and
 the text that Prometheus reads is made when somebody asks for it. There are no locks: each cell is written by
-one thread.
+one thread, and read and settled by the scheduler's, which may be another one.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ class Distribution:
 
     def settle(self) -> None:
         """Count what was noted."""
-        if self._noted:
-            values = np.array(self._noted)
-            self._noted.clear()
+        count = len(self._noted)
+        if count:
+            values = np.array(self._noted[:count])
+            del self._noted[:count]  # What another thread has noted meanwhile stays.
             buckets = np.searchsorted(self._bounds, values)
             self._counts += np.bincount(buckets, minlength=len(self._counts))
             self._sum += float(values.sum())
@@ -155,7 +156,7 @@ class Metric(Generic[CellT]):
 
     def reset(self) -> None:
         """Begin anew, with the same cells: whoever keeps one goes on counting in it."""
-        for cell in self.cells.values():
+        for cell in list(self.cells.values()):
             cell.reset()
 
     def text(self) -> str:

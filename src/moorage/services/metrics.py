@@ -249,7 +249,7 @@ class Metrics:
     def settle(self) -> None:
         """Count what was only noted; to be called once in a while, so that notes do not pile up."""
         for metric in self._section.metrics.values():
-            for cell in metric.cells.values():
+            for cell in list(metric.cells.values()):  # Another thread may add one.
                 if isinstance(cell, Distribution):
                     cell.settle()
 

@@ -1,0 +1,92 @@
+"""Work beside the scheduler's loop: in a thread with an event loop of its own.
+
+What the scheduler's loop owns is read there and nowhere else: a request for it is answered in that loop
+(`LoopHandlers`), or refused once the loop is known to be stuck.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from moorage.services import answers
+from moorage.services.answers import Handler
+from moorage.services.loop_watchdog import LoopWatchdog
+from moorage.transport import Request, Response
+
+
+def run_in_thread(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Future[None]:
+    """Start a coroutine in a thread of its own; the future, which belongs to the running loop, is its end."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def main() -> None:
+        try:
+            asyncio.run(work())
+        except BaseException as error:
+            settle: Callable[[], None] = partial(ended.set_exception, error)
+        else:
+            settle = partial(ended.set_result, None)
+        loop.call_soon_threadsafe(settle)
+
+    threading.Thread(target=main, name=name, daemon=True).start()
+    return ended
+
+
+@asynccontextmanager
+async def entered_in_thread(
+    name: str, context: Callable[[], AbstractAsyncContextManager[None]]
+) -> AsyncIterator[None]:
+    """Hold a context in a thread of its own while this one lasts; what fails there is raised here."""
+    loop = asyncio.get_running_loop()
+    entered: asyncio.Future[Callable[[], object]] = loop.create_future()
+
+    async def hold() -> None:
+        async with context():
+            leaving = asyncio.Event()
+            leave = partial(asyncio.get_running_loop().call_soon_threadsafe, leaving.set)
+            loop.call_soon_threadsafe(entered.set_result, leave)
+            await leaving.wait()
+
+    ended = run_in_thread(name, hold)
+    await asyncio.wait((entered, ended), return_when=asyncio.FIRST_COMPLETED)
+    if not entered.done():
+        await ended
+    try:
+        yield
+    finally:
+        entered.result()()
+        await ended
+
+
+class LoopHandlers:
+    """Has requests that come in another thread answered in a loop that is watched."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, watchdog: LoopWatchdog) -> None:
+        self._loop = loop
+        self._watchdog = watchdog
+
+    def in_loop(self, handler: Handler) -> Handler:
+        """A handler that asks another one in the loop; 503 if the loop is stuck."""
+
+        async def call(request: Request) -> Response:
+            return await handler(request)
+
+        async def answer(request: Request) -> Response:
+            answered = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(request), self._loop))
+            try:
+                while not answered.done():
+                    problem = self._watchdog.problem
+                    if problem is not None:
+                        return answers.error(HTTPStatus.SERVICE_UNAVAILABLE, problem)
+                    await asyncio.wait((answered,), timeout=self._watchdog.interval_seconds)
+                return answered.result()
+            finally:
+                answered.cancel()
+
+        return answer
