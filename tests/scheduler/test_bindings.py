@@ -41,11 +41,21 @@ class Unsure:
         return self._answer
 
 
+SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 ANSWERS = {
     "lost": AnswerLost("connection reset"),
     "conflict": refusal(409),
     "internal error": refusal(500),
     "unavailable": refusal(503),
+    "a captive portal": Response(200, b"<html>Log in</html>", "text/html"),
+    "nothing": Response(204, b""),
+    "JSON of something else": Response(200, b'{"ok":true}'),
+    "no object": Response(201, b'"done"'),
+    "not done yet": Response(202, SUCCESS),
+    "a failure that looks like success": Response(201, SUCCESS.replace(b"Success", b"Failure")),
+    "the pod": Response(200, b'{"kind":"Pod","status":{"phase":"Pending"}}'),
+    "half of it": Response(201, SUCCESS[:40]),
+    "no text": Response(201, SUCCESS.replace(b"Success", b"\xff")),
 }
 
 
@@ -108,7 +118,7 @@ def test_bindings_are_written_a_limited_number_at_a_time() -> None:
                 most = max(most, open_requests)
                 await gate.wait()
                 open_requests -= 1
-                return Response(201, b"{}")
+                return Response(201, SUCCESS)
 
         binder = Binder(Client(Slow()), world.clock, Random(1))
         pod = convert(await world.add_pod("p"), Pod)

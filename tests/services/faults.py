@@ -46,7 +46,7 @@ class Link:
         self._transport = transport
         self._clock = clock
         self.plan: Callable[[Request], str]
-        """What happens to a request: "", "refused", "lost", "500", "409", "late", "late answer"."""
+        """What happens: "", "refused", "lost", "500", "409", "late", "late answer", "captive portal"."""
         self.heal()
         self.late_seconds = 1.0
         self.requests: list[tuple[str, str]] = []
@@ -62,6 +62,8 @@ class Link:
             raise ConnectionFailed("cannot be reached")
         if fate == "500":
             return Response(500, SERVER_ERROR)
+        if fate == "captive portal":
+            return Response(200, b"<html>Log in</html>", "text/html")
         if fate == "409":
             return Response(409, CONFLICT)
         if fate == "late":

@@ -16,6 +16,7 @@ from moorage.config.duration import Duration
 from moorage.config.types import LeaderElection as Config
 from moorage.services.leader_election import ElectionConfigError, LeaderElection, LostLease, new_identity
 from moorage.services.metrics import Metrics
+from moorage.transport import Request
 from tests.apiserver.client import settled
 from tests.services.faults import PausableClock, PausableLink, World
 
@@ -261,6 +262,55 @@ def test_answers_that_never_come_are_not_waited_for() -> None:
         one.link.late_seconds = 1e6
         one.link.plan = lambda request: "late"
         await world.pass_time(11)
+        assert one.is_lost
+
+    in_world(test)
+
+
+def stall(one: Candidate, until: float) -> None:
+    """Let no request through to the server before that time."""
+
+    def plan(request: Request) -> str:
+        one.link.late_seconds = max(until - one.clock.now(), 0.0)
+        return "late"
+
+    one.link.plan = plan
+
+
+def test_a_server_that_stalls_for_8_s_does_not_cost_the_lease() -> None:
+    async def test(world: World) -> None:
+        one = Candidate(world, "a")
+        await world.pass_time(5.75)
+        stall(one, until=14.0)  # It is to be renewed at 6; the first attempt is given up at 11.
+        await world.pass_time(20)
+        assert one.leads
+        assert one.said == ["started"]
+        assert (await lease(world))["leaseTransitions"] == 0
+        await one.end()
+
+    in_world(test)
+
+
+def test_a_server_that_stalls_longer_costs_the_lease_at_the_renew_deadline() -> None:
+    async def test(world: World) -> None:
+        one = Candidate(world, "a")
+        await world.pass_time(5.75)
+        stall(one, until=18.0)
+        await world.pass_time(10)
+        assert (world.clock.now(), one.leads) == (15.75, True)
+        await world.pass_time(0.25)
+        assert one.is_lost
+        assert not one.leads
+
+    in_world(test)
+
+
+def test_an_answer_that_is_no_lease_renews_nothing() -> None:
+    async def test(world: World) -> None:
+        one = Candidate(world, "a")
+        await world.pass_time(5)
+        one.link.plan = lambda request: "captive portal"
+        await world.pass_time(12)
         assert one.is_lost
 
     in_world(test)

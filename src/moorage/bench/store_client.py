@@ -63,11 +63,10 @@ class StoreClient(Client):
 
     async def create_part(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
-    ) -> object:
+    ) -> None:
         """Bind a pod; there are no other parts."""
         assert subresource == "binding", subresource
         self.store.bind(namespace, name, obj["metadata"]["uid"], obj["target"]["name"])
-        return None
 
     async def patch(
         self,

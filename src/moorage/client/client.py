@@ -1,15 +1,21 @@
-"""Requests to an API server: verbs over a transport, answers decoded, refusals raised."""
+"""Requests to an API server: verbs over a transport, answers decoded, refusals raised.
+
+That something was done is believed only of an API server's own answer: the object that was written, or a
+Status that says `Success`. Whatever else comes with a status of 2xx (a captive portal's page, a proxy's empty
+answer) is none: whether the request was carried out is unknown (`AnswerLost`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from typing import Any, Literal, TypeVar
+from http import HTTPStatus
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import RequestError
+from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import Kind
 from moorage.transport import Request, Response, Stream, Transport
 
@@ -23,8 +29,23 @@ _PATCH_TYPES: Mapping[PatchType, str] = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+_SUCCESSFUL: Final = range(200, 300)
+_DONE: Final = (200, 201)
+"""Statuses with which an API server says that a part of an object was created."""
+_SHOWN_BYTES: Final = 100
+_UNREADABLE: Final = (ValueError, RecursionError)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+
+
+class _Status(msgspec.Struct):
+    """An answer that is no object."""
+
+    kind: str = ""
+    status: str = ""
+
+
+_decode_status = msgspec.json.Decoder(_Status).decode
 
 
 class Client:
@@ -44,7 +65,7 @@ class Client:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Answer[Manifest]:
         """One object."""
-        return self.call("GET", kind.path(namespace, name))
+        return self._object(kind, "GET", kind.path(namespace, name))
 
     async def list(self, kind: Kind, namespace: str = "", **query: str | int) -> list[Manifest]:
         """All objects, of one namespace or of all."""
@@ -54,7 +75,7 @@ class Client:
 
     def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Answer[Manifest]:
         """Create an object; the answer is what was stored."""
-        return self.call("POST", kind.path(namespace), query, obj)
+        return self._object(kind, "POST", kind.path(namespace), query, obj)
 
     def post(self, kind: Kind, namespace: str, obj: Any) -> Answer[bytes]:
         """Create an object; what was stored is left encoded, for who reads little of it or nothing."""
@@ -64,7 +85,7 @@ class Client:
         """Replace an object, or a part of it; a conflict is raised if it has changed since it was read."""
         meta = obj["metadata"]
         path = kind.path(meta.get("namespace", ""), meta["name"], subresource)
-        return self.call("PUT", path, None, obj)
+        return self._object(kind, "PUT", path, None, obj, subresource=subresource)
 
     def patch(
         self,
@@ -77,7 +98,7 @@ class Client:
     ) -> Answer[Manifest]:
         """Change an object by a patch; the answer is what is stored then."""
         path = kind.path(namespace, name, subresource)
-        return self.call("PATCH", path, None, patch, _PATCH_TYPES[type])
+        return self._object(kind, "PATCH", path, None, patch, _PATCH_TYPES[type], subresource)
 
     def delete(
         self,
@@ -99,13 +120,36 @@ class Client:
             options["propagationPolicy"] = propagation
         return self.call("DELETE", kind.path(namespace, name), None, options)
 
-    def create_part(
+    async def create_part(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
-    ) -> Answer[object]:
-        """Create a part of an object: bind a pod, evict it. The answer says only that it is done."""
-        return self.exchange("POST", kind.path(namespace, name, subresource), None, obj)
+    ) -> None:
+        """Create a part of an object: bind a pod, evict it; AnswerLost unless the server says it is done."""
+        path = kind.path(namespace, name, subresource)
+        response = await self._answer("POST", path, None, obj)
+        try:
+            said = _decode_status(response.body)
+        except _UNREADABLE:
+            said = _Status()
+        if response.status not in _DONE or (said.kind, said.status) != ("Status", "Success"):
+            raise _no_answer("POST", path, response.status, response.body)
 
     # -- below the verbs
+
+    async def _object(
+        self,
+        kind: Kind,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        subresource: str = "",
+    ) -> Manifest:
+        """A request whose answer is an object of this kind; subresources other than `status` have others."""
+        answer = await self.call(method, path, query, body, content_type)
+        if answer["kind"] != kind.name and subresource in ("", "status"):
+            raise _no_answer(method, path, HTTPStatus.OK, _encode(answer))
+        return answer
 
     async def call(
         self,
@@ -115,8 +159,14 @@ class Client:
         body: Any = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        """A request whose answer is one JSON object; RequestError if the server refuses."""
-        answer: Manifest = _decode(await self.exchange(method, path, query, body, content_type))
+        """A request whose answer is one object of the API; RequestError if the server refuses."""
+        response = await self._answer(method, path, query, body, content_type)
+        try:
+            answer = _decode(response.body)
+        except _UNREADABLE:
+            answer = None
+        if not isinstance(answer, dict) or "kind" not in answer or answer.get("status") == "Failure":
+            raise _no_answer(method, path, response.status, response.body)
         return answer
 
     async def exchange(
@@ -131,16 +181,26 @@ class Client:
 
         body: anything that is written as JSON; as `msgspec.Raw`, what is JSON already.
         """
+        return (await self._answer(method, path, query, body, content_type)).body
+
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: Any,
+        content_type: str = "application/json",
+    ) -> _Answer:
         response = await self._transport.handle(self._request(method, path, query, body, content_type))
-        if response.status >= 400:
+        if response.status not in _SUCCESSFUL:
             raise await _refusal(response)
         assert isinstance(response.body, bytes)
-        return response.body
+        return _Answer(response.status, response.body)
 
     async def stream(self, path: str, query: Mapping[str, str | int]) -> Stream:
         """A request whose answer comes bit by bit; RequestError if the server refuses."""
         response = await self._transport.handle(self._request("GET", path, query))
-        if response.status >= 400:
+        if response.status not in _SUCCESSFUL:
             raise await _refusal(response)
         if isinstance(response.body, bytes):
             return _Whole(response.body)
@@ -167,6 +227,13 @@ class Client:
         return headers
 
 
+class _Answer(NamedTuple):
+    """An answer that came whole."""
+
+    status: int
+    body: bytes
+
+
 class _Whole:
     """An answer that came in one piece, where pieces were expected."""
 
@@ -178,6 +245,12 @@ class _Whole:
 
     def close(self) -> None:
         """There is nothing to end."""
+
+
+def _no_answer(method: str, path: str, status: int, body: bytes) -> AnswerLost:
+    """What came is not what an API server says."""
+    shown = body[:_SHOWN_BYTES].decode(errors="replace")
+    return AnswerLost(f"{method} {path}: the answer, with status {status}, is not an API server's: {shown!r}")
 
 
 async def _refusal(response: Response) -> RequestError:

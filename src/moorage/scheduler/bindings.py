@@ -44,7 +44,7 @@ class Binder:
             if not await self._is_on(pod, node_name):
                 raise
 
-    def _written(self, pod: Pod, node_name: str) -> Answer[object]:
+    def _written(self, pod: Pod, node_name: str) -> Answer[None]:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
