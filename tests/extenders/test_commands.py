@@ -81,6 +81,14 @@ def test_half_of_tls(file: Path) -> None:
     assert complaint(*one, "--client-ca-file", "x") == needed
 
 
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "extender.example"])
+def test_other_hosts_are_not_let_in_without_client_certificates(file: Path, address: str) -> None:
+    said = complaint("One", "--plugin", str(file), "--address", address, "--port", "0")
+    assert said == f"--address: {address} lets other hosts in, which needs --client-ca-file"
+    tls = ("--tls-cert-file", "x", "--tls-private-key-file", "x")
+    assert complaint("One", "--plugin", str(file), "--address", address, *tls) == said
+
+
 def test_a_port_that_is_taken(file: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -216,3 +216,6 @@ def test_a_plugin_as_an_extender_over_tls(tmp_path: Path) -> None:
         question["Pod"]["metadata"]["annotations"] = {"long": "x" * 4_000_000}  # As whole nodes can be.
         answer = post(f"{url}/filter", question, trusting)
         assert [each["metadata"]["name"] for each in answer["Nodes"]["items"]] == ["n"]
+        rebound = Request(f"{url}/filter", b"{}", {"Host": "attacker.example"})
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(rebound, timeout=30, context=trusting)

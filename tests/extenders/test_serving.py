@@ -17,7 +17,7 @@ from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Status, pending, unresolvable, unschedulable
 from moorage.plugins import default_registry
-from moorage.scheduler.extender_server import ExtenderServer
+from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.transport import Request, Response
 from tests.builders import make_node, make_pod, make_profile
 
@@ -289,6 +289,28 @@ def test_questions_that_have_no_answer(method: str, path: str, body: str, status
     response = answer(server(Broken()), path, body, method)
     assert isinstance(response.body, bytes)
     assert (response.status, response.body.decode()[: len(text)]) == (status, text)
+
+
+CALLERS: dict[str, tuple[dict[str, str], int]] = {
+    "a program": ({"host": "127.0.0.1:8888"}, 200),
+    "a program that knows the name": ({"host": "localhost:8888"}, 200),
+    "a program that knows the certificate": ({"host": "colours.example"}, 200),
+    "a program that knows the domain": ({"host": "a.colours.example:8888"}, 200),
+    "a program on another host": ({"host": "[2001:db8::1]:8888"}, 200),
+    "a name that was made to point here": ({"host": "attacker.example:8888"}, 403),
+    "a name below such a name": ({"host": "a.b.colours.example"}, 403),
+    "no name": ({}, 403),
+    "a page": ({"host": "127.0.0.1:8888", "origin": "https://attacker.example"}, 403),
+    "a page of this host": ({"host": "127.0.0.1:8888", "origin": "http://127.0.0.1:8888"}, 403),
+    "a page without a name": ({"host": "localhost", "origin": "null"}, 403),
+}
+
+
+@pytest.mark.parametrize(("headers", "status"), CALLERS.values(), ids=CALLERS)
+def test_pages_and_rebound_names_are_refused(headers: dict[str, str], status: int) -> None:
+    guarded = Guarded(server(Colours()), ["colours.example", "*.colours.example"])
+    response = asyncio.run(guarded.handle(Request("POST", "/filter", headers=headers, body=WHOLE.encode())))
+    assert response.status == status
 
 
 def test_failures_at_filtering_are_told_in_the_answer() -> None:

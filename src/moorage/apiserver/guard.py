@@ -18,10 +18,15 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 
 
 class Guard:
-    """Knows the names under which this server may be called."""
+    """Knows the names under which this server may be called; `*.a.example` is every name in a domain.
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    is_for_programs: no page in a browser has any business here, and none is let in; and the server may be
+    called by any address, which cannot be made to point here as a name can.
+    """
+
+    def __init__(self, names: Iterable[str] = (), *, is_for_programs: bool = False) -> None:
         self._names = {*ALWAYS_NAMED, *(name.lower() for name in names)}
+        self._is_for_programs = is_for_programs
         self._last_host = ""
         """What was found to be ours last: clients say the same with every request."""
 
@@ -38,12 +43,15 @@ class Guard:
                 where = urlsplit(origin).netloc
             except ValueError:
                 where = ""
-            if not self._is_ours(where):
+            if self._is_for_programs or not self._is_ours(where):
                 raise _refused("Origin", origin)
 
     def _is_ours(self, host: str) -> bool:
         name = _without_port(host).lower()
-        return name in self._names or _is_loopback(name)
+        if name in self._names or f"*.{name.partition('.')[2]}" in self._names:
+            return True
+        address = _address(name)
+        return address is not None and (self._is_for_programs or address.is_loopback)
 
 
 def _without_port(host: str) -> str:
@@ -52,11 +60,11 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0] if host.count(":") == 1 else host
 
 
-def _is_loopback(name: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return None
 
 
 def _refused(header: str, value: str) -> ApiError:

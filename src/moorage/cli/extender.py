@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +33,8 @@ from moorage.framework.finding import Found, plugins_in_files
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.scheduler.extender_cluster import FollowedCluster
-from moorage.scheduler.extender_server import ExtenderServer
-from moorage.services.server_tls import ServerTls, TlsOptions
+from moorage.scheduler.extender_server import ExtenderServer, Guarded
+from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
 from moorage.transport import Transport
 
@@ -80,7 +80,7 @@ def extender(
         int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
     ] = DEFAULT_PORT,
     address: Annotated[
-        str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
+        str, typer.Option(help="The address to listen on; others than loopback need --client-ca-file.")
     ] = "127.0.0.1",
     tls_cert_file: Annotated[Path | None, typer.Option(help="Serve HTTPS with this certificate.")] = None,
     tls_private_key_file: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
@@ -88,15 +88,31 @@ def extender(
         Path | None, typer.Option(help="Let in only clients with a certificate of this authority.")
     ] = None,
 ) -> None:
-    """Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it."""
+    """Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.
+
+    Whoever reaches an extender can have pods bound: only loopback is listened on, unless clients have to show
+    certificates. Requests must name an address, localhost or a name in the extender's certificate as host;
+    those that come from pages in browsers are refused.
+    """
     long_running("extender")
     try:
+        _check_address(address, client_ca_file)
         tls = _tls_options(tls_cert_file, tls_private_key_file, client_ca_file)
         name, found = _found(plugin, plugin_files or [], args)
         uvloop.run(_serve(_Options(name, found, kubeconfig, address, port, tls, client_ca_file)))
     except (InputError, RegistryError, ServingError, KubeconfigError) as error:
         typer.echo(f"moorage extender: {'; '.join(str(error).splitlines())}", err=True)
         raise typer.Exit(1) from None
+
+
+def _check_address(address: str, authority: Path | None) -> None:
+    """InputError for an address that lets other hosts in, unless clients have to show who they are."""
+    try:
+        is_loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        is_loopback = address == "localhost"
+    if not is_loopback and authority is None:
+        raise InputError("--address", f"{address} lets other hosts in, which needs --client-ca-file")
 
 
 def _tls_options(certificate: Path | None, key: Path | None, authority: Path | None) -> TlsOptions | None:
@@ -150,7 +166,7 @@ async def _serve(options: _Options) -> None:
         async with _answering(options) as endpoint:
             context = None if tls is None else tls.context
             connection = _Connection if options.client_authority is None else _KnownClient
-            server = HttpServer(endpoint, context, connection)
+            server = HttpServer(Guarded(endpoint, _names(options)), context, connection)
             on_termination(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
@@ -196,6 +212,13 @@ async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
         finally:
             following.cancel()
             await asyncio.wait((following,))
+
+
+def _names(options: _Options) -> Iterator[str]:
+    """The names by which the extender may be called."""
+    yield options.address
+    if options.tls is not None and options.tls.certificate_file is not None:
+        yield from certificate_names(options.tls.certificate_file)
 
 
 def _url(address: str, port: int, *, is_secure: bool) -> str:

@@ -7,11 +7,14 @@
 
 What the plugin sees of the cluster is what is followed (`cache`); where nothing is, the nodes that come with
 the question, of which no pods are known.
+
+Whoever reaches an extender can have pods bound and learn about nodes. Pages in browsers are kept out by their
+headers (`Guarded`), other hosts by client certificates or because only loopback is listened on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -21,6 +24,8 @@ import numpy as np
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.apiserver.errors import ApiError
+from moorage.apiserver.guard import Guard
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.changes import Changes
@@ -36,7 +41,7 @@ from moorage.scheduler.feed import decoder
 from moorage.services import answers
 from moorage.services import extender_answering as wire
 from moorage.services.go_json import GoJsonError
-from moorage.transport import Request, Response
+from moorage.transport import Request, Response, Transport
 
 log = Logger(__name__)
 
@@ -211,6 +216,22 @@ class ExtenderServer:
                 refused = unresolvable if diagnosis.code_of(row) is Code.UNRESOLVABLE else failed
                 refused[name] = _why(diagnosis, row)
         return [name for name in asked.names if name in passed], failed, unresolvable
+
+
+class Guarded:
+    """A transport for programs that call it by a name or an address of its own."""
+
+    def __init__(self, transport: Transport, names: Iterable[str]) -> None:
+        self._transport = transport
+        self._guard = Guard(names, is_for_programs=True)
+
+    async def handle(self, request: Request) -> Response:
+        """The answer; 403 for pages in browsers, and for names that others made point here."""
+        try:
+            self._guard.check(request.headers)
+        except ApiError as error:
+            return answers.error(error.code, str(error))
+        return await self._transport.handle(request)
 
 
 class _CannotAnswer(Exception):  # noqa: N818 -- it says what happened

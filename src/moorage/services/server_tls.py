@@ -77,7 +77,8 @@ class ServerTls:
     def _shown(self, named: NamedCertificate) -> _Shown:
         files = _Files(named.certificate_file, named.key_file)
         files.load()  # So that one that cannot be used is complained of now.
-        return _Shown(files, named.patterns, named.patterns or tuple(files.names()))
+        names = named.patterns or tuple(certificate_names(named.certificate_file))
+        return _Shown(files, named.patterns, names)
 
     def trust(self, authorities: Iterable[str]) -> None:
         """Ask clients for certificates, and trust those that these authorities (in PEM) have signed."""
@@ -127,6 +128,19 @@ class _Source(Protocol):
         """A context that shows the certificate; ServingError if there is none."""
 
 
+def certificate_names(file: Path) -> Iterator[str]:
+    """The names in a certificate that can be used."""
+    certificate = x509.load_pem_x509_certificate(file.read_bytes())
+    for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+        yield str(attribute.value)
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return
+    yield from found.get_values_for_type(x509.DNSName)
+    yield from map(str, found.get_values_for_type(x509.IPAddress))
+
+
 class _Files:
     """A certificate and its key in files."""
 
@@ -146,18 +160,6 @@ class _Files:
             files = f"{self._certificate_file} and {self._key_file}"
             raise ServingError(f"{files} cannot be used: {error.strerror or error}") from None
         return context
-
-    def names(self) -> Iterator[str]:
-        """The names in the certificate."""
-        certificate = x509.load_pem_x509_certificate(self._certificate_file.read_bytes())
-        for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
-            yield str(attribute.value)
-        try:
-            found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except x509.ExtensionNotFound:
-            return
-        yield from found.get_values_for_type(x509.DNSName)
-        yield from map(str, found.get_values_for_type(x509.IPAddress))
 
 
 class _Made:
