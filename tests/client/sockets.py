@@ -155,6 +155,34 @@ async def _answer_in_order(
             writer.write(chunk(piece))
 
 
+@asynccontextmanager
+async def proxying() -> AsyncIterator[tuple[str, list[Asked]]]:
+    """A proxy: its host and port, and what it was asked before it only passed on what came."""
+    asked: list[Asked] = []
+
+    async def proxied(reader: Reader, writer: Writer) -> None:
+        asked.append(await read_request(reader))
+        host, port = asked[-1].line.split(" ")[1].split(":")
+        inward, outward = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(_copy(reader, outward), _copy(inward, writer))
+
+    proxy = await asyncio.start_server(proxied, "127.0.0.1", 0)
+    async with proxy:
+        yield f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}", asked
+
+
+async def _copy(reader: Reader, writer: Writer) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
 async def read_request(reader: Reader, connection: int = 0) -> Asked:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *rest = head.strip().split("\r\n")

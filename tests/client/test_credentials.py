@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from moorage.client import credentials
 from moorage.client.authenticated import Authenticated
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access, from_kubeconfig, in_cluster
@@ -24,7 +25,7 @@ from moorage.client.plugins import ExecCredentials
 from moorage.clock import VirtualClock
 from moorage.transport import Request
 from tests.client.pki import Authority, data
-from tests.client.sockets import Asked, SocketServer, Writer, answer, serving
+from tests.client.sockets import Asked, SocketServer, Writer, answer, proxying, serving
 
 LIST = b'{"kind":"NodeList","items":[]}'
 
@@ -50,12 +51,13 @@ async def _good(server: SocketServer, asked: Asked, writer: Writer) -> None:
     writer.write(answer(LIST))
 
 
-def _asked_as(folder: Path, user: Mapping[str, Any]) -> Asked:
+def _asked_as(folder: Path, user: Mapping[str, Any], *, over_http: bool = True) -> Asked:
     """What a server gets to see of a user."""
 
     async def run() -> Asked:
         async with serving(_good) as server:
-            access = from_kubeconfig([written(folder, {"server": server.url}, user)])
+            path = written(folder, {"server": server.url}, user)
+            access = from_kubeconfig([path], credentials_over_http=over_http)
             async with connected(access) as client:
                 await client.list(NODE)
             return server.asked[-1]
@@ -119,8 +121,8 @@ UNUSABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"client-certificate-data": data(b"x")},
         "only of use together",
     ),
-    "no token file": (GOOD, {"tokenFile": "no"}, "no: no such file"),
-    "a token in two lines": (GOOD, {"token": "a\nb"}, "characters that no token has"),
+    "no token file": ({"server": "https://x"}, {"tokenFile": "no"}, "no: no such file"),
+    "a token in two lines": ({"server": "https://x"}, {"token": "a\nb"}, "characters that no token has"),
     "a proxy of another kind": ({**GOOD, "proxy-url": "socks5://x"}, {}, "only http:// proxies"),
 }
 
@@ -220,6 +222,63 @@ def test_users_say_who_they_are(tmp_path: Path, user: dict[str, Any], headers: d
     assert {name: asked.header(name) for name in headers} == headers
 
 
+SECRETS: dict[str, dict[str, Any]] = {
+    "a token": {"token": "t"},
+    "a token file": {"tokenFile": "token"},
+    "a password": {"username": "me", "password": "secret"},
+    "an exec plugin": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}},
+    "a provider": {"auth-provider": {"name": "oidc", "config": {"id-token": "e30.e30=.x"}}},
+}
+
+
+@pytest.mark.parametrize("user", SECRETS.values(), ids=SECRETS)
+def test_credentials_are_not_sent_without_tls(
+    tmp_path: Path, user: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "token").write_text("t")
+    credentials._warn_of_plain_http.cache_clear()  # Ports are used again.
+    asked = _asked_as(tmp_path, user, over_http=False)
+    assert asked.header("authorization") == []
+    assert caplog.text.count('"Credentials are not sent to a server without TLS" server="http:') == 1
+
+
+def test_a_redirect_does_not_take_a_token_to_another_server(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(_good) as other:
+
+            async def redirect(server: SocketServer, asked: Asked, writer: Writer) -> None:
+                writer.write(answer(b"", "307 Temporary Redirect", location=f"{other.url}/api/v1/nodes"))
+
+            async with serving(redirect) as server:
+                path = written(tmp_path, {"server": server.url}, {"token": "t"})
+                async with connected(from_kubeconfig([path], credentials_over_http=True)) as client:
+                    with pytest.raises(RequestError) as caught:
+                        await client.list(NODE)
+            assert caught.value.code == 307
+            assert (len(server.asked), other.asked) == (1, [])
+
+    asyncio.run(run())
+
+
+def test_a_proxy_sees_no_token(tmp_path: Path, authority: Authority) -> None:
+    tls = authority.server_context(tmp_path, "127.0.0.1")
+
+    async def run() -> None:
+        async with proxying() as (address, asked), serving(_good, tls) as server:
+            cluster = {
+                "server": server.url,
+                "proxy-url": f"http://{address}",
+                "certificate-authority-data": data(authority.pem),
+            }
+            async with connected(from_kubeconfig([written(tmp_path, cluster, {"token": "t"})])) as client:
+                await client.list(NODE)
+            assert server.asked[0].header("authorization") == ["Bearer t"]
+            [connect] = asked
+            assert connect.header("authorization") == []
+
+    asyncio.run(run())
+
+
 def test_a_token_file_is_named_relative_to_the_kubeconfig_and_read_again_as_it_rotates(
     tmp_path: Path,
 ) -> None:
@@ -229,7 +288,7 @@ def test_a_token_file_is_named_relative_to_the_kubeconfig_and_read_again_as_it_r
         clock = VirtualClock()
         async with serving(_good) as server:
             path = written(tmp_path, {"server": server.url}, {"tokenFile": "token"})
-            async with connected(from_kubeconfig([path], clock=clock)) as client:
+            async with connected(from_kubeconfig([path], clock=clock, credentials_over_http=True)) as client:
                 await client.list(NODE)
                 (tmp_path / "token").write_text("second")
                 await client.list(NODE)
@@ -254,7 +313,7 @@ def test_a_token_that_is_refused_is_read_again_at_once(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(behaviour) as server:
             path = written(tmp_path, {"server": server.url}, {"tokenFile": "token"})
-            async with connected(from_kubeconfig([path])) as client:
+            async with connected(from_kubeconfig([path], credentials_over_http=True)) as client:
                 with pytest.raises(RequestError) as caught:
                     await client.list(NODE)
                 assert caught.value.code == 401
@@ -456,7 +515,7 @@ def test_trouble_with_a_plugin_is_told_in_a_line(tmp_path: Path, script: str, me
     user = _plugin(tmp_path, {}, installHint="Install it.\n")
     (tmp_path / "plugin").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(NoAccess) as caught:
-        _listed(from_kubeconfig([written(tmp_path, GOOD, user)]))
+        _listed(from_kubeconfig([written(tmp_path, GOOD, user)], credentials_over_http=True))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -465,4 +524,4 @@ def test_a_plugin_that_is_not_installed_is_told_with_its_hint(tmp_path: Path) ->
     user = _plugin(tmp_path, {}, installHint="Install it.")
     (tmp_path / "plugin").unlink()
     with pytest.raises(NoAccess, match=r"exec plugin .*plugin' failed: .*Install it\."):
-        _listed(from_kubeconfig([written(tmp_path, GOOD, user)]))
+        _listed(from_kubeconfig([written(tmp_path, GOOD, user)], credentials_over_http=True))

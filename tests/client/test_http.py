@@ -13,7 +13,7 @@ import uvloop
 from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.client.http import Endpoint, HttpTransport
 from moorage.transport import Request, Response
-from tests.client.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, read_request, serving
+from tests.client.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, proxying, serving
 
 GET = Request("GET", "/api/v1/nodes")
 WATCH = Request("GET", "/api/v1/nodes", "watch=1")
@@ -385,18 +385,8 @@ def test_a_reader_that_does_not_keep_up_makes_the_server_wait(run: Any) -> None:
 
 def test_a_server_is_reached_through_a_proxy(run: Any) -> None:
     async def scenario() -> None:
-        asked: list[Asked] = []
-
-        async def proxied(reader: asyncio.StreamReader, writer: Writer) -> None:
-            asked.append(await read_request(reader))
-            host, port = asked[-1].line.split(" ")[1].split(":")
-            inward, outward = await asyncio.open_connection(host, int(port))
-            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await asyncio.gather(_copy(reader, outward), _copy(inward, writer))
-
-        proxy = await asyncio.start_server(proxied, "127.0.0.1", 0)
-        async with proxy, serving(_good) as server:
-            proxy_url = f"http://me:secret@127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with proxying() as (address, asked), serving(_good) as server:
+            proxy_url = f"http://me:secret@{address}"
             async with HttpTransport(Endpoint(server.url, proxy_url=proxy_url)) as transport:
                 assert (await transport.handle(GET)).status == 200
                 assert (await transport.handle(GET)).status == 200
@@ -419,14 +409,3 @@ def test_what_a_proxy_refuses_is_told() -> None:
                 await transport.handle(GET)
 
     asyncio.run(scenario())
-
-
-async def _copy(reader: asyncio.StreamReader, writer: Writer) -> None:
-    try:
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
-    except ConnectionError:
-        pass
-    finally:
-        writer.close()

@@ -141,6 +141,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
         metric_options(flags),
         gates,
         flags.switch("http-pipelining"),
+        flags.switch("insecure-send-credentials-over-http"),
         flags.shown(),
     )
     target = flags.path("write-config-to")

@@ -50,6 +50,13 @@ GROUPS: Final = (
                 "false",
                 "Send several writes over one connection to the API server before the first is answered.",
             ),
+            Flag(
+                "insecure-send-credentials-over-http",
+                SWITCH,
+                "false",
+                "Send tokens and passwords also to API servers whose address is http://, where everybody on "
+                "the way can read them. Without it, as with kubectl, such servers are not told who asks.",
+            ),
         ),
     ),
     Group(

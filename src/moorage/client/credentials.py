@@ -1,4 +1,8 @@
-"""Who we are and where the server is: from a kubeconfig, from inside a pod, or by an address alone."""
+"""Who we are and where the server is: from a kubeconfig, from inside a pod, or by an address alone.
+
+Credentials are not sent to a server whose address is `http://`, as in client-go: everybody on the way could
+read them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -21,10 +26,15 @@ from moorage.client.plugins import ExecCredentials, ProviderCredentials
 from moorage.client.tls import client_context, use_certificate
 from moorage.client.tokens import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
+from moorage.klog import Logger
 
 SERVICE_ACCOUNT_MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR: Final = "MOORAGE_SERVICE_ACCOUNT_DIR"
 """Variable that says where an account's token and CA are, where they cannot be at their well-known path."""
+_SECRETS: Final = ("exec", "auth-provider", "tokenFile", "token", "username")
+"""What a user of a kubeconfig may have that tells the server who asks, apart from certificates."""
+
+log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,7 @@ def find_access(
     clock: Clock | None = None,
     environ: Mapping[str, str] = os.environ,
     mount: Path | None = None,
+    credentials_over_http: bool = False,
 ) -> Access:
     """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
 
@@ -52,12 +63,16 @@ def find_access(
     """
     clock = clock or LoopClock()
     if kubeconfig is not None:
-        return from_kubeconfig([kubeconfig], context, master, clock=clock)
+        return from_kubeconfig(
+            [kubeconfig], context, master, clock=clock, credentials_over_http=credentials_over_http
+        )
     if master:
         return Access(_endpoint({"server": master}), FixedCredentials({}))
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(mount, environ, clock=clock)
-    return from_kubeconfig(kubeconfig_paths(environ), context, clock=clock)
+    return from_kubeconfig(
+        kubeconfig_paths(environ), context, clock=clock, credentials_over_http=credentials_over_http
+    )
 
 
 def in_cluster(
@@ -80,15 +95,34 @@ def in_cluster(
 
 
 def from_kubeconfig(
-    paths: Sequence[Path], context: str = "", master: str = "", *, clock: Clock | None = None
+    paths: Sequence[Path],
+    context: str = "",
+    master: str = "",
+    *,
+    clock: Clock | None = None,
+    credentials_over_http: bool = False,
 ) -> Access:
-    """What a context of kubeconfig files says."""
+    """What a context of kubeconfig files says.
+
+    credentials_over_http: whether to send tokens and passwords to a server whose address is `http://`.
+    """
     choice = choose(paths, context)
     cluster = {**choice.cluster, "server": master} if master else choice.cluster
     endpoint = _endpoint(cluster)
     _show_certificate(endpoint.tls, choice.user)
-    credentials = _credentials(endpoint, choice, clock or LoopClock(), lambda: datetime.now(UTC))
+    if endpoint.tls is not None or credentials_over_http:
+        credentials = _credentials(endpoint, choice, clock or LoopClock(), lambda: datetime.now(UTC))
+    else:
+        credentials = FixedCredentials({})
+        if any(choice.user.get(key) for key in _SECRETS):
+            _warn_of_plain_http(endpoint.url)
     return Access(endpoint, credentials, _impersonated(choice.user))
+
+
+@cache
+def _warn_of_plain_http(url: str) -> None:
+    """Say once for each server why it is not told who asks."""
+    log.warning("Credentials are not sent to a server without TLS", server=url)
 
 
 def _endpoint(cluster: Entry) -> Endpoint:

@@ -13,7 +13,7 @@ from random import Random
 from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.connect import connected
-from moorage.client.credentials import Access, find_access
+from moorage.client.credentials import Access
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.observing import RequestObserver
 from moorage.clock import Clock
@@ -43,6 +43,8 @@ log = Logger(__name__)
 
 _REVIEW_QPS, _REVIEW_BURST = 200.0, 400
 
+FindAccess = Callable[[Path | None], Access]
+"""Finds the API server that a kubeconfig names; without one, the one that pods are scheduled for."""
 Observe = Callable[[Access], RequestObserver]
 """Makes the observer of the requests to a server."""
 
@@ -67,7 +69,7 @@ async def served(
     routes: Mapping[str, Handler],
     serving: ServingOptions,
     options: AccessOptions,
-    access: Access,
+    find: FindAccess,
     metrics: Metrics,
     observe: Observe,
     clock: Clock,
@@ -76,8 +78,8 @@ async def served(
 ) -> AsyncIterator[None]:
     """Answers requests while the context lasts; ServingError if that cannot be."""
     async with (
-        _reviewer(options.authentication_kubeconfig, access, observe, clock, user_agent) as authenticator,
-        _reviewer(options.authorization_kubeconfig, access, observe, clock, user_agent) as authorizer,
+        _reviewer(find(options.authentication_kubeconfig), observe, clock, user_agent) as authenticator,
+        _reviewer(find(options.authorization_kubeconfig), observe, clock, user_agent) as authorizer,
     ):
         certificates = ClientCertificates(options.certificates, metrics.client_certificate_seconds)
         authentication = Authentication(
@@ -111,18 +113,15 @@ async def served(
 
 
 @asynccontextmanager
-async def _reviewer(
-    kubeconfig: Path | None, access: Access, observe: Observe, clock: Clock, user_agent: str
-) -> AsyncIterator[Client]:
+async def _reviewer(access: Access, observe: Observe, clock: Clock, user_agent: str) -> AsyncIterator[Client]:
     """A client that asks who somebody is, or what they may do."""
-    found = access if kubeconfig is None else find_access(kubeconfig)
     async with connected(
-        found,
+        access,
         qps=_REVIEW_QPS,
         burst=_REVIEW_BURST,
         user_agent=user_agent,
         clock=clock,
-        observer=observe(found),
+        observer=observe(access),
     ) as client:
         yield client
 

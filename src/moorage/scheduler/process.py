@@ -93,6 +93,8 @@ class RunOptions:
     gates: FeatureGates = DEFAULT_GATES
     http_pipelining: bool = False
     """Whether bindings, events and other writes share connections to the API server."""
+    credentials_over_http: bool = False
+    """Whether tokens and passwords are sent to API servers without TLS."""
     flags: Mapping[str, str] = field(default_factory=dict)
     """What the command line comes to, to be shown."""
 
@@ -102,6 +104,7 @@ class LiveScheduler:
 
     def __init__(self, options: RunOptions, registry: Registry) -> None:
         self._options = options
+        self._loop = asyncio.get_running_loop()
         self.config = options.config
         self._started = utc_now()
         self._metrics = Metrics(options=options.metrics)
@@ -124,7 +127,6 @@ class LiveScheduler:
 
     async def run(self) -> None:
         """Schedule until asked to end; what goes wrong before that is raised."""
-        self._loop = asyncio.get_running_loop()
         async with (
             self._connected("scheduler") as client,
             self._connected("scheduler-events", _GATHER_EVENTS_SECONDS) as events_client,
@@ -202,9 +204,12 @@ class LiveScheduler:
 
     # -- the API server
 
-    def _find_access(self) -> Access:
-        kubeconfig = self.config.client_connection.kubeconfig
-        return find_access(Path(kubeconfig) if kubeconfig else None, self._options.master)
+    def _find_access(self, kubeconfig: Path | None = None) -> Access:
+        """The API server that a kubeconfig names; without it, the one that pods are scheduled for."""
+        own, master = self.config.client_connection.kubeconfig, ""
+        if kubeconfig is None:
+            kubeconfig, master = Path(own) if own else None, self._options.master
+        return find_access(kubeconfig, master, credentials_over_http=self._options.credentials_over_http)
 
     @asynccontextmanager
     async def _connected(self, name: str, gather_seconds: float = 0.0) -> AsyncIterator[Client]:
@@ -260,7 +265,7 @@ class LiveScheduler:
             routes,
             serving,
             self._options.access,
-            self._find_access(),
+            self._find_access,
             self._metrics,
             self._measured_from_thread,
             MonotonicClock(),
