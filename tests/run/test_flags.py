@@ -44,7 +44,12 @@ def handlers() -> Iterator[None]:
         yield
 
 
-OWN_FLAGS = {"plugin": "[]", "slow-plugin-warning": "100ms", "http-pipelining": "false"}
+OWN_FLAGS = {
+    "plugin": "[]",
+    "slow-plugin-warning": "100ms",
+    "http-pipelining": "false",
+    "insecure-send-credentials-over-http": "false",
+}
 
 
 def test_every_flag_of_kube_scheduler_is_there_with_its_default() -> None:
