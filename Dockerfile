@@ -1,15 +1,24 @@
 # Two stages: what it takes to install moorage stays behind in the first.
-FROM python:3.11.13-slim-bookworm AS build
+# The digest is that of the tag for all platforms; `docker buildx imagetools inspect python:TAG` shows that of another.
+FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cdad47886280501df722372d2e1 AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
-COPY src src
-RUN python -m pip wheel --wheel-dir wheels .
+COPY requirements requirements
+RUN python -m pip install --require-hashes --requirement requirements/build.txt
 # The environment has no pip of its own.
 RUN python -m venv --without-pip /opt/moorage
-RUN python -m pip --python /opt/moorage/bin/python install --no-index --find-links wheels moorage
+RUN python -m pip --python /opt/moorage/bin/python install --require-hashes --requirement requirements/runtime.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN python -m pip wheel --no-deps --no-build-isolation --wheel-dir wheels .
+RUN python -m pip --python /opt/moorage/bin/python install --no-deps --no-index --find-links wheels moorage
+COPY tools tools
+RUN /opt/moorage/bin/python -m tools.sbom requirements/runtime.txt --output /opt/moorage/sbom.cdx.json
 
-FROM python:3.11.13-slim-bookworm
+FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cdad47886280501df722372d2e1
+LABEL org.opencontainers.image.title="moorage" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.cyclonedx.sbom="/opt/moorage/sbom.cdx.json"
 # Nobody installs anything in a running scheduler.
 RUN python -m pip uninstall --yes --root-user-action ignore pip setuptools wheel
 COPY --from=build /opt/moorage /opt/moorage

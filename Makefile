@@ -5,9 +5,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 RUN_STAMP := $(VENV)/.ready-to-run
+# What comes from outside is installed from the lock files, and only if it has one of their hashes.
+LOCKED := -m pip install --quiet --require-hashes --requirement
+# What locks and audits is no part of the project's own environment.
+SUPPLY := .venv-supply
+SUPPLY_STAMP := $(SUPPLY)/.ready
+COMPILE := $(SUPPLY)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
+  --custom-compile-command 'make lock' $(LOCK)
+BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test hunt fuzz lint format bench clean
+.PHONY: help setup up test hunt fuzz lint format bench lock audit sbom clean
 
 help: ## List the targets.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -15,16 +23,16 @@ help: ## List the targets.
 setup: $(STAMP) ## Make the Python environment (.venv) with all that is needed.
 
 # `make up` needs much less than working on moorage does: no linters, no test tools.
-$(RUN_STAMP): pyproject.toml
+$(RUN_STAMP): pyproject.toml requirements/up.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "moorage needs Python 3.11 or newer; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[kubectl]'
+	$(BIN)/python $(LOCKED) requirements/up.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(STAMP): $(RUN_STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+$(STAMP): $(RUN_STAMP) requirements/development.txt
+	$(BIN)/python $(LOCKED) requirements/development.txt
 	@touch $@
 
 up: $(RUN_STAMP) ## Run a cluster with a demo workload: API server, controllers, nodes, scheduler.
@@ -53,5 +61,25 @@ format: setup ## Format the code.
 bench: setup ## Measure scheduling at 5,000 nodes and print a table; BENCH="--http --only OneTemplate" for more.
 	$(BIN)/moorage bench bench/workloads --label performance $(BENCH)
 
+$(SUPPLY_STAMP): requirements/supply.txt
+	$(PYTHON) -m venv $(SUPPLY)
+	$(SUPPLY)/bin/python $(LOCKED) requirements/supply.txt
+	@touch $@
+
+lock: $(SUPPLY_STAMP) ## Write the lock files as pyproject.toml has it; LOCK=--upgrade for newer versions.
+	$(COMPILE) --all-extras --output-file requirements/development.txt pyproject.toml
+	$(COMPILE) --constraint requirements/development.txt --output-file requirements/runtime.txt pyproject.toml
+	$(BUILD_REQUIRES) | $(COMPILE) --constraint requirements/development.txt --output-file requirements/build.txt -
+	$(COMPILE) --constraint requirements/development.txt --extra kubectl --output-file requirements/up.txt \
+	  requirements/build.txt pyproject.toml
+	$(COMPILE) --group supply --output-file requirements/supply.txt
+
+audit: setup ## Compare what is installed with the lock, and ask for known vulnerabilities if there is a network.
+	@$(MAKE) --no-print-directory $(SUPPLY_STAMP) || echo 'pip-audit cannot be installed.'
+	@$(BIN)/python -m tools.audit requirements/development.txt --pip-audit $(SUPPLY)/bin/pip-audit
+
+sbom: setup ## Write the bill of materials of what runs (CycloneDX JSON): sbom.cdx.json.
+	$(BIN)/python -m tools.sbom requirements/runtime.txt --output sbom.cdx.json
+
 clean: ## Remove the environment and caches.
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SUPPLY) sbom.cdx.json .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

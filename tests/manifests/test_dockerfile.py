@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import site
@@ -55,7 +56,7 @@ def test_what_it_is_made_from_is_named_exactly() -> None:
     bases = [each.split()[0] for each in of("FROM")]
     assert len(bases) == 2
     for base in bases:
-        assert re.fullmatch(r"python:3\.\d+\.\d+-slim-[a-z]+", base), base
+        assert re.fullmatch(r"python:3\.\d+\.\d+-slim-[a-z]+@sha256:[0-9a-f]{64}", base), base
     assert len(set(bases)) == 1, "an environment only works with the Python that it was made with"
 
 
@@ -80,7 +81,7 @@ def test_the_port_is_that_of_the_probes() -> None:
 
 def test_only_what_is_needed_is_copied() -> None:
     copied = [words for rest in of("COPY", 0) for words in rest.split()[:-1]]
-    assert copied == ["pyproject.toml", "README.md", "LICENSE", "src"]
+    assert copied == ["requirements", "pyproject.toml", "README.md", "LICENSE", "src", "tools"]
     assert of("COPY", LAST_STAGE) == [f"--from=build {INSTALLED} {INSTALLED}"]
     assert not of("ADD")
 
@@ -92,6 +93,22 @@ def test_no_tools_and_no_leftovers_are_in_it() -> None:
     uninstalled = next(rest for rest in of("RUN", LAST_STAGE) if "pip uninstall" in rest)
     assert shlex.split(uninstalled)[-3:] == ["pip", "setuptools", "wheel"]
     assert "--without-pip" in next(rest for rest in of("RUN", 0) if "venv" in rest)
+
+
+def test_whatever_comes_from_outside_has_one_of_the_hashes_of_the_lock() -> None:
+    installs = [shlex.split(rest) for rest in of("RUN") if " pip " in rest and " uninstall " not in rest]
+    assert len(installs) == 4
+    for words in installs:
+        from_lock = "--require-hashes" in words and words[-1].startswith("requirements/")
+        assert from_lock or "--no-deps" in words, words
+        assert from_lock or {"--no-index", "--no-build-isolation"} & set(words), words
+
+
+def test_it_says_where_its_bill_of_materials_is() -> None:
+    (label,) = of("LABEL")
+    where = f"{INSTALLED}/sbom.cdx.json"
+    assert f'org.cyclonedx.sbom="{where}"' in label.split()
+    assert any(rest.endswith(f"--output {where}") for rest in of("RUN", 0))
 
 
 @pytest.mark.parametrize("word", ["ARG", "ENV"])
@@ -110,6 +127,9 @@ def test_no_secrets_are_in_it(word: str) -> None:
         ("tests/builders.py", False),
         ("src/moorage/__pycache__/version.cpython-311.pyc", False),
         ("src/moorage/version.py", True),
+        ("requirements/runtime.txt", True),
+        ("tools/sbom.py", True),
+        ("sbom.cdx.json", False),
         ("pyproject.toml", True),
         ("README.md", True),
         ("LICENSE", True),
@@ -150,8 +170,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             subprocess.run(["cp", "-r", str(ROOT / source), str(place)], check=True)
     for rest in of("RUN", 0):
         words = [word.replace(INSTALLED, str(target)) for word in shlex.split(rest)]
-        assert words[0] == "python"
-        _do([sys.executable, *_offline(words[1:])], build)
+        if "--require-hashes" in words:
+            continue
+        _do([sys.executable if words[0] == "python" else words[0], *_offline(words[1:])], build)
         if "venv" in words:
             (packages,) = target.glob("lib/python*/site-packages")
             (packages / "others.pth").write_text("\n".join(site.getsitepackages()))
@@ -159,12 +180,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _offline(words: list[str]) -> list[str]:
-    """A step without what takes a network: the other packages, and an environment to build in."""
-    if "wheel" in words:
-        return [*words, "--no-deps", "--no-build-isolation"]
-    if "install" in words:
-        return [*words, "--no-deps", "--ignore-installed"]
-    return words
+    """A step that does not mind what the environment that runs the tests has already."""
+    return [*words, "--ignore-installed"] if "install" in words else words
 
 
 def _do(words: list[str], folder: Path, **environment: str) -> str:
@@ -189,6 +206,12 @@ def test_its_steps_install_moorage(environment: Path, tmp_path: Path) -> None:
     assert "manifests" in _do([moorage, "--help"], tmp_path)
     assert list(yaml.safe_load_all(_do([moorage, "manifests"], tmp_path))) == printed()
     assert "--leader-elect" in _do([moorage, "run", "--help"], tmp_path)
+
+
+def test_its_steps_write_a_bill_of_materials(environment: Path) -> None:
+    bill = json.loads((environment / "sbom.cdx.json").read_text())
+    assert bill["metadata"]["component"]["name"] == "moorage"
+    assert "numpy" in [each["name"] for each in bill["components"]]
 
 
 def test_its_steps_leave_no_pip_behind(environment: Path) -> None:
