@@ -27,7 +27,7 @@ def test_the_api_server_takes_everything_as_it_is(kubectl: Kubectl, way: tuple[s
     objects = printed("--name", "trial", "--namespace", "default")
     said = kubectl("apply", *way, "--dry-run=server", "-f", "-", input=as_text(objects))
     lines = said.splitlines()
-    assert len(lines) == len(objects) == 14
+    assert len(lines) == len(objects) == 15
     assert all(
         line.endswith(("created (server dry run)", "serverside-applied (server dry run)")) for line in lines
     )

@@ -29,6 +29,7 @@ def test_everything_is_printed_in_an_order_in_which_it_can_be_applied() -> None:
         ("Role", "harbour", "my-scheduler-leader-election"),
         ("RoleBinding", "harbour", "my-scheduler-leader-election"),
         ("RoleBinding", "kube-system", "my-scheduler-authentication-reader"),
+        ("NetworkPolicy", "harbour", "my-scheduler"),
         ("ConfigMap", "harbour", "my-scheduler"),
         ("Deployment", "harbour", "my-scheduler"),
         ("PodDisruptionBudget", "harbour", "my-scheduler"),
@@ -111,7 +112,24 @@ def test_pods_are_as_restricted_as_can_be() -> None:
     for probe, path in (("livenessProbe", "/livez"), ("readinessProbe", "/readyz")):
         assert container[probe]["httpGet"] == {"path": path, "port": "https", "scheme": "HTTPS"}
     assert container["ports"] == [{"name": "https", "containerPort": 10259}]
-    assert set(container["resources"]) == {"requests"}
+    assert container["resources"] == {
+        "requests": {"cpu": "250m", "memory": "640Mi"},
+        "limits": {"memory": "1280Mi"},
+    }
+    assert pod["terminationGracePeriodSeconds"] == 30
+
+
+def test_memory_is_limited_as_said_and_half_of_it_is_requested() -> None:
+    (container,) = pod_of(printed("--memory", "3Gi"))["containers"]
+    assert container["resources"]["limits"] == {"memory": "3Gi"}
+    assert container["resources"]["requests"]["memory"] == "1536Mi"
+
+
+def test_only_the_schedulers_pods_are_given_its_token() -> None:
+    objects = printed()
+    assert pod_of(objects)["automountServiceAccountToken"] is True
+    for name in ("moorage", "moorage-metrics"):
+        assert the(objects, "ServiceAccount", name)["automountServiceAccountToken"] is False
 
 
 @pytest.mark.parametrize(
@@ -219,6 +237,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a name that is none": (("--name", "My Scheduler"), "--name: 'My Scheduler': "),
     "a namespace that is none": (("--namespace", "a.b"), "--namespace: 'a.b': "),
     "a node that is none": (("--node", "Node 1"), "--node: 'Node 1': "),
+    "memory that is no amount": (("--memory", "much"), "--memory: 'much' is not a quantity"),
+    "memory that nothing runs in": (("--memory", "64Mi"), "--memory: 64Mi is less than"),
     "no image": (("--image", ""), "--image: '' is not the name of an image"),
     "a file that is not there": (("--config", "nowhere.yaml"), "nowhere.yaml: "),
     "no such plugin": (

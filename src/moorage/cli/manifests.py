@@ -17,6 +17,7 @@ from moorage.manifests.bundle import as_yaml, bundle
 from moorage.manifests.checks import check
 from moorage.manifests.installation import (
     CONTROL_PLANE,
+    MEMORY_LIMIT,
     Installation,
     files_of,
     lease_of,
@@ -47,6 +48,9 @@ def manifests(
         list[Path] | None,
         typer.Option(metavar="FILE.py", help=f"{PLUGIN_HELP} It is printed as part of the ConfigMap."),
     ] = None,
+    memory: Annotated[
+        str, typer.Option(help="The memory limit of a process; half of it is requested.")
+    ] = MEMORY_LIMIT,
     node: Annotated[str, typer.Option(help="Put the pods on this node, without any scheduler's help.")] = "",
     pod_monitor: Annotated[
         bool,
@@ -55,8 +59,15 @@ def manifests(
             help="Tell Prometheus' operator of it, or not, where that is not installed.",
         ),
     ] = True,
+    network_policy: Annotated[
+        bool,
+        typer.Option(
+            "--network-policy/--no-network-policy",
+            help="Allow scrapes, the API server and DNS and nothing else, or leave this to others.",
+        ),
+    ] = True,
 ) -> None:
-    """Print what puts a scheduler into a cluster: account, roles, configuration, Deployment, PodMonitor."""
+    """Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor."""
     try:
         where = str(config) if config else "--config"
         document = shipped_configuration(read_document(config) if config else None, name, namespace, where)
@@ -72,6 +83,8 @@ def manifests(
             cluster_permissions(Profiles(*found).values()),
             node,
             pod_monitor,
+            memory,
+            network_policy,
         )
         check(installation, effective)
     except (InputError, RegistryError) as error:

@@ -36,7 +36,10 @@ def access(installation: Installation) -> Iterator[Manifest]:
             subjects=subjects,
         )
 
-    yield new_object("v1", "ServiceAccount", name, namespace, installation)
+    # The scheduler's pods ask for a token; what else runs under the account gets none unasked.
+    yield new_object(
+        "v1", "ServiceAccount", name, namespace, installation, automountServiceAccountToken=False
+    )
     allowed = rules(installation.permissions)
     yield new_object(_VERSION, "ClusterRole", name, "", installation, rules=allowed)
     yield bound("", "ClusterRole", name, "")

@@ -11,13 +11,15 @@ from moorage.api.manifests import Manifest
 from moorage.manifests.access import access
 from moorage.manifests.installation import Installation
 from moorage.manifests.monitoring import monitoring
+from moorage.manifests.network import network_policy
 from moorage.manifests.workload import workload
 
 
 def bundle(installation: Installation) -> list[Manifest]:
     """Everything, what others need first; the PodMonitor, whose kind not every cluster knows, last."""
+    guarded = [network_policy(installation)] if installation.has_network_policy else []
     monitored = monitoring(installation) if installation.is_monitored else ()
-    return [*access(installation), *workload(installation), *monitored]
+    return [*access(installation), *guarded, *workload(installation), *monitored]
 
 
 class _Dumper(yaml.SafeDumper):

@@ -7,16 +7,20 @@ from typing import Final
 from moorage.api.decode import InputError
 from moorage.api.names import config_key_problems, dns_label_problems, dns_subdomain_problems
 from moorage.api.pod import DEFAULT_SCHEDULER
+from moorage.api.quantity import parse_quantity
 from moorage.config.types import SchedulerConfiguration
 from moorage.manifests.installation import Installation
 
 _MOST_BYTES: Final = 1024 * 1024
 """So much fits into a ConfigMap."""
+_LEAST_MEMORY: Final = "192Mi"
+"""Memory limit under which the process does not start: it takes 80 to 110 MiB before the first pod."""
 
 
 def check(installation: Installation, config: SchedulerConfiguration) -> None:
     """InputError where an installation with this configuration could not work."""
     _check_names(installation)
+    _check_memory(installation.memory_limit)
     _check_files(installation)
     _check_extenders(config)
     if installation.lease is None and installation.replicas > 1:
@@ -41,6 +45,17 @@ def _check_names(installation: Installation) -> None:
         raise InputError("--node", f"{installation.node!r}: {problems[0]}")
     if installation.image.split() != [installation.image]:
         raise InputError("--image", f"{installation.image!r} is not the name of an image")
+
+
+def _check_memory(text: str) -> None:
+    try:
+        amount = parse_quantity(text)
+    except ValueError as error:
+        raise InputError("--memory", str(error)) from None
+    if amount < parse_quantity(_LEAST_MEMORY):
+        raise InputError(
+            "--memory", f"{text} is less than an empty cluster takes; say at least {_LEAST_MEMORY}"
+        )
 
 
 def _check_files(installation: Installation) -> None:

@@ -12,6 +12,8 @@ from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
 from moorage.manifests.permissions import Permission
 
 CONFIG_FILE: Final = "config.yaml"
+MEMORY_LIMIT: Final = "1280Mi"
+"""Twice what 5,000 nodes with 30,000 pods take while all of the pods are being scheduled."""
 CONTROL_PLANE: Final = "kube-system"
 """The namespace of what a cluster cannot do without."""
 
@@ -41,6 +43,9 @@ class Installation:
     """The node that its pods are put on without any scheduler; empty: one finds them a place."""
     is_monitored: bool = True
     """Whether Prometheus' operator is told of it."""
+    memory_limit: str = MEMORY_LIMIT
+    """What a process may take; half of it is requested."""
+    has_network_policy: bool = True
 
     @property
     def plugins(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.quantity import format_quantity, parse_quantity
 from moorage.manifests.installation import CONFIG_FILE, CONTROL_PLANE, Installation
 from moorage.manifests.objects import labels, new_object, selector
 from moorage.services.serving import PORT
@@ -16,6 +17,7 @@ USER_ID: Final = 65532
 """Who the process is on its node: the user of the image, whom no machine knows."""
 FOLDER: Final = "/etc/moorage"
 """Where the configuration and the plugins are."""
+_CPU_REQUEST: Final = "250m"
 _STOPS_WITHIN_SECONDS: Final = 30
 _LEAVES_A_DEAD_NODE_AFTER_SECONDS: Final = 30
 
@@ -52,6 +54,7 @@ def _digest(installation: Installation) -> str:
 def _pod(installation: Installation) -> Manifest:
     pod: Manifest = {
         "serviceAccountName": installation.name,
+        "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": _STOPS_WITHIN_SECONDS,
         "tolerations": _TOLERATIONS,
@@ -110,7 +113,7 @@ def _container(installation: Installation) -> Manifest:
         # Ready is who knows the whole cluster, leading or not; a leader that hangs ends by itself.
         "livenessProbe": _probe("/livez", period_seconds=10, failures=8),
         "readinessProbe": _probe("/readyz", period_seconds=5, failures=3),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "resources": _resources(installation.memory_limit),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -121,6 +124,12 @@ def _container(installation: Installation) -> Manifest:
             {"name": "tmp", "mountPath": "/tmp"},
         ],
     }
+
+
+def _resources(memory_limit: str) -> Manifest:
+    """CPU has no limit: a throttled scheduler is late for its lease."""
+    half = format_quantity(parse_quantity(memory_limit) // 2)
+    return {"requests": {"cpu": _CPU_REQUEST, "memory": half}, "limits": {"memory": memory_limit}}
 
 
 def _probe(path: str, *, period_seconds: int, failures: int) -> Manifest:

@@ -1,0 +1,46 @@
+"""Who may connect to the scheduler, and where it may connect to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.manifests.installation import CONTROL_PLANE, Installation
+from moorage.manifests.objects import new_object, selector
+from moorage.manifests.workload import PORT_NAME
+
+_API_SERVER_PORTS: Final = (443, 6443)
+"""Of the Service `kubernetes`, and of API servers behind it: plugins of networks differ in which they see."""
+_DNS_PORT: Final = 53
+_DNS_PODS: Final = {
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": CONTROL_PLANE}},
+    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+}
+_PROMETHEUS_PODS: Final = {
+    "namespaceSelector": {},
+    "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
+}
+"""The labels that Prometheus' operator gives its pods, in whichever namespace they are."""
+
+
+def network_policy(installation: Installation) -> Manifest:
+    """Nothing in but scrapes, nothing out but to the API server and DNS.
+
+    Probes need no rule: a pod's own node always reaches it. An API server is outside of all that a policy can
+    select, so only its ports are known.
+    """
+    scrapes = [{"from": [_PROMETHEUS_PODS], "ports": [{"protocol": "TCP", "port": PORT_NAME}]}]
+    spec = {
+        "podSelector": {"matchLabels": selector(installation)},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": scrapes if installation.is_monitored else [],
+        "egress": [
+            {"ports": [{"protocol": "TCP", "port": port} for port in _API_SERVER_PORTS]},
+            {
+                "to": [_DNS_PODS],
+                "ports": [{"protocol": protocol, "port": _DNS_PORT} for protocol in ("UDP", "TCP")],
+            },
+        ],
+    }
+    name, namespace = installation.name, installation.namespace
+    return new_object("networking.k8s.io/v1", "NetworkPolicy", name, namespace, installation, spec=spec)
