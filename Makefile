@@ -51,8 +51,8 @@ test: lint ## Check everything: style, types, layers and all tests.
 hunt: setup ## Look for bugs with new random examples, thirty times as many; takes long.
 	MOORAGE_EXAMPLES=30 $(BIN)/python -m pytest -n 2 tests/test_columns_equal_oracle.py tests/test_snapshot_properties.py
 
-fuzz: setup ## Send 100,000 random requests to the API server and check every answer; takes minutes.
-	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1
+fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.
+	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1 --seed 2 --seed 3 $(FUZZ)
 
 format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .

@@ -23,6 +23,8 @@ _PATCHES_WITH_500S = ("application/strategic-merge-patch+json", "application/app
 """Kubernetes passes on what its merge libraries say, as 500 without a reason."""
 _POSTS_WITH_500S = ("/binding", "/bindings", "/eviction")
 """So it does with what is wrong with a binding or an eviction."""
+_WRONG_VERSION = "strconv.ParseUint: "
+"""And with a resourceVersion that is no number, where an object is written over."""
 _BAD_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _MOST_HEADER_BYTES = 8 * 1024
 _EVENTS = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}
@@ -76,7 +78,7 @@ def _check_failure(shot: Shot, status: int, said: dict[str, Any]) -> None:
     if not isinstance(said.get("details", {}), dict):
         raise Wrong("the details are no object")
     if not said.get("reason"):
-        if status != 500 or not _may_lack_reason(shot):
+        if status != 500 or not _may_lack_reason(shot, message):
             raise Wrong(f"a failure without a reason: {message}")
     elif status == 500:
         causes = said.get("details", {}).get("causes") or [{}]
@@ -84,7 +86,9 @@ def _check_failure(shot: Shot, status: int, said: dict[str, Any]) -> None:
             raise Wrong(f"an internal error: {message}")
 
 
-def _may_lack_reason(shot: Shot) -> bool:
+def _may_lack_reason(shot: Shot, message: str) -> bool:
+    if shot.method in ("PUT", "PATCH") and message.startswith(_WRONG_VERSION):
+        return True
     if shot.method == "POST":
         return shot.path.rstrip("/").endswith(_POSTS_WITH_500S)
     content_type = dict(shot.headers).get("content-type", "").strip().lower()

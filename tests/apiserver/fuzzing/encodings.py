@@ -11,6 +11,7 @@ from typing import Any
 
 from moorage.apiserver.schema.protobuf import MAGIC
 from moorage.apiserver.schema.wire import TypeUse, wire_format
+from tests.apiserver.fuzzing.protobuf_mutations import varint
 from tests.apiserver.fuzzing.values import chance
 
 JSON = "application/json"
@@ -83,18 +84,8 @@ def _text(value: str) -> bytes:
     return value.encode("utf-8", "replace")
 
 
-def _varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
+    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def _message(name: str, value: Any) -> bytes:
@@ -130,9 +121,9 @@ def _value(number: int, use: TypeUse, value: Any) -> bytes:
         case "string":
             return _field(number, _text(str(value)))
         case "int32" | "int64" | "bool":
-            return _varint(number << 3) + _varint(int(value)) if isinstance(value, int) else b""
+            return varint(number << 3) + varint(int(value)) if isinstance(value, int) else b""
         case "double":
-            return _varint(number << 3 | 1) + struct.pack("<d", value) if isinstance(value, float) else b""
+            return varint(number << 3 | 1) + struct.pack("<d", value) if isinstance(value, float) else b""
         case "struct":
             return _field(number, _message(use.name, value))
         case "bytes":
@@ -140,11 +131,11 @@ def _value(number: int, use: TypeUse, value: Any) -> bytes:
         case "Quantity":
             return _field(number, _field(1, _text(str(value))))
         case "IntOrString" if isinstance(value, int):
-            return _field(number, _varint(2 << 3) + _varint(value))
+            return _field(number, varint(2 << 3) + varint(value))
         case "IntOrString":
-            return _field(number, _varint(1 << 3) + _varint(1) + _field(3, _text(str(value))))
+            return _field(number, varint(1 << 3) + varint(1) + _field(3, _text(str(value))))
         case "Time" | "MicroTime":
-            return _field(number, _varint(1 << 3) + _varint(_seconds(value)))
+            return _field(number, varint(1 << 3) + varint(_seconds(value)))
         case "FieldsV1" | "RawExtension":
             return _field(number, _field(1, _dumped(value).encode()))
     return b""

@@ -21,9 +21,11 @@ from tests.apiserver.fuzzing.memory import DEFINITION, Known, Memory
 from tests.apiserver.fuzzing.mutations import copied, garble, mutate
 from tests.apiserver.fuzzing.objects import Maker, field_names
 from tests.apiserver.fuzzing.patches import TYPES, damaged_owners, patch
+from tests.apiserver.fuzzing.protobuf_mutations import damaged
 from tests.apiserver.fuzzing.request import Kind, Shot
 from tests.apiserver.fuzzing.seeds import DELETE_OPTIONS, SUBRESOURCE_SEEDS, seeds_of
 from tests.apiserver.fuzzing.values import NAMES, NAMESPACES, TEXTS, chance, strange, text
+from tests.apiserver.fuzzing.yaml_bodies import odd_yaml
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW")
 _FAVOURITES = (
@@ -38,6 +40,7 @@ _FAVOURITES = (
     "PodDisruptionBudget",
     "PersistentVolumeClaim",
 )
+APPLY_PATCH = TYPES[3]
 _CONFIGURED = {"apiVersion", "kind", "metadata"}
 
 
@@ -108,6 +111,8 @@ class _Maker:
             (3, self._define),
             (2, self._document),
             (2, self._anything),
+            (2, self._odd_yaml),
+            (2, self._ask_about),
         )
         weights = [weight for weight, _ in sorts]
         shot = self._random.choices([make for _, make in sorts], weights)[0]()
@@ -238,6 +243,8 @@ class _Maker:
             content_type, body = YAML, to_yaml(value, random)
         elif sort in (1, 2) and isinstance(value, dict):
             content_type, body = PROTOBUF, to_protobuf(value)
+            if chance(random, 2):
+                body = damaged(body, random)
         else:
             content_type, body = JSON, to_json(value, random)
         if chance(random, 80):
@@ -372,6 +379,23 @@ class _Maker:
 
     def _document(self) -> Shot:
         return self._bare("GET", self._random.choice(DOCUMENTS), "")
+
+    def _odd_yaml(self) -> Shot:
+        """YAML as it is seldom written, created or applied."""
+        random, kind = self._random, next(kind for kind in self._kinds if kind.kind == "ConfigMap")
+        if chance(random, 2):
+            path, query, content_type = kind.path("default"), "", YAML
+        else:
+            path, query, content_type = kind.path("default", "y"), "fieldManager=me", APPLY_PATCH
+        headers = self._around.headers(content_type, odd=False)
+        return Shot("POST" if content_type == YAML else "PATCH", path, query, headers, odd_yaml(random), kind)
+
+    def _ask_about(self) -> Shot:
+        """HEAD and OPTIONS, of what can be read, watched or neither."""
+        random, known = self._random, self._known()
+        path = random.choice((known.kind.path(known.namespace), known.kind.path(known.namespace, known.name)))
+        query = random.choice(("", self._around.list_query(), self._around.watch_query()))
+        return self._bare(random.choice(("HEAD", "HEAD", "OPTIONS")), path, query, known.kind)
 
     def _anything(self) -> Shot:
         random = self._random

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from moorage.apiserver.embedded import EmbeddedServer
 from moorage.apiserver.serving import HttpServer, listen
 from tests.apiserver.fuzzing.checks import Wrong, check_answer
+from tests.apiserver.fuzzing.chunks import chunked
 from tests.apiserver.fuzzing.generator import Generator
 from tests.apiserver.fuzzing.inprocess import SLOW_SECONDS, gathered_complaints
 from tests.apiserver.fuzzing.malformed import Bytes, random_bytes
+from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import TOKEN, Shot
 
 _PROPER = re.compile(r"[!-\"$-~]+")
@@ -33,6 +37,34 @@ class Answer:
         self.headers = headers
         self.body = body
         self.is_stream = headers.get("transfer-encoding") == "chunked"
+        self.is_last = self.is_stream or headers.get("connection", "").lower() == "close"
+        """Whether nothing comes after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as bytes, and whether HTTP has room for it as it is."""
+
+    shot: Shot
+    data: bytes
+    is_proper: bool
+
+    @classmethod
+    def of(cls, shot: Shot, random: Random) -> Sent:
+        data, has_proper_body = _bytes_of(shot, random)
+        return cls(shot, data, has_proper_body and _is_proper(shot))
+
+
+def _checked(sent: Sent, answer: Answer | None) -> tuple[int, Any]:
+    if answer is None:
+        if sent.is_proper:
+            raise Wrong("the server hung up without an answer")
+        return 0, None
+    if answer.is_stream or (not sent.is_proper and answer.status in _HTTP_OWN_CODES):
+        return answer.status, None
+    headers = {name: value for name, value in answer.headers.items() if name == "warning"}
+    content_type = answer.headers.get("content-type", "")
+    return answer.status, check_answer(sent.shot, answer.status, content_type, headers, answer.body)
 
 
 class HttpTarget:
@@ -47,28 +79,29 @@ class HttpTarget:
     async def _open(self, *, with_tls: bool = True) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls if with_tls else None)
 
-    async def fire(self, shot: Shot, random: Random) -> tuple[int, Any]:
-        """Send a request; the result is the code and the answer, if it is JSON."""
-        sent = _bytes_of(shot, random).replace(TOKEN.encode(), self._server.token.encode())
+    async def fire(self, shots: list[Shot], random: Random) -> list[tuple[int, Any]]:
+        """Send requests at once; the result is the codes and the answers that are JSON, in the same order."""
+        sent = [Sent.of(shot, random) for shot in shots]
+        data = b"".join(each.data for each in sent).replace(TOKEN.encode(), self._server.token.encode())
+        answers: list[tuple[int, Any]] = []
         reader, writer = await self._open()
         try:
             async with asyncio.timeout(_MOST_SECONDS):
-                await _write(writer, sent, random)
-                answer = await _read_answer(reader, shot.method)
+                await _write(writer, data, random)
+                for each in sent:
+                    answer = await _read_answer(reader, each.shot.method)
+                    answers.append(_checked(each, answer))
+                    if answer is None or not each.is_proper or answer.is_last:
+                        break
         except TimeoutError:
             raise Wrong(f"no answer in {_MOST_SECONDS} seconds") from None
+        except ConnectionError:
+            if all(each.is_proper for each in sent):
+                raise Wrong("the server broke the connection") from None
         finally:
             await _close(writer)
         self.check_complaints()
-        if answer is None:
-            if _is_proper(shot):
-                raise Wrong("the server hung up without an answer")
-            return 0, None
-        if answer.is_stream or (not _is_proper(shot) and answer.status in _HTTP_OWN_CODES):
-            return answer.status, None
-        headers = {name: value for name, value in answer.headers.items() if name == "warning"}
-        content_type = answer.headers.get("content-type", "")
-        return answer.status, check_answer(shot, answer.status, content_type, headers, answer.body)
+        return answers
 
     async def fire_bytes(self, sent: Bytes) -> list[int]:
         """Send what may not be HTTP; the result is the codes of the answers."""
@@ -97,7 +130,7 @@ class HttpTarget:
         """That the server is alive, and quickly so."""
         shot = Shot("GET", "/readyz", "", [("host", "127.0.0.1"), ("authorization", f"Bearer {TOKEN}")])
         begin = asyncio.get_running_loop().time()
-        code, _ = await self.fire(shot, Random(0))
+        ((code, _),) = await self.fire([shot], Random(0))
         if code != 200:
             raise Wrong(f"/readyz says {code}")
         if asyncio.get_running_loop().time() - begin > SLOW_SECONDS:
@@ -130,30 +163,45 @@ async def served() -> AsyncIterator[HttpTarget]:
             embedded.close()
 
 
-async def run_http(seed: int, requests: int) -> dict[int, int]:
-    """Send requests and noise over a socket; Wrong as soon as something is. The result counts the codes."""
-    generator = Generator(seed)
-    counts: dict[int, int] = {}
+_PIPELINED = (1, 1, 1, 2, 4, 8)
+"""How many requests are sent at once."""
+
+
+async def run_http(
+    seed: int, first: int, last: int, at: Callable[[int], None] = lambda number: None
+) -> Report:
+    """Send requests and noise over a socket to one server; `at` is told the number of each before it is sent.
+
+    The first failure ends it. It holds the requests that were sent last, or, in `why`, what was no request.
+    """
+    generator, report, begin = Generator(seed), Report(), time.monotonic()
     async with served() as target:
         for shot in generator.prelude():
-            await target.fire(shot, Random(0))
-        for number in range(requests):
+            await target.fire([shot], Random(0))
+        number = first
+        while number <= last and not report.failures:
+            at(number)
             random = Random(f"{seed}/http/{number}")
-            sent: Shot | Bytes = random_bytes(random) if random.randrange(4) == 0 else generator.shot(number)
+            noise = random_bytes(random) if random.randrange(4) == 0 else None
+            count = min(last + 1 - number, 1 if noise else random.choice(_PIPELINED))
+            shots = [] if noise else [generator.shot(each) for each in range(number, number + count)]
             try:
-                if isinstance(sent, Bytes):
-                    codes = await target.fire_bytes(sent)
+                if noise:
+                    report.count("malformed HTTP", await target.fire_bytes(noise))
                     await target.check()
-                else:
-                    code, answer = await target.fire(sent, random)
-                    generator.memory.learn(sent, code, answer)
-                    codes = [code]
+                for shot, (code, answer) in zip(shots, await _together(target, shots, random), strict=False):
+                    generator.memory.learn(shot, code, answer)
+                    report.count("pipelined" if count > 1 else "alone on a connection", [code])
             except Wrong as wrong:
-                raise Wrong(f"seed {seed}, request {number} over HTTP: {wrong}\n{sent}") from None
-            for code in codes:
-                counts[code] = counts.get(code, 0) + 1
-        await target.check()
-    return counts
+                report.failures.append(Failure(number, f"over HTTP: {wrong}\n{noise or ''}", shots))
+            number += count
+        report.requests = number - first
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+async def _together(target: HttpTarget, shots: list[Shot], random: Random) -> list[tuple[int, Any]]:
+    return await target.fire(shots, random) if shots else []
 
 
 def _is_proper(shot: Shot) -> bool:
@@ -167,18 +215,17 @@ def _is_proper(shot: Shot) -> bool:
     )
 
 
-def _bytes_of(shot: Shot, random: Random) -> bytes:
+def _bytes_of(shot: Shot, random: Random) -> tuple[bytes, bool]:
+    """A request as bytes, and whether its body is as HTTP has it."""
     target = shot.path + (f"?{shot.query}" if shot.query else "")
     lines = [f"{shot.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in shot.headers)]
     head = "\r\n".join(lines).encode("latin-1", "replace")
     if not shot.body and random.randrange(2):
-        return head + b"\r\n\r\n"
+        return head + b"\r\n\r\n", True
     if shot.body and len(shot.body) < 100_000 and random.randrange(4) == 0:
-        size = random.choice((1, 7, 1000))
-        pieces = [shot.body[at : at + size] for at in range(0, len(shot.body), size)]
-        chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
-        return head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
-    return head + b"\r\ncontent-length: %d\r\n\r\n" % len(shot.body) + shot.body
+        chunks, is_proper = chunked(shot.body, random)
+        return head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks, is_proper
+    return head + b"\r\ncontent-length: %d\r\n\r\n" % len(shot.body) + shot.body, True
 
 
 async def _write(writer: asyncio.StreamWriter, data: bytes, random: Random) -> None:

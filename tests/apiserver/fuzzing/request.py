@@ -56,6 +56,12 @@ class Shot:
     body: bytes = b""
     kind: Kind | None = None
 
+    @property
+    def body_kind(self) -> str:
+        """What its body says it is; `none` without one."""
+        content_type = dict(self.headers).get("content-type", "")
+        return content_type.removeprefix("application/")[:40] or "untyped" if self.body else "none"
+
     def saved(self) -> dict[str, Any]:
         """As JSON; bytes are Latin-1 text."""
         return {
@@ -77,9 +83,14 @@ class Shot:
         return "\n".join([*lines, "", repr(self.body) if len(self.body) < 4000 else f"{self.body[:4000]!r}…"])
 
 
+def saved_line(shot: Shot) -> str:
+    """A request as a line of a file."""
+    return json.dumps(shot.saved())
+
+
 def save(shots: list[Shot], path: Path) -> None:
     """Write requests to a file, one a line."""
-    path.write_text("".join(json.dumps(shot.saved()) + "\n" for shot in shots))
+    path.write_text("".join(saved_line(shot) + "\n" for shot in shots))
 
 
 def load(path: Path) -> list[Shot]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,58 +12,13 @@ from moorage.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.checks import Wrong
 from tests.apiserver.fuzzing.generator import Generator
 from tests.apiserver.fuzzing.inprocess import Target, gathered_complaints
+from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import Shot
 
 EPOCH = 2000
 """So many requests go to a server before a fresh one takes its place; a failure is repeated from there."""
 CHECK_EVERY = 250
 _MOST_FAILURES = 25
-
-
-@dataclass(slots=True)
-class Failure:
-    """Something wrong, and how to see it again."""
-
-    number: int
-    why: str
-    shots: list[Shot]
-    """Enough to repeat it, the last being the one that failed."""
-
-    @property
-    def signature(self) -> str:
-        """What is the same for failures of the same cause."""
-        places = re.findall(r'File "[^"]*?([\w/]+\.py)", line (\d+)', self.why)
-        if places:
-            return f"{places[-1]}"
-        return re.sub(r"\d+|'.*'|\".*\"", "#", self.why.strip().splitlines()[0])[:160]
-
-
-@dataclass(slots=True)
-class Report:
-    """What a run has seen."""
-
-    requests: int = 0
-    seconds: float = 0.0
-    slowest_seconds: float = 0.0
-    slowest: int = 0
-    """The number of the request that took longest."""
-    codes: Counter[int] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-
-    def note(self, number: int, code: int, seconds: float) -> None:
-        """Count an answer."""
-        self.requests += 1
-        self.codes[code] += 1
-        if seconds > self.slowest_seconds:
-            self.slowest, self.slowest_seconds = number, seconds
-
-    def __str__(self) -> str:
-        codes = ", ".join(f"{code}: {count}" for code, count in sorted(self.codes.items()))
-        return (
-            f"{self.requests} requests in {self.seconds:.0f} s, "
-            f"the slowest ({self.slowest}) {self.slowest_seconds * 1000:.0f} ms; "
-            f"{codes}; {len(self.failures)} failures"
-        )
 
 
 async def run(
@@ -76,21 +29,21 @@ async def run(
     settings: Settings | None = None,
     *,
     persistent: bool = False,
+    at: Callable[[int, Shot], None] = lambda number, shot: None,
 ) -> Report:
     """Send requests `first` to `last` of a seed; those before `first` on the same server are sent too.
 
-    persistent: servers keep their objects in a directory, and must find them there again.
+    persistent: servers keep their objects in a directory, and must find them there again. `at` is told of
+    each request before it is sent.
     """
     begin = time.monotonic()
     with gathered_complaints() as complaints:
-        running = _Run(seed, complaints, tell)
+        running = _Run(seed, complaints, tell, at)
         for start in range(first - first % EPOCH, last + 1, EPOCH):
             numbers = range(start, min(start + EPOCH, last + 1))
             with TemporaryDirectory() as directory:
                 kept = Path(directory) if persistent else None
                 await running.epoch(numbers, replace(settings or Settings(), data_dir=kept))
-            if numbers.stop % 10_000 == 0:
-                tell(f"{numbers.stop} requests, {time.monotonic() - begin:.0f} s")
             if len(running.report.failures) >= _MOST_FAILURES:
                 break
     running.report.seconds = time.monotonic() - begin
@@ -100,8 +53,15 @@ async def run(
 class _Run:
     """A run that is going on."""
 
-    def __init__(self, seed: int, complaints: list[str], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        seed: int,
+        complaints: list[str],
+        tell: Callable[[str], None],
+        at: Callable[[int, Shot], None],
+    ) -> None:
         self._seed = seed
+        self._at = at
         self._complaints = complaints
         self._tell = tell
         self._generator = Generator(seed)
@@ -134,8 +94,9 @@ class _Run:
 
     async def _fire(self, target: Target, number: int, shot: Shot) -> None:
         start = time.perf_counter()
+        self._at(number, shot)
         code, answer = await target.fire(shot)
-        self.report.note(number, code, time.perf_counter() - start)
+        self.report.note(number, shot, code, time.perf_counter() - start)
         self._generator.memory.learn(shot, code, answer)
 
     def _note(self, failure: Failure) -> None:
