@@ -129,6 +129,7 @@ class EmbeddedServer:
             writer,
             self.subresources,
             _answers(authorizer, authenticator, now),
+            authorizer,
             clock,
             random,
         )

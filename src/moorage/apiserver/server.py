@@ -11,8 +11,8 @@ from typing import Final
 
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address, parse_address
-from moorage.apiserver.auth.attributes import RequestAttributes, forbidden
-from moorage.apiserver.auth.authorizers import Authorizer
+from moorage.apiserver.auth.attributes import RequestAttributes
+from moorage.apiserver.auth.authorizers import Authorizer, require
 from moorage.apiserver.auth.impersonation import impersonate
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
@@ -73,7 +73,7 @@ class ApiServer:
         if query and address.verb != "watch":
             check_timeout(query)
         user = self._acting_as(user, address, request)
-        self._authorize(user, address)
+        require(self._authorizer, RequestAttributes(user, *address))
         if not address.is_resource:
             return self._documents.answer(address, request)
         if request.method == "HEAD":
@@ -86,12 +86,6 @@ class ApiServer:
                 wanted = RequestAttributes(user, *address)
                 return impersonate(wanted, request.repeated, self._authorizer.authorize)
         return user
-
-    def _authorize(self, user: User, address: Address) -> None:
-        attributes = RequestAttributes(user, *address)
-        decision = self._authorizer.authorize(attributes)
-        if not decision.allowed:
-            raise forbidden(attributes, decision.reason)
 
 
 def failure(error: ApiError) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from moorage.apiserver.auth.attributes import RequestAttributes
+from moorage.apiserver.auth.attributes import RequestAttributes, forbidden
 from moorage.apiserver.auth.rules import EVERYTHING, Rule
 from moorage.apiserver.auth.users import UNAUTHENTICATED, User
 
@@ -46,6 +46,13 @@ class Authorizer(Protocol):
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
         """The rules of a Role or ClusterRole; None if there is no such role."""
+
+
+def require(authorizer: Authorizer, attributes: RequestAttributes) -> None:
+    """ApiError (403) if a request may not go on."""
+    decision = authorizer.authorize(attributes)
+    if not decision.allowed:
+        raise forbidden(attributes, decision.reason)
 
 
 class AlwaysAllow:

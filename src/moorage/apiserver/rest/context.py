@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from moorage.apiserver.auth.users import MASTERS, User
@@ -18,6 +20,8 @@ class Context(msgspec.Struct):
     options: WriteOptions = msgspec.field(default_factory=WriteOptions)
     warnings: list[str] = msgspec.field(default_factory=list)
     user_agent: str = ""
+    authorize_create: Callable[[], None] | None = None
+    """ApiError (403) if an update or apply that finds no object may not create it; None: no question."""
 
     @property
     def manager(self) -> str:

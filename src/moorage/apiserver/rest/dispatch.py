@@ -10,6 +10,8 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
 from moorage.apiserver.address import Address
+from moorage.apiserver.auth.attributes import RequestAttributes
+from moorage.apiserver.auth.authorizers import Authorizer, require
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.negotiation import Wanted, negotiate
 from moorage.apiserver.options import (
@@ -54,6 +56,7 @@ class Dispatcher:
         writer: Writer,
         subresources: Subresources,
         answers: Mapping[str, Answer],
+        authorizer: Authorizer,
         clock: Clock,
         random: Random,
     ) -> None:
@@ -64,6 +67,7 @@ class Dispatcher:
         self._patcher = Patcher(writer)
         self._subresources = subresources
         self._answers = answers
+        self._authorizer = authorizer
         self._bodies = KnownBodies()
         self._clock = clock
         self._random = random
@@ -112,6 +116,9 @@ class Dispatcher:
                 return Response(200, self._reader.listed(resource, within, options, wanted, included))
             return Response(200, self._delete_collection(resource, within, options, query, request, context))
         code = 200
+        if address.verb in ("update", "patch"):
+            creation = RequestAttributes(context.user, *address)._replace(verb="create")
+            context.authorize_create = partial(require, self._authorizer, creation)
         if address.verb == "get":
             raw = self._reader.get(resource, namespace, name, revision(query))
         elif address.verb == "create":

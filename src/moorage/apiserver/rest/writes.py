@@ -84,6 +84,8 @@ class Writer:
         problems = validate_metadata(obj["metadata"], name_problems=strategy.name_problems)
         problems += strategy.validate(obj)
         self.refuse(resource, obj, problems)
+        if context.authorize_create is not None:
+            context.authorize_create()
         context.warnings.extend(strategy.warnings(obj, None))
         if collection.get((namespace, name)) is not None:
             raise errors.already_exists(resource.group, resource.plural, name)
