@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.text import qualified, quoted
+from moorage.apiserver.text import qualified, quoted, shortened
+
+_MOST_CAUSES: Final = 100
+_MOST_CAUSES_BYTES: Final = 48 * 1024
+"""How much is said of what is wrong with an object: an answer says it twice, as a message and as causes."""
+_LONGEST_MESSAGE: Final = 64 * 1024
+_LONGEST_NAME: Final = 1024
 
 
 class ApiError(Exception):
@@ -25,8 +33,10 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = int(code)
         self.reason = reason
-        self.message = message
+        self.message = shortened(message, _LONGEST_MESSAGE)
         self.details = details or {}
+        if "causes" in self.details:
+            self.details["causes"] = self.details["causes"][:_MOST_CAUSES]
         self.headers = headers or {}
         self.metadata = metadata or {}
 
@@ -83,15 +93,27 @@ def apply_conflict(message: str, causes: list[dict[str, str]]) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """The object breaks rules; all of them are said."""
-    said = list(dict.fromkeys(str(error) for error in errors))
+    """The object breaks rules; all of them are said, unless there are too many."""
+    causes = list(_causes(errors))
+    said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes))
+    if len(causes) < len(errors):
+        said.append(f"too many errors: {len(errors) - len(causes)} more are not shown")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    causes = [
-        {"reason": error.problem.reason, "message": error.body, "field": error.path} for error in errors
-    ]
+    name = shortened(name, _LONGEST_NAME)
     message = f"{qualified(kind, group)} {quoted(name)} is invalid: {text}"
     details = _of(group, kind, name, causes=causes)
     return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
+
+
+def _causes(errors: Sequence[FieldError]) -> Iterator[dict[str, str]]:
+    """The first errors for a Status, as many as an answer has room for, but one at least."""
+    room = _MOST_CAUSES_BYTES
+    for error in errors[:_MOST_CAUSES]:
+        cause = {"reason": error.problem.reason, "message": error.body, "field": error.field}
+        room -= len(msgspec.json.encode(cause))
+        if room < 0 and error is not errors[0]:
+            return
+        yield cause
 
 
 def bad_request(message: str) -> ApiError:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from moorage.apiserver.json_values import go_text
-from moorage.apiserver.text import quoted
+from moorage.apiserver.text import quoted, shortened
 
 
 class Problem(StrEnum):
@@ -51,6 +51,10 @@ _REASONS: Final = {
 }
 _WITHOUT_VALUE = (Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG, Problem.TOO_SHORT, Problem.INTERNAL)
 
+_LONGEST_PART: Final = 4096
+_LONGEST_DETAIL: Final = 16_384
+"""More characters of a path or value, and of a detail, are not shown."""
+
 OMITTED: Final = object()
 """In place of a value that a message leaves out, for it is too long or says nothing."""
 
@@ -69,18 +73,24 @@ class FieldError(NamedTuple):
         text: str = self.problem.value
         if self.problem not in _WITHOUT_VALUE and self.value is not OMITTED:
             text += f": {_shown(self.value)}"
-        return f"{text}: {self.detail}" if self.detail else text
+        return f"{text}: {shortened(self.detail, _LONGEST_DETAIL)}" if self.detail else text
+
+    @property
+    def field(self) -> str:
+        """The path as it is shown."""
+        return shortened(self.path, _LONGEST_PART)
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.body}"
+        return f"{self.field}: {self.body}"
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return quoted(value)
+        return quoted(shortened(value, _LONGEST_PART))
     if isinstance(value, float):
         return go_text(value)
-    return msgspec.json.encode(value).decode()
+    encoded = msgspec.json.encode(value)
+    return shortened(encoded[: 4 * _LONGEST_PART].decode(errors="ignore"), _LONGEST_PART)
 
 
 def required(path: str, detail: str = "") -> FieldError:

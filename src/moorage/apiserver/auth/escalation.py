@@ -9,7 +9,15 @@ from moorage.apiserver import errors, fields
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import Authorizer
 from moorage.apiserver.auth.rbac import GROUP
-from moorage.apiserver.auth.rules import EVERYTHING, Rule, merged, missing, quoted_list, rules_of
+from moorage.apiserver.auth.rules import (
+    EVERYTHING,
+    Rule,
+    TooManyPartsError,
+    merged,
+    missing,
+    quoted_list,
+    rules_of,
+)
 from moorage.apiserver.auth.users import MASTERS, User
 from moorage.apiserver.text import quoted
 
@@ -98,14 +106,17 @@ def _check_binding(
 def _escalation(authorizer: Authorizer, user: User, namespace: str, wanted: tuple[Rule, ...]) -> str:
     """What somebody would grant without having it, as a sentence; nothing if they have it all."""
     held = authorizer.rules_for(user, namespace)
-    lacking = missing(held.rules, wanted)
+    grants = f"user {quoted(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
+    try:
+        lacking = missing(held.rules, wanted)
+    except TooManyPartsError:
+        return (
+            f"{grants} more combinations of verbs, resources and names than can be checked: split the rules"
+        )
     if not lacking:
         return ""
     listed = "\n".join(sorted({str(rule) for rule in merged(lacking)}))
-    why = (
-        f"user {quoted(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant "
-        f"RBAC permissions not currently held:\n{listed}"
-    )
+    why = f"{grants} RBAC permissions not currently held:\n{listed}"
     return f"{why}; resolution errors: [{held.problem}]" if held.problem else why
 
 

@@ -138,11 +138,62 @@ def url_covers(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith(ANY) and path.startswith(pattern.rstrip(ANY)))
 
 
+class TooManyPartsError(Exception):
+    """Rules whose lists multiply to more combinations than can be compared with what somebody holds."""
+
+
+_MOST_COMPARISONS: Final = 2_000_000
+
+
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The parts of wanted rules that no held rule covers, each with one verb on one thing."""
-    return [
-        part for rule in wanted for part in _parts(rule) if not any(_covers(owned, part) for owned in held)
+    """The parts of wanted rules that no held rule covers, each with one verb on one thing.
+
+    TooManyPartsError if that cannot be found out in a reasonable time.
+    """
+    compared = list(map(_HeldRule.of, held))
+    unsure = [
+        rule for rule in map(_unique, wanted) if not any(_covers_at_once(owned, rule) for owned in compared)
     ]
+    if sum(map(_part_count, unsure)) * max(1, len(held)) > _MOST_COMPARISONS:
+        raise TooManyPartsError
+    return [
+        part
+        for rule in unsure
+        for part in _parts(rule)
+        if not any(_covers(owned, part) for owned in compared)
+    ]
+
+
+class _HeldRule(NamedTuple):
+    """A rule that somebody holds, ready to be compared with."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    urls: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> _HeldRule:
+        verbs, groups, resources, names = map(frozenset, rule[:4])
+        return cls(verbs, groups, resources, names, rule.urls)
+
+
+def _unique(rule: Rule) -> Rule:
+    return Rule(*(tuple(dict.fromkeys(values)) for values in rule))
+
+
+def _covers_at_once(held: _HeldRule, rule: Rule) -> bool:
+    """Whether one rule allows all of another about resources; no: it may still allow it in parts."""
+    if rule.urls or held.names:
+        return False
+    pairs = ((held.verbs, rule.verbs), (held.groups, rule.groups), (held.resources, rule.resources))
+    return all(ANY in mine or mine.issuperset(wanted) for mine, wanted in pairs)
+
+
+def _part_count(rule: Rule) -> int:
+    named = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))
+    return len(rule.verbs) * (named + len(rule.urls))
 
 
 def _parts(rule: Rule) -> list[Rule]:
@@ -157,7 +208,7 @@ def _parts(rule: Rule) -> list[Rule]:
     return parts + [Rule(verbs=(verb,), urls=(url,)) for url in rule.urls for verb in rule.verbs]
 
 
-def _covers(held: Rule, part: Rule) -> bool:
+def _covers(held: _HeldRule, part: Rule) -> bool:
     """Whether one rule allows at least what a part with one verb on one thing allows."""
     if not (ANY in held.verbs or part.verbs[0] in held.verbs):
         return False

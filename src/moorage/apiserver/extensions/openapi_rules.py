@@ -14,6 +14,7 @@ from moorage.apiserver.extensions.places import Place, Unknown, pruned
 from moorage.apiserver.extensions.structure import structure_problems
 from moorage.apiserver.extensions.values import Check, placed
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apiserver.kinds.checks import repetitions
 
 _KNOWN_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_KNOWN_HERE: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -223,11 +224,12 @@ def _map_rules(schema: Manifest, keys: list[str], item: Manifest | None, path: s
         detail = "must be object if parent array's x-kubernetes-list-type is map"
         return [*found, invalid(f"{path}.items.type", type_name, detail)]
     properties: Mapping[str, Any] = item.get("properties") or {}
-    needed: list[str] = item.get("required") or []
+    needed = set(item.get("required") or ())
+    repeated = set(repetitions(keys))
     for index, key in enumerate(keys):
         here = f"{path}.items.properties[{key}]"
         part = properties.get(key)
-        if key in keys[:index]:
+        if index in repeated:
             found.append(invalid(keys_path, keys, "must not contain duplicate entries"))
         if part is None:
             found.append(invalid(keys_path, keys, "entries must all be names of item properties"))

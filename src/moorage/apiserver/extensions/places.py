@@ -11,6 +11,7 @@ from moorage.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, d
 from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
 from moorage.apiserver.fields import invalid
 from moorage.apiserver.shape import ANYTHING, SCALAR, Form, Shape
+from moorage.apiserver.text import path_key
 
 
 class Place:
@@ -104,7 +105,7 @@ def pruned(value: Any, place: Place | None, path: str, unknown: Unknown) -> Any:
 def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: Unknown) -> Manifest:
     kept: Manifest = {}
     for key, item in value.items():
-        here = f"{path}.{key}" if path else key
+        here = f"{path}.{path_key(key)}" if path else path_key(key)
         if place is None:
             unknown.fields.append(here)
             continue

@@ -10,6 +10,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
 from moorage.apiserver.extensions.places import Place
 from moorage.apiserver.fields import FieldError, complaints, duplicate, invalid, required
+from moorage.apiserver.text import path_key
 
 
 def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:
@@ -20,7 +21,7 @@ def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError
     if isinstance(value, dict):
         for key, item in value.items():
             named = key in place.properties
-            here = _child(path, key) if named else f"{path}[{key}]"
+            here = _child(path, key) if named else f"{path}[{path_key(key)}]"
             found += list_problems(item, place.child(key), here)
     elif isinstance(value, list):
         if place.list_type == "set":
@@ -62,7 +63,7 @@ def embedded_problems(value: Any, place: Place | None, path: str) -> list[FieldE
             found += _object_problems(value, path)
         for key, item in value.items():
             named = key in place.properties
-            here = _child(path, key) if named else f"{path}[{key}]"
+            here = _child(path, key) if named else f"{path}[{path_key(key)}]"
             found += embedded_problems(item, place.child(key), here)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -100,4 +101,4 @@ def _object_problems(obj: Manifest, path: str) -> list[FieldError]:
 
 
 def _child(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+    return f"{path}.{path_key(key)}" if path else path_key(key)

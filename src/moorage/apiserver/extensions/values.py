@@ -16,7 +16,7 @@ from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, 
 from moorage.apiserver.extensions.patterns import compiled
 from moorage.apiserver.fields import FieldError, invalid, not_supported, required, too_long, too_many
 from moorage.apiserver.json_values import go_text, same
-from moorage.apiserver.text import quoted
+from moorage.apiserver.text import path_key, quoted
 
 ABSENT: Final = object()
 """There is no old value to compare with."""
@@ -219,9 +219,8 @@ class Check:
             elif self._closed:
                 out.append(invalid(path, key, f"{path}.{key} in body is a forbidden property"))
             elif self._additional is not None:
-                matches += self._additional.run_unless_same(
-                    item, f"{path}.{key}", out, before.get(key, ABSENT)
-                )
+                here = f"{path}.{path_key(key)}"
+                matches += self._additional.run_unless_same(item, here, out, before.get(key, ABSENT))
         for key in self._required:
             if key not in value:
                 out.append(required(f"{path}.{key}"))

@@ -18,7 +18,7 @@ from moorage.apiserver.kinds.admission_rules import (
     default_match,
 )
 from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.kinds.checks import check_conditions, check_one_of, check_optional_word
+from moorage.apiserver.kinds.checks import check_conditions, check_one_of, check_optional_word, repetitions
 from moorage.apiserver.kinds.names import check_path_segment, check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.strategy import Strategy
@@ -264,10 +264,11 @@ def _check_parameters(reference: Manifest, path: str) -> list[FieldError]:
 
 def _check_actions(actions: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated = set(repetitions(actions))
     for index, action in enumerate(actions):
         if action not in _ACTIONS:
             errors.append(not_supported(f"{path}[{index}]", action, _ACTIONS))
-        if action in actions[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{path}[{index}]", action))
     if "Deny" in actions and "Warn" in actions:
         why = (

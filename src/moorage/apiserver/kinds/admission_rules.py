@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, duplicate, invalid, not_supported, required, too_many
-from moorage.apiserver.kinds.checks import check_optional_word
+from moorage.apiserver.kinds.checks import check_optional_word, repetitions
 from moorage.apiserver.kinds.names import check_path_segment, check_qualified_name
 from moorage.apiserver.kinds.selectors import check_label_selector
 
@@ -132,8 +132,9 @@ def check_mutating_operations(match: Manifest, path: str) -> list[FieldError]:
 
 def _check_resource_names(names: Sequence[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated = set(repetitions(names))
     for index, name in enumerate(names):
         errors += check_path_segment(name, f"{path}[{index}]")
-        if name in names[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{path}[{index}]", name))
     return errors

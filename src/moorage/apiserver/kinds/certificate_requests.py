@@ -10,7 +10,7 @@ from moorage.api.names import path_segment_problems
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.certificate_pem import certificate_problem, request_problem
-from moorage.apiserver.kinds.checks import CONDITION_STATUSES, check_one_of
+from moorage.apiserver.kinds.checks import CONDITION_STATUSES, check_one_of, repetitions
 from moorage.apiserver.kinds.signer_names import check_signer_name
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
@@ -138,16 +138,12 @@ def _check_usages(usages: list[str]) -> list[FieldError]:
         for index, usage in enumerate(usages)
         if usage not in _USAGES
     ]
-    return errors + [
-        duplicate(f"spec.usages[{index}]", usage)
-        for index, usage in enumerate(usages)
-        if usage in usages[:index]
-    ]
+    return errors + [duplicate(f"spec.usages[{index}]", usages[index]) for index in repetitions(usages)]
 
 
 def _check_conditions(obj: Manifest) -> list[FieldError]:
     errors: list[FieldError] = []
-    seen: list[str] = []
+    seen: set[str] = set()
     for index, condition in enumerate(obj["status"].get("conditions") or ()):
         path, kind = f"{_CONDITIONS}[{index}]", condition.get("type", "")
         if not kind:
@@ -158,7 +154,7 @@ def _check_conditions(obj: Manifest) -> list[FieldError]:
             errors.append(invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive"))
         if kind in seen:
             errors.append(duplicate(f"{path}.type", kind))
-        seen.append(kind)
+        seen.add(kind)
     return errors
 
 

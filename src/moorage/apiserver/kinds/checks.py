@@ -135,21 +135,27 @@ def check_set(items: Sequence[Any], most: int, key: Callable[[Any], Hashable], p
     """A list that is not too long, with no two items alike."""
     if len(items) > most:
         return [too_many(path, len(items), most)]
-    errors = []
-    seen = set()
+    names = list(map(key, items))
+    return [duplicate(f"{path}[{index}]", names[index]) for index in repetitions(names)]
+
+
+def repetitions(items: Iterable[Hashable]) -> list[int]:
+    """The indices of items that came before."""
+    seen: set[Hashable] = set()
+    found = []
     for index, item in enumerate(items):
-        name = key(item)
-        if name in seen:
-            errors.append(duplicate(f"{path}[{index}]", name))
-        seen.add(name)
-    return errors
+        if item in seen:
+            found.append(index)
+        seen.add(item)
+    return found
 
 
 def check_review_versions(versions: Sequence[str], path: str) -> list[FieldError]:
     """The versions of reviews that a webhook understands, one that the server sends among them."""
     errors: list[FieldError] = []
+    repeated = set(repetitions(versions))
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if index in repeated:
             errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
         else:
             errors += complaints(f"{path}[{index}]", version, dns_1035_label_problems(version))

@@ -16,6 +16,7 @@ from moorage.apiserver.kinds.checks import (
     check_quantity_not_negative,
     check_range,
     check_unchanged,
+    repetitions,
 )
 from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
 from moorage.apiserver.kinds.selectors import check_label_selector
@@ -140,10 +141,11 @@ def _check_node_id(name: str, path: str) -> list[FieldError]:
 
 def _check_topology_keys(keys: Sequence[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated = set(repetitions(keys))
     for index, key in enumerate(keys):
         if not key:
             errors.append(required(path))
-        if key in keys[:index]:
+        if index in repeated:
             errors.append(duplicate(path, key))
         errors += check_qualified_name(key, path)
     return errors

@@ -11,7 +11,7 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, invalid, required, too_many
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage.apiserver.kinds.checks import check_conditions, check_optional_word
+from moorage.apiserver.kinds.checks import check_conditions, check_optional_word, repetitions
 from moorage.apiserver.kinds.names import (
     check_long_name,
     check_path_segment,
@@ -136,12 +136,8 @@ def _check_union(value: Manifest, members: Sequence[str], path: str) -> list[Fie
 
 
 def _check_unique(items: Sequence[Manifest], path: str) -> list[FieldError]:
-    names = [item.get("name", "") for item in items]
-    return [
-        duplicate(f"{path}[{index}]", items[index])
-        for index, name in enumerate(names)
-        if name in names[:index]
-    ]
+    repeated = repetitions(item.get("name", "") for item in items)
+    return [duplicate(f"{path}[{index}]", items[index]) for index in repeated]
 
 
 def _check_controller(controller: Manifest, path: str) -> list[FieldError]:

@@ -7,7 +7,12 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import OMITTED, FieldError, duplicate, invalid, required, too_long, too_many
-from moorage.apiserver.kinds.checks import CONDITION_STATUSES, check_not_negative, check_optional_word
+from moorage.apiserver.kinds.checks import (
+    CONDITION_STATUSES,
+    check_not_negative,
+    check_optional_word,
+    repetitions,
+)
 from moorage.apiserver.kinds.names import check_qualified_name
 from moorage.apiserver.text import quoted
 
@@ -70,10 +75,11 @@ def _check_exit_codes(codes: Manifest, containers: set[str | None], path: str) -
         errors.append(invalid(here, values, "at least one value is required"))
     elif len(values) > _MOST_EXIT_CODES:
         errors.append(too_many(here, len(values), _MOST_EXIT_CODES))
+    repeated = set(repetitions(values))
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(invalid(f"{here}[{index}]", value, "must not be 0 for the In operator"))
-        if value in values[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{here}[{index}]", value))
     if values != sorted(values):
         errors.append(invalid(here, values, "must be ordered"))

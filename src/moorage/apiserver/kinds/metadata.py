@@ -154,7 +154,7 @@ def validate_owners(owners: Sequence[Manifest], path: str) -> list[FieldError]:
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'
                 )
-                errors.append(invalid(path, list(owners), problem))
+                errors.append(invalid(path, owners, problem))
             else:
                 controller = this
     return errors

@@ -11,6 +11,7 @@ from moorage.apiserver.fields import (
     forbidden,
     invalid,
 )
+from moorage.apiserver.kinds.checks import repetitions
 from moorage.apiserver.kinds.networks import check_network
 from moorage.apiserver.kinds.resource_names import check_amount
 from moorage.apiserver.kinds.taints import check_taints
@@ -76,11 +77,9 @@ class NodeStrategy(Strategy):
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
         """Resources are not negative, addresses are there once."""
         errors = _check_resources(obj)
-        seen = []
-        for index, address in enumerate(obj.get("status", {}).get("addresses") or ()):
-            if address in seen:
-                errors.append(duplicate(f"status.addresses[{index}]", address))
-            seen.append(address)
+        addresses = obj.get("status", {}).get("addresses") or ()
+        for index in repetitions(frozenset(address.items()) for address in addresses):
+            errors.append(duplicate(f"status.addresses[{index}]", addresses[index]))
         return errors + _check_identity(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:

@@ -164,12 +164,13 @@ def _check_spec(spec: Manifest) -> list[FieldError]:
 def _as_made(spec: Manifest) -> Manifest:
     """The template as pods are made from it: with volumes for the claims, and names of the set's choice."""
     template: Manifest = spec.get("template") or {}
-    claims = [claim.get("metadata", {}).get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
+    templates: list[Manifest] = spec.get("volumeClaimTemplates") or []
+    claims = dict.fromkeys(claim.get("metadata", {}).get("name", "") for claim in templates)
     pod_spec: Manifest = template.get("spec") or {}
     if not claims and "hostname" not in pod_spec and "subdomain" not in pod_spec:
         return template
     volumes: list[Manifest] = [
-        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(claims)
+        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
     ]
     volumes += [volume for volume in pod_spec.get("volumes") or () if volume.get("name") not in claims]
     kept = {key: value for key, value in pod_spec.items() if key not in ("hostname", "subdomain", "volumes")}

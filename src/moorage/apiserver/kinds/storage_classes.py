@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
-from moorage.apiserver.kinds.checks import check_optional_word, check_unchanged
+from moorage.apiserver.kinds.checks import check_optional_word, check_unchanged, repetitions
 from moorage.apiserver.kinds.names import check_qualified_name
 from moorage.apiserver.strategy import Strategy
 
@@ -81,7 +81,7 @@ def _check_parameters(parameters: dict[str, str]) -> list[FieldError]:
 
 def _check_topologies(topologies: Sequence[Manifest]) -> list[FieldError]:
     errors: list[FieldError] = []
-    seen: list[dict[str, frozenset[str]]] = []
+    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
     for index, term in enumerate(topologies):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         wanted: dict[str, frozenset[str]] = {}
@@ -92,15 +92,14 @@ def _check_topologies(topologies: Sequence[Manifest]) -> list[FieldError]:
             if key in wanted:
                 errors.append(duplicate(f"{here}.key", key))
             wanted[key] = frozenset(expression.get("values") or ())
-        if wanted in seen:
+        requirements = frozenset(wanted.items())
+        if requirements in seen:
             errors.append(duplicate(path, ""))
-        seen.append(wanted)
+        seen.add(requirements)
     return errors
 
 
 def _check_values(values: Sequence[str], path: str) -> list[FieldError]:
     if not values:
         return [required(path)]
-    return [
-        duplicate(f"{path}[{index}]", value) for index, value in enumerate(values) if value in values[:index]
-    ]
+    return [duplicate(f"{path}[{index}]", values[index]) for index in repetitions(values)]

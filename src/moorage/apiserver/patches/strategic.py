@@ -112,9 +112,10 @@ def _retain_keys(merged: Manifest, patch: Manifest) -> Manifest:
         for key, value in patch.items()
         if value is not None and not key.startswith((DELETE_FROM_LIST, ELEMENT_ORDER))
     )
-    if not isinstance(retained, list) or not all(key in retained for key in changed):
+    names = {name for name in retained if isinstance(name, str)} if isinstance(retained, list) else set()
+    if not isinstance(retained, list) or not all(key in names for key in changed):
         raise BadPatchError("invalid patch format of retainKeys")
-    for key in [key for key in merged if key not in retained]:
+    for key in merged.keys() - names:
         del merged[key]
     return patch
 

@@ -71,19 +71,21 @@ def _obeyed(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any],
     """The list after the items of the patch that are directives, and the items that are not."""
     plain = []
     replaces = False
+    gone = set()
     for item in patch:
         directive = item.get(DIRECTIVE)
         if DIRECTIVE not in item:
             plain.append(item)
         elif directive == "delete":
-            gone = _key_of(item, key)
-            original = [kept for kept in original if identity(kept.get(key)) != gone]
+            gone.add(_key_of(item, key))
         elif directive == "replace":
             replaces = True
         elif directive == "merge":
             raise BadPatchError("merging lists cannot yet be specified in the patch")
         else:
             raise unknown_directive(directive, item)
+    if gone:
+        original = [kept for kept in original if identity(kept.get(key)) not in gone]
     return (plain, []) if replaces else (original, plain)
 
 

@@ -11,6 +11,8 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
+import msgspec
+
 from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver import errors
 from moorage.apiserver.admission.base import Attributes, Operation
@@ -28,6 +30,7 @@ _SUFFIX_LENGTH: Final = 5
 _GENERATED_BASE_LENGTH: Final = 63 - _SUFFIX_LENGTH
 _GENERATE_ATTEMPTS: Final = 8
 
+_encode_sorted: Final = msgspec.json.Encoder(order="sorted").encode
 _UUID_FIXED_BITS: Final = 0xF << 76 | 0b11 << 62
 _UUID_VERSION_4: Final = 4 << 76 | 0b10 << 62
 
@@ -283,8 +286,10 @@ def _differ_in_times_only(obj: Manifest, old: Manifest) -> bool:
     fields, before = obj["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not fields or not before or len(fields) != len(before):
         return False
-    untimed, untimed_before = ([{**each, "time": ""} for each in entries] for entries in (fields, before))
-    return all(each in untimed_before for each in untimed) and _untracked(obj) == _untracked(old)
+    untimed, untimed_before = (
+        {_encode_sorted({**each, "time": ""}) for each in entries} for entries in (fields, before)
+    )
+    return untimed <= untimed_before and _untracked(obj) == _untracked(old)
 
 
 def _untracked(obj: Manifest) -> Manifest:

@@ -17,8 +17,10 @@ from moorage.apiserver.schema.base import Decoded
 from moorage.apiserver.schema.moments import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.quantities import WRONG_FORMAT, canonical_quantity
 from moorage.apiserver.schema.wire import ZERO_VALUES, TypeUse, WireType, wire_format
+from moorage.apiserver.text import path_key
 
 _INT_BITS: Final = {"int32": 31, "int64": 63}
+
 _NOT_BASE64: Final = re.compile(r"[^A-Za-z0-9+/\r\n]")
 _ZERO_ITEMS: Final[dict[str, Any]] = {**ZERO_VALUES, "Quantity": "0", "IntOrString": 0}
 _NOTHING: Final = object()
@@ -124,7 +126,9 @@ class _Decoder:
         self, items: TypeUse, go_type: str, values: dict[str, Any], place: _Place, path: str
     ) -> dict[str, Any]:
         return {
-            key: _zero(items) if value is None else self.value(items, go_type, value, place, f"{path}.{key}")
+            key: _zero(items)
+            if value is None
+            else self.value(items, go_type, value, place, f"{path}.{path_key(key)}")
             for key, value in values.items()
         }
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.text import quoted
+from moorage.apiserver.text import path_key, quoted
 
 _MOST: Final = 100
 """Kubernetes lists no more problems than this."""
 _OPERATION_FIELDS: Final = frozenset(("op", "path", "from", "value"))
 
+_STEP: Final = re.compile(r"[.\[]")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -41,12 +43,15 @@ class BodyProblems:
         return f"strict decoding error: {', '.join(said)}"
 
     def _sentences(self, unknown: Sequence[str]) -> list[str]:
-        within = tuple(path + follows for path in unknown for follows in ".[")
+        known_places = set(unknown)
         said = [*self.first, *(f"unknown field {quoted(path)}" for path in unknown)]
-        said += _duplicate_sentences(
-            path for path in self.duplicates if path not in unknown and not path.startswith(within)
-        )
+        said += _duplicate_sentences(path for path in self.duplicates if not _is_within(path, known_places))
         return list(dict.fromkeys(said))[:_MOST]
+
+
+def _is_within(path: str, places: Set[str]) -> bool:
+    """Whether a path, or one that it goes on from, is one of some."""
+    return path in places or any(path[: step.start()] in places for step in _STEP.finditer(path))
 
 
 NO_PROBLEMS: Final = BodyProblems()
@@ -109,7 +114,7 @@ def _duplicates(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, _Pairs):
         seen = set()
         for key, item in value:
-            inside = f"{path}.{key}" if path else key
+            inside = f"{path}.{path_key(key)}" if path else path_key(key)
             if key in seen:
                 yield inside
             seen.add(key)

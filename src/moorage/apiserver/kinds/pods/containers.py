@@ -217,6 +217,8 @@ def _mounts(
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
+    device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
+    occupied = set(device_paths.values())
     for index, mount in enumerate(mounts):
         where = f"{path}[{index}]"
         name, place = mount.get("name", ""), mount.get("mountPath", "")
@@ -229,12 +231,11 @@ def _mounts(
         if place in seen:
             errors.append(invalid(f"{where}.mountPath", place, "must be unique"))
         seen.add(place)
-        for device in devices:
-            if device.get("name", "") == name:
-                errors.append(invalid(f"{where}.name", name, "must not already exist in volumeDevices"))
-            if device.get("devicePath", "") == place:
-                problem = "must not already exist as a path in volumeDevices"
-                errors.append(invalid(f"{where}.mountPath", place, problem))
+        if name in device_paths:
+            errors.append(invalid(f"{where}.name", name, "must not already exist in volumeDevices"))
+        if place in occupied:
+            problem = "must not already exist as a path in volumeDevices"
+            errors.append(invalid(f"{where}.mountPath", place, problem))
         if below := mount.get("subPath"):
             errors += check_relative_path(below, f"{path}.subPath")
         if expression := mount.get("subPathExpr"):
@@ -274,6 +275,8 @@ def _devices(
     errors: list[FieldError] = []
     names: set[str] = set()
     places: set[str] = set()
+    mount_paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
+    occupied = set(mount_paths.values())
     for index, device in enumerate(devices):
         where = f"{path}[{index}]"
         name, place = device.get("name", ""), device.get("devicePath", "")
@@ -293,12 +296,11 @@ def _devices(
             errors.append(invalid(f"{where}.devicePath", place, "must be unique"))
         if goes_up(place):
             errors.append(invalid(f"{where}.devicePath", place, "can not contain backsteps ('..')"))
-        for mount in mounts:
-            if mount.get("name", "") == name:
-                errors.append(invalid(f"{where}.name", name, "must not already exist in volumeMounts"))
-            if mount.get("mountPath", "") == place:
-                problem = "must not already exist as a path in volumeMounts"
-                errors.append(invalid(f"{where}.devicePath", place, problem))
+        if name in mount_paths:
+            errors.append(invalid(f"{where}.name", name, "must not already exist in volumeMounts"))
+        if place in occupied:
+            problem = "must not already exist as a path in volumeMounts"
+            errors.append(invalid(f"{where}.devicePath", place, problem))
         names.add(name)
         places.add(place)
     return errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
 
 from moorage.api.manifests import Manifest
@@ -101,6 +102,8 @@ def _is_multiple(quantity: int, page: str) -> bool:
 def _claim_errors(wanted: list[Manifest], claims: Set[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
+    times: Counter[str] = Counter()
+    known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
     for index, claim in enumerate(wanted):
         name, request = claim.get("name", ""), claim.get("request", "")
         where = f"{path}[{index}]"
@@ -115,10 +118,11 @@ def _claim_errors(wanted: list[Manifest], claims: Set[str], path: str) -> list[F
             if (name, request) in seen:
                 errors.append(duplicate(where, f"{name}/{request}"))
             elif not request:
-                errors += [duplicate(where, name) for other, _ in seen if other == name]
+                errors += [duplicate(where, name)] * times[name]
+            if (name, request) not in seen:
+                times[name] += 1
             seen.add((name, request))
         if name not in claims:
-            known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
             detail = f"must be one of the names in pod.spec.resourceClaims{known}"
             errors.append(FieldError(Problem.NOT_FOUND, where, name, detail))
     return errors

@@ -93,29 +93,28 @@ def _label_key_errors(term: Manifest, path: str) -> list[FieldError]:
     if selector is not None:
         # Each key was merged into the selector once by now; a second time means its author had it too.
         seen = set(selector.get("matchLabels") or ())
+        last_places = {key: index for index, key in enumerate(match)}
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
-            if key in match and key in seen:
+            if key in last_places and key in seen:
                 problem = "exists in both matchLabelKeys and labelSelector"
-                errors.append(invalid(f"{path}[{_last_index(match, key)}]", key, problem))
+                errors.append(invalid(f"{path}[{last_places[key]}]", key, problem))
             seen.add(key)
+    mismatched = set(mismatch)
     for index, key in enumerate(match):
-        if key in mismatch:
+        if key in mismatched:
             problem = "exists in both matchLabelKeys and mismatchLabelKeys"
             errors.append(invalid(f"{path}.matchLabelKeys[{index}]", key, problem))
     return errors
 
 
-def _last_index(items: Sequence[str], item: str) -> int:
-    return max(index for index, other in enumerate(items) if other == item)
-
-
 def validate_spread_constraints(constraints: Sequence[Manifest], path: str) -> list[FieldError]:
     """What is wrong with how a pod wants to be spread."""
     errors: list[FieldError] = []
+    last_places = {_topology_and_action(each): index for index, each in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
         where = f"{path}[{index}]"
-        topology, action = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+        topology, action = _topology_and_action(constraint)
         if (skew := constraint.get("maxSkew", 0)) <= 0:
             errors.append(invalid(f"{where}.maxSkew", skew, NOT_POSITIVE))
         if not topology:
@@ -123,11 +122,9 @@ def validate_spread_constraints(constraints: Sequence[Manifest], path: str) -> l
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             known = ("DoNotSchedule", "ScheduleAnyway")
             errors.append(not_supported(f"{where}.whenUnsatisfiable", action, known))
-        for other in constraints[index + 1 :]:
-            if (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) == (topology, action):
-                pair = f"{{{topology}, {action}}}"
-                errors.append(duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", pair))
-                break
+        if last_places[topology, action] > index:
+            pair = f"{{{topology}, {action}}}"
+            errors.append(duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", pair))
         if (domains := constraint.get("minDomains")) is not None:
             if domains <= 0:
                 errors.append(invalid(f"{where}.minDomains", domains, NOT_POSITIVE))
@@ -141,6 +138,10 @@ def validate_spread_constraints(constraints: Sequence[Manifest], path: str) -> l
         if selector := constraint.get("labelSelector"):
             errors += check_label_selector(selector, f"{where}.labelSelector")
     return errors
+
+
+def _topology_and_action(constraint: Manifest) -> tuple[str, str]:
+    return constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
 
 
 def validate_scheduling_gates(gates: Sequence[Manifest], path: str) -> list[FieldError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from moorage.api.conditions import set_condition
@@ -184,14 +184,13 @@ def _keep_observed_generations(status: Manifest, before: Manifest) -> None:
         take(status, before, "observedGeneration")
     seen = _generations(before.get("conditions") or ())
     for condition in status.get("conditions") or ():
-        remembered = seen.get(condition.get("type", ""))
-        generation = remembered.pop(0) if remembered else 0
+        generation = next(seen.get(condition.get("type", ""), iter(())), 0)
         if generation and not condition.get("observedGeneration"):
             condition["observedGeneration"] = generation
 
 
-def _generations(conditions: Sequence[Manifest]) -> dict[str, list[int]]:
+def _generations(conditions: Sequence[Manifest]) -> dict[str, Iterator[int]]:
     found: dict[str, list[int]] = {}
     for condition in conditions:
         found.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
-    return found
+    return {kind: iter(generations) for kind, generations in found.items()}

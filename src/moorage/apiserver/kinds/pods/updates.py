@@ -94,15 +94,17 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
 
 
 def _toleration_errors(new: Sequence[Manifest], old: Sequence[Manifest]) -> list[FieldError]:
-    kept = [_without_seconds(toleration) for toleration in new]
+    kept = set(map(_without_seconds, new))
     if all(_without_seconds(toleration) in kept for toleration in old):
         return []
     problem = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden("spec.tolerations", problem)]
 
 
-def _without_seconds(toleration: Manifest) -> Manifest:
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value}
+def _without_seconds(toleration: Manifest) -> frozenset[tuple[str, Any]]:
+    return frozenset(
+        (key, value) for key, value in toleration.items() if key != "tolerationSeconds" and value
+    )
 
 
 def _gate_errors(new: Sequence[Manifest], old: Sequence[Manifest]) -> list[FieldError]:

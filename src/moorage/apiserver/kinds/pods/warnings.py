@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from moorage.api.manifests import Manifest
@@ -114,18 +116,19 @@ def _fractions(resources: Manifest, path: str) -> list[str]:
 
 def _repeated_ports(spec: Manifest) -> list[str]:
     warnings: list[str] = []
-    by_number: dict[tuple[int, str], list[tuple[Manifest, str]]] = {}
+    by_number: dict[tuple[int, str], _Ports] = {}
     by_name: dict[str, str] = {}
     names: list[str] = []
     for container, path in _containers(spec):
         for index, port in enumerate(container.get("ports") or ()):
             where = f"{path}.ports[{index}]"
-            others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-            # Every port may overlap every other: enough is said long before all pairs have been compared.
-            for other, there in others if len(warnings) < _MOST_PORT_WARNINGS else ():
-                if how := _overlap(port, other):
-                    warnings.append(f"{where}: {how} port definition with {there}")
-            others.append((port, where))
+            others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), _Ports())
+            # Every port may overlap every other: enough is said long before all pairs have been listed.
+            room = max(0, _MOST_PORT_WARNINGS - len(warnings))
+            warnings += [
+                f"{where}: {how} port definition with {there}"
+                for how, there in others.added(port, where, room)
+            ]
             if name := port.get("name"):
                 if name in by_name:
                     first = by_name[name]
@@ -138,16 +141,48 @@ def _repeated_ports(spec: Manifest) -> list[str]:
     return warnings + names
 
 
-def _overlap(port: Manifest, other: Manifest) -> str:
-    address, number = port.get("hostIP", ""), port.get("hostPort", 0)
-    other_address, other_number = other.get("hostIP", ""), other.get("hostPort", 0)
-    if (address, number) == (other_address, other_number):
+_HostPort = tuple[str, int]
+"""The address and port of a node; empty and 0: not said."""
+
+
+class _Ports:
+    """Ports with one number and protocol, found by what they overlap with: no pair is looked at in vain."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[_HostPort, str]] = []
+        self._same: dict[_HostPort, list[int]] = {}
+        self._of_number: dict[tuple[int, bool], list[int]] = {}
+
+    def added(self, port: Manifest, where: str, most: int) -> list[tuple[str, str]]:
+        """Add a port; the first of those before it that it overlaps with: how, and where they are."""
+        address, number = this = port.get("hostIP", ""), port.get("hostPort", 0)
+        found = self._overlapping(this, most)
+        index = len(self._places)
+        self._places.append((this, where))
+        self._same.setdefault(this, []).append(index)
+        self._of_number.setdefault((number, bool(address)), []).append(index)
+        return found
+
+    def _overlapping(self, this: _HostPort, most: int) -> list[tuple[str, str]]:
+        address, number = this
+        candidates: Iterable[int] = range(len(self._places))
+        if number:
+            of_number = self._of_number
+            groups = (
+                self._same.get(this, ()),
+                of_number.get((number, not address), ()),
+                of_number.get((0, False), ()),
+                of_number.get((0, True), ()),
+            )
+            candidates = heapq.merge(*groups)
+        found = (self._places[index] for index in islice(candidates, most))
+        return [(_overlap(this, other), where) for other, where in found]
+
+
+def _overlap(port: _HostPort, other: _HostPort) -> str:
+    if port == other:
         return "duplicate"
-    if not number or not other_number:
-        return "overlapping"
-    if number == other_number and bool(address) != bool(other_address):
-        return "dangerously ambiguous"
-    return ""
+    return "overlapping" if not port[1] or not other[1] else "dangerously ambiguous"
 
 
 def _terms_without_selector(affinity: Manifest) -> list[str]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import reduce
 from http import HTTPStatus
-from operator import or_
 from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest, metadata
@@ -187,7 +185,7 @@ class _Request(NamedTuple):
         """The merged object without what this manager applied last time, unless somebody owns it now."""
         last = with_parents(last, self.shape)
         there = self._places(obj)
-        owned = with_parents(reduce(or_, (one.fields for one in managers.values())), self.shape)
+        owned = with_parents(FieldSet.union([one.fields for one in managers.values()]), self.shape)
         # Taking a parent away takes away what is in it. So this is done thrice: to see what would be left,
         # to see what is left if what somebody owns comes back, and then for what of the rest was ours.
         left = self._places(without(obj, last, self.shape))

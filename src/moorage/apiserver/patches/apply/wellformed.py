@@ -8,6 +8,7 @@ from moorage.apiserver.json_values import go_text
 from moorage.apiserver.patches.apply.elements import MalformedError, element_text, item_element
 from moorage.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
 from moorage.apiserver.shape import Form, Shape
+from moorage.apiserver.text import path_key
 
 
 def check_applied(value: Any, shape: Shape) -> None:
@@ -47,7 +48,7 @@ def _problems(value: Any, shape: Shape, path: str, strictly: bool) -> list[str]:
         if strictly and shape.form is Form.OBJECT and not is_declared(shape, name) and shape.items is None:
             problems.append(_problem(f"{path}.{name}", "field not declared in schema"))
             break
-        problems += _problems(item, field_shape(shape, name), f"{path}.{name}", strictly)
+        problems += _problems(item, field_shape(shape, name), f"{path}.{path_key(name)}", strictly)
     return problems
 
 
