@@ -18,6 +18,9 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver.store import Key, Stored, decode
 
 _FORMAT = 1
+_LONGEST_LOG_BYTES = 16 * 1024 * 1024
+"""The write-ahead log is cut to this length whenever its content has gone into the database."""
+_LEAST_FREE_PAGES = 1024
 _TABLES = """
 CREATE TABLE IF NOT EXISTS object (
     collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -58,11 +61,22 @@ class SqliteJournal:
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")
+        execute(f"PRAGMA journal_size_limit = {_LONGEST_LOG_BYTES}")
         version = execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _FORMAT):
             raise JournalError(f"{self._path} is of format {version}; this moorage reads format {_FORMAT}")
         self._connection.executescript(_TABLES)
         execute(f"PRAGMA user_version = {_FORMAT}")
+        self._compact()
+
+    def _compact(self) -> None:
+        """Give back the room of objects that are gone, if that is most of the file."""
+        free, pages = (
+            self._connection.execute(f"PRAGMA {what}").fetchone()[0]
+            for what in ("freelist_count", "page_count")
+        )
+        if free > _LEAST_FREE_PAGES and 2 * free > pages:
+            self._connection.execute("VACUUM")
 
     @property
     def revision(self) -> int:

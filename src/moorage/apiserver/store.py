@@ -4,7 +4,8 @@ Invariants:
 - every write moves the revision by one, and an object's resourceVersion is the revision of its last write;
 - a stored object is never changed, only replaced, and its encoded form is what clients get;
 - a collection's log holds every change after `Log.oldest`, in order, so watching is reading on in the log and
-  a watcher costs no memory however slow it is; whoever has fallen behind the log starts again;
+  a watcher costs no memory however slow it is; a watcher that has fallen behind the log starts again;
+- logs are bounded in changes, and all together in bytes of objects that nothing but a log holds;
 - a write is in the journal before anybody can see it.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.apiserver.object_size import check_size
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""
@@ -56,6 +58,10 @@ class Stored(msgspec.Struct, eq=False, gc=False):
             self._obj = self.decoded()
         return self._obj
 
+    def forget_decoded(self) -> None:
+        """Hold the encoded form only: an object that was replaced is sent to watchers at most."""
+        self._obj = None
+
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -67,6 +73,12 @@ class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
     type: ChangeType
     stored: Stored
     previous: Stored | None
+
+    @property
+    def held_bytes(self) -> int:
+        """What only the log holds: the object that was replaced, and the last state of one that is gone."""
+        replaced = 0 if self.previous is None else len(self.previous.raw)
+        return replaced + len(self.stored.raw) if self.type == "DELETED" else replaced
 
 
 class Journal(Protocol):
@@ -89,6 +101,8 @@ class Log:
         """The position of the first change kept."""
         self.oldest = oldest
         """Changes up to this revision may be missing; all later ones are here."""
+        self.held_bytes = 0
+        """The encoded objects that only this log holds."""
 
     @property
     def end(self) -> int:
@@ -98,11 +112,24 @@ class Log:
     def append(self, change: Change) -> None:
         """Add a change; now and then the older half goes."""
         self._changes.append(change)
+        self.held_bytes += change.held_bytes
         if len(self._changes) >= 2 * self._capacity:
-            gone = len(self._changes) - self._capacity
-            self.oldest = self._changes[gone - 1].version
-            del self._changes[:gone]
-            self._start += gone
+            self._drop(len(self._changes) - self._capacity)
+
+    def halve(self) -> None:
+        """Drop the oldest changes until half of the bytes are left."""
+        most, held, count = self.held_bytes // 2, self.held_bytes, 0
+        while held > most:
+            held -= self._changes[count].held_bytes
+            count += 1
+        self._drop(count)
+
+    def _drop(self, count: int) -> None:
+        """Forget the oldest changes."""
+        self.held_bytes -= sum(change.held_bytes for change in self._changes[:count])
+        self.oldest = self._changes[count - 1].version
+        del self._changes[:count]
+        self._start += count
 
     def position_after(self, version: int) -> int | None:
         """Where to read on after a revision, or None if changes since then are gone."""
@@ -194,6 +221,7 @@ class Collection:
 Listener = Callable[[Collection, Change], None]
 
 _DEFAULT_HISTORY: Final = 20_000
+MOST_HISTORY_BYTES: Final = 128 * 1024 * 1024
 _shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
 
 
@@ -214,9 +242,16 @@ class Store:
     """All collections under one revision counter."""
 
     def __init__(
-        self, journal: Journal | None = None, revision: int = 1, history: int = _DEFAULT_HISTORY
+        self,
+        journal: Journal | None = None,
+        revision: int = 1,
+        history: int = _DEFAULT_HISTORY,
+        history_bytes: int = MOST_HISTORY_BYTES,
     ) -> None:
         self._journal = journal
+        self._most_history_bytes = history_bytes
+        self._history_bytes = 0
+        """At least what all logs hold."""
         self._collections = _Collections(history, revision)
         self.revision = revision
         self.listeners: list[Listener] = []
@@ -235,9 +270,13 @@ class Store:
         self.collection(collection).load(_stored(obj, version, fields))
 
     def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
-        """Write an object, new or in place of another; it gets its resourceVersion here."""
+        """Write an object, new or in place of another; it gets its resourceVersion here.
+
+        ApiError (500) if it is larger than etcd would take.
+        """
         version = self.revision + 1
         stored = _stored(obj, version, fields)
+        check_size(obj, stored.raw)
         if self._journal is not None:
             self._journal.put(collection.name, stored)
         self.revision = version
@@ -260,6 +299,18 @@ class Store:
         collection.record(change)
         for listener in self.listeners:
             listener(collection, change)
+        if change.previous is not None:
+            change.previous.forget_decoded()
+        self._history_bytes += change.held_bytes
+        if self._history_bytes > self._most_history_bytes:
+            self._bound_history()
+
+    def _bound_history(self) -> None:
+        """Drop the older half of what the largest log holds until all hold little enough."""
+        logs = [collection.log for collection in self._collections.values()]
+        while (held := sum(log.held_bytes for log in logs)) > self._most_history_bytes:
+            max(logs, key=attrgetter("held_bytes")).halve()
+        self._history_bytes = held
 
     def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
         """One object of a collection, not to be changed."""

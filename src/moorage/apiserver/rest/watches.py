@@ -7,8 +7,9 @@ once the log has moved past it the watcher is cut off with 410, and the client l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver import errors
@@ -21,10 +22,11 @@ from moorage.clock import Clock
 BOOKMARK_SECONDS: Final = 60.0
 _BATCH: Final = 500
 """The most changes that are sent at once, so that one watcher does not keep the others waiting."""
-_PIECE_BYTES: Final = 256 * 1024
-"""How much is gathered before it is sent: so much, and one event, is held for a slow client."""
+_BATCH_BYTES: Final = 256 * 1024
+"""Once a batch is as large, it is sent: as much, and one event, is held for a slow client."""
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
+_Told = TypeVar("_Told", Change, Stored)
 Show = Callable[[Stored], bytes]
 """A stored object as clients of this watcher's resource see it."""
 Form = Callable[[bytes], bytes]
@@ -93,9 +95,10 @@ class Watch:
         return self._collection.log.read(self._position, 0) is None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in _pieces(self._told("ADDED", stored) for stored in self._initial):
-            yield piece
-        self._initial = []
+        while self._initial:
+            told, count = _batch(partial(self._told, "ADDED"), self._initial[:_BATCH])
+            del self._initial[:count]
+            yield told
         if self._marks_initial_end:
             yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
         mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark) if self._bookmarks else None
@@ -107,9 +110,10 @@ class Watch:
                     yield _event("ERROR", encode(gone.status))
                     return
                 if changes:
-                    self._position += len(changes)
-                    for piece in _pieces(map(self._seen, changes)):
-                        yield piece
+                    events, count = _batch(self._seen, changes)
+                    self._position += count
+                    if events:
+                        yield events
                     continue
                 if self._mark_due:
                     self._mark_due = False
@@ -156,6 +160,20 @@ class Watch:
         return _event("BOOKMARK", self._form(raw) if self._form else raw)
 
 
+def _batch(tell: Callable[[_Told], bytes], items: Sequence[_Told]) -> tuple[bytes, int]:
+    """Events about the first of some items, and how many those are: as many as there is room for."""
+    events: list[bytes] = []
+    size = count = 0
+    for item in items:
+        event = tell(item)
+        events.append(event)
+        size += len(event)
+        count += 1
+        if size >= _BATCH_BYTES:
+            break
+    return b"".join(events), count
+
+
 _BEGINNINGS: Final = {
     kind: b'{"type":"%b","object":' % kind.encode()
     for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
@@ -164,21 +182,3 @@ _BEGINNINGS: Final = {
 
 def _event(kind: str, raw: bytes) -> bytes:
     return b"".join((_BEGINNINGS[kind], raw, b"}\n"))
-
-
-def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
-    """Events, as many together as are sent at once."""
-    together: list[bytes] = []
-    count = size = 0
-    for event in events:
-        if event:
-            together.append(event)
-            size += len(event)
-        count += 1
-        if size > _PIECE_BYTES or count == _BATCH:
-            if together:
-                yield b"".join(together)
-            together = []
-            count = size = 0
-    if together:
-        yield b"".join(together)
