@@ -29,6 +29,7 @@ from moorage.apiserver.certificates import ServerCertificate, load_or_make
 from moorage.apiserver.customs import DEFINITIONS, TERMINATING, CustomResources
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.documents import Documents
+from moorage.apiserver.event_expiry import EVENT_TTL_SECONDS, EventExpiry
 from moorage.apiserver.garbage import GarbageCollector
 from moorage.apiserver.guard import Guard
 from moorage.apiserver.journal import JournalError, SqliteJournal
@@ -65,6 +66,8 @@ class Settings:
     """So many changes of each resource can be watched from the past."""
     static_users: Mapping[str, User] | None = None
     """Further users by their tokens."""
+    event_ttl_seconds: float = EVENT_TTL_SECONDS
+    """How long events are kept after they were last written; 0: for ever."""
 
 
 class EmbeddedServer:
@@ -110,6 +113,7 @@ class EmbeddedServer:
         namespace_defaults = NamespaceDefaults(self.resources, writer, self._work, self.certificate.ca_pem)
         namespace_deleter = NamespaceDeleter(self.resources, writer, deleter, self._work, clock)
         collector = GarbageCollector(self.resources, writer, deleter, self._work)
+        event_expiry = EventExpiry(self.store, self._work, clock, settings.event_ttl_seconds)
         self._load(customs)
         quotas = QuotaKeeper(self.resources, writer, self._work)
         self.store.listeners += [
@@ -118,11 +122,13 @@ class EmbeddedServer:
             namespace_deleter.follow,
             collector.follow,
             quotas.follow,
+            event_expiry.follow,
         ]
         self._bootstrap(writer)
         namespace_defaults.load()
         namespace_deleter.load()
         collector.load()
+        event_expiry.load()
         self.subresources = Subresources(self.resources, writer, authenticator, logs)
         dispatcher = Dispatcher(
             self.resources,

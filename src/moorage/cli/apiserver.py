@@ -17,8 +17,10 @@ from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
 from moorage.cli.local_server import (
+    DEFAULT_EVENT_TTL,
     DEFAULT_KUBECONFIG,
     DEFAULT_PORT,
+    EventTtl,
     advertise,
     let_in,
     server_url,
@@ -54,11 +56,12 @@ def apiserver(
             min=1,
         ),
     ] = MAX_CONNECTIONS,
+    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
 ) -> None:
     """Run a Kubernetes API server that kubectl and client libraries accept."""
     long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
-    settings = Settings(data_dir, authorization, names, watch_history)
+    settings = Settings(data_dir, authorization, names, watch_history, event_ttl_seconds=event_ttl)
     try:
         uvloop.run(_run(settings, address, port, kubeconfig, max_connections))
     except (InputError, JournalError, ServingError, CertificateError) as error:

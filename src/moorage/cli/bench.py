@@ -28,12 +28,13 @@ from moorage.bench.runner import OpenTarget, Watcher, run_all
 from moorage.bench.selection import select
 from moorage.bench.tables import comparison_table, report_table, time_table
 from moorage.bench.target import Target
+from moorage.cli.durations import duration
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
-from moorage.config.duration import Duration, parse_duration
+from moorage.config.duration import Duration
 
 _WRONG: Final = 1
 """Exit status: the input is wrong, or a workload failed."""
@@ -42,15 +43,6 @@ _LOOK_SECONDS: Final = 0.5
 _WIDTH: Final = 160
 """Characters in a line where nobody says how many there are."""
 _MODE: Final = "Where the workloads run (one of these)"
-
-
-def _duration(text: str | Duration) -> Duration:
-    if isinstance(text, Duration):
-        return text
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 _FILES = typer.Argument(
@@ -73,7 +65,7 @@ _LABEL = typer.Option(
 _PROFILE = typer.Option(help="Write a flame graph of what is measured: .html, .json (speedscope) or .txt.")
 _COMPARE = typer.Option(help="Compare with what --json printed before.")
 _TIMEOUT = typer.Option(
-    help="Give a workload up whose pods wait this long.", parser=_duration, metavar="DURATION"
+    help="Give a workload up whose pods wait this long.", parser=duration, metavar="DURATION"
 )
 
 

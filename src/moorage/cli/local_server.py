@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from moorage.api.decode import InputError
 from moorage.apiserver.embedded import EmbeddedServer
 from moorage.apiserver.kubeconfig import write_kubeconfig
+from moorage.cli.durations import duration
+from moorage.config.duration import Duration, parse_duration
 
+EventTtl = Annotated[
+    Duration,
+    typer.Option(
+        parser=duration,
+        metavar="DURATION",
+        help="Keep events this long after they were last written; 0: always.",
+    ),
+]
+DEFAULT_EVENT_TTL = parse_duration("1h")
 DEFAULT_PORT = 6443
 DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
 

@@ -35,8 +35,10 @@ from moorage.cli.kubelet_options import (
     read_kubelets,
 )
 from moorage.cli.local_server import (
+    DEFAULT_EVENT_TTL,
     DEFAULT_KUBECONFIG,
     DEFAULT_PORT,
+    EventTtl,
     advertise,
     let_in,
     server_url,
@@ -120,6 +122,7 @@ def up(
         Authorization,
         typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
     ] = "AlwaysAllow",
+    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
     v: Annotated[
         int | None,
         typer.Option(
@@ -169,7 +172,7 @@ def up(
             _number_of_nodes(nodes, dump),
             kubelets.template,
             kubelets.settings,
-            server=Settings(data_dir, authorization),
+            server=Settings(data_dir, authorization, event_ttl_seconds=event_ttl),
             config=found.config,
             registry=found.registry,
             schedules=scheduler,
