@@ -321,7 +321,7 @@ def bad_object(folder: Path) -> None:
 UNUSABLE: dict[str, tuple[Any, str]] = {
     "newer": (newer, "objects.db is of format 9; this moorage reads format 1"),
     "garbage": (garbage, "file is not a database"),
-    "a folder in its place": (a_folder, "unable to open database file"),
+    "a folder in its place": (a_folder, "Is a directory"),
     "a file in its place": (a_file, "File exists"),
     "bad object": (bad_object, "cannot read"),
 }

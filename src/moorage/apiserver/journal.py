@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.apiserver.data_directory import DATABASE, prepare
 from moorage.apiserver.store import Key, Stored, decode
 
 _FORMAT = 1
@@ -43,16 +44,18 @@ class SqliteJournal:
     """The journal of a data directory; one process at a time."""
 
     def __init__(self, directory: Path) -> None:
-        self._path = path = directory / "objects.db"
+        self._path = path = directory / DATABASE
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            prepare(directory)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=0)
             try:
                 self._prepare()
             except BaseException:
                 self.close()
                 raise
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
+            raise JournalError(f"cannot use {path}: {error.strerror or error}") from None
+        except sqlite3.Error as error:
             reason = "another process uses it" if "locked" in str(error) else str(error)
             raise JournalError(f"cannot use {path}: {reason}") from None
 
