@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
+
+from moorage.api.remembering import remembered
 
 _MINUTE: Final = timedelta(minutes=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -141,7 +142,7 @@ class Interval(NamedTuple):
         return start + count * self.length if count > 0 else None
 
 
-@lru_cache(maxsize=1024)
+@remembered(count=1024)
 def parse_schedule(text: str, zone: tzinfo = UTC) -> Schedule:
     """A schedule such as `*/5 * * * *` in the local time of a zone, or ScheduleError."""
     if not text:

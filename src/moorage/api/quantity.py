@@ -54,7 +54,7 @@ def parse_quantity(text: str) -> Quantity:
     """The amount that `text` says; ValueError with a plain reason if it says none."""
     match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_REMEMBERED else None
     if match is None or not (match[2] or match[3]):
-        raise ValueError(f"{text!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
+        raise ValueError(f"{text[:LONGEST_REMEMBERED]!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
     sign, whole, fraction, _, exponent, suffix = match.groups(default="")
     digits = int(whole + fraction or "0")
     if suffix in _BINARY_EXPONENTS:

@@ -19,9 +19,7 @@ from moorage.api.pod import Pod
 
 NODE_NAME_FIELD = "metadata.name"
 
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-_LONGEST_INTEGER = 63
-"""No label value is longer."""
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _INT64_LIMIT = 1 << 63
 
 
@@ -50,9 +48,10 @@ _LABEL_OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES
 
 def parse_integer(text: str) -> int | None:
     """The 64-bit integer that a label value says, or None: what Gt and Lt compare."""
-    if len(text) > _LONGEST_INTEGER or not _INTEGER.fullmatch(text):
+    match = _INTEGER.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if -_INT64_LIMIT <= number < _INT64_LIMIT else None
 
 
@@ -88,7 +87,7 @@ class Requirement:
     @property
     def bound(self) -> int:
         """What Gt and Lt compare with."""
-        return int(next(iter(self.values)))
+        return parse_integer(next(iter(self.values))) or 0
 
 
 def requirement(

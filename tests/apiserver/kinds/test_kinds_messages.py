@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[Strategy, Manifest, list[str]]] = {
     "endless digits instead of an address": (
         EndpointsStrategy(),
         an_object(subsets=[{"addresses": [{"ip": f"1.2.3.{'0' * 5000}4"}]}]),
-        [f'subsets[0].addresses[0].ip: Invalid value: "1.2.3.{"0" * 5000}4": must not have leading 0s'],
+        [f'subsets[0].addresses[0].ip: Invalid value: "1.2.3.{"0" * 4090}...": must not have leading 0s'],
     ),
     "an address outside the range": (
         ServiceStrategy(),

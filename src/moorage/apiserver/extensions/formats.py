@@ -1,4 +1,8 @@
-"""The string formats that a schema may ask for, each as a question to a text."""
+"""The string formats that a schema may ask for, each as a question to a text.
+
+Those who write objects write the texts, so no question takes longer than its text is long: expressions do not
+go back, and what cannot be of a format because of its length is not looked at.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,10 @@ from moorage.api.remembering import remembered
 _HOST_LETTER: Final = r"[^\W_]"
 _HOSTNAME: Final = re.compile(rf"(?=.{{1,255}}\Z){_HOST_LETTER}(?:(?:{_HOST_LETTER}|[-.])*{_HOST_LETTER})?")
 _CLOCK: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
-_GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_WORDED_DURATION: Final = re.compile(r"[0-9]+\s*([A-Za-zµ]+)")
+_GO_DURATION: Final = re.compile(
+    r"[-+]?(?:0|(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++)"
+)
+_WORDED_DURATION: Final = re.compile(r"(?<![0-9])[0-9]++\s*+([A-Za-zµ]++)")
 _DURATION_UNITS: Final = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 _DURATION_WORDS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _MAC: Final = re.compile(
@@ -25,6 +31,10 @@ _MAC: Final = re.compile(
     r"|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}(?:\.[0-9a-f]{4}|(?:\.[0-9a-f]{4}){7})?)",
     re.IGNORECASE,
 )
+_LONGEST_ADDRESS: Final = 64
+_LONGEST_EMAIL: Final = 1024
+_LONGEST_URI_START: Final = 8192
+"""Characters that say whether a text is a URI."""
 _CARD: Final = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
@@ -68,6 +78,8 @@ def _is_duration(text: str) -> bool:
 
 def _without_leading_zeros(address: str) -> str:
     """Kubernetes has always read `010.1.2.3` as `10.1.2.3`; Python refuses it."""
+    if len(address) > _LONGEST_ADDRESS:
+        return ""
     return re.sub(r"(?<![0-9a-fA-F:])0+(?=[0-9]+(?:\.|/|\Z))", "", address) if "." in address else address
 
 
@@ -81,7 +93,7 @@ def _is_ip(text: str, mark: str) -> bool:
 
 def _is_cidr(text: str) -> bool:
     address, _, length = text.partition("/")
-    if not (length.isascii() and length.isdigit()) or "%" in address:
+    if not (len(length) < 4 and length.isascii() and length.isdigit()) or "%" in address:
         return False
     try:
         ipaddress.ip_interface(f"{_without_leading_zeros(address)}/{int(length)}")
@@ -100,7 +112,10 @@ def _is_hostname(text: str) -> bool:
 
 
 def _is_email(text: str) -> bool:
-    _, address = parseaddr(text)
+    try:
+        _, address = parseaddr(text) if len(text) <= _LONGEST_EMAIL else ("", "")
+    except RecursionError:  # Comments in comments.
+        return False
     local, at, domain = address.rpartition("@")
     return bool(local and at and domain) and " " not in address
 
@@ -110,7 +125,7 @@ def _is_uri(text: str) -> bool:
     if not text or any(letter < " " or letter in " \x7f" for letter in text):
         return False
     try:
-        return text.startswith("/") or bool(urlsplit(text).scheme)
+        return text.startswith("/") or bool(urlsplit(text[:_LONGEST_URI_START]).scheme)
     except ValueError:
         return False
 

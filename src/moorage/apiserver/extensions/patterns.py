@@ -1,11 +1,13 @@
 """Matching of patterns in time linear in the text, whatever the pattern: no schema can stall the server.
 
 A pattern becomes a nondeterministic automaton, walked with all its states at once. The sets of states that
-occur are remembered with what each character leads to: a pattern in use costs one lookup per character.
+occur are remembered with what each character leads to: a pattern in use costs one lookup per character. Where
+every character leads to a new set of many states, the work for one text is bounded, and the text refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -24,7 +26,14 @@ from moorage.apiserver.extensions.pattern_syntax import (
 )
 
 _MOST_STEPS: Final = 50_000
-_MOST_REMEMBERED: Final = 5_000
+_MOST_HELD_STATES: Final = 500_000
+"""In all sets of states that are remembered."""
+_MOST_WORK: Final = 1_000_000
+"""Steps of the automaton that are looked at for one text: about a second."""
+
+
+class TooMuchWorkError(Exception):
+    """A long text that keeps a large pattern busy."""
 
 
 class _Consume(NamedTuple):
@@ -101,10 +110,13 @@ class Pattern:
             raise PatternError("expression too large", text) from None
         self._start = _Situation(frozenset(), _Kind.NONE)
         self._remembered: dict[tuple[frozenset[int], _Kind], _Situation] = {}
+        self._held_states = 0
+        self._work = 0
 
     def occurs_in(self, text: str) -> bool:
-        """Whether some part of the text matches."""
+        """Whether some part of the text matches; TooMuchWorkError if that takes too long to find out."""
         now = self._start
+        self._work = 0
         for letter in text:
             following = now.next.get(letter, _UNSEEN)
             if following is _UNSEEN:
@@ -122,15 +134,16 @@ class Pattern:
         if waiting is None:
             now.next[letter] = None
             return None
-        point = ord(letter)
-        states = frozenset(
-            step.then for step in waiting if any(low <= point <= high for low, high in step.ranges)
-        )
-        if len(self._remembered) > _MOST_REMEMBERED:
+        states = _reached(waiting, ord(letter))
+        if self._held_states > _MOST_HELD_STATES:
             self._remembered.clear()
+            self._held_states = 0
             self._start.next.clear()
             now = _Situation(now.states, now.before)
-        following = self._remembered.setdefault((states, kind), _Situation(states, kind))
+        following = self._remembered.get((states, kind))
+        if following is None:
+            following = self._remembered[states, kind] = _Situation(states, kind)
+            self._held_states += 1 + len(states)
         now.next[letter] = following
         return following
 
@@ -154,6 +167,9 @@ class Pattern:
                 if target not in seen:
                     seen.add(target)
                     todo.append(target)
+        self._work += len(seen)
+        if self._work > _MOST_WORK:
+            raise TooMuchWorkError
         return waiting
 
     def _add(self, step: _Step) -> int:
@@ -185,6 +201,19 @@ class Pattern:
         for _ in range(node.least):
             begin = self._compile(node.part, begin)
         return begin
+
+
+def _reached(waiting: Iterable[_Consume], point: int) -> frozenset[int]:
+    """Where a character leads; repetitions of one part share their ranges, which are looked at once."""
+    fits: dict[int, bool] = {}
+    states = set()
+    for ranges, then in waiting:
+        place = id(ranges)
+        if place not in fits:
+            fits[place] = any(low <= point <= high for low, high in ranges)
+        if fits[place]:
+            states.add(then)
+    return frozenset(states)
 
 
 class _TooLargeError(Exception):

@@ -13,7 +13,7 @@ import msgspec
 
 from moorage.apiserver.extensions.formats import conforms, is_known
 from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, is_whole
-from moorage.apiserver.extensions.patterns import compiled
+from moorage.apiserver.extensions.patterns import TooMuchWorkError, compiled
 from moorage.apiserver.fields import FieldError, invalid, not_supported, required, too_long, too_many
 from moorage.apiserver.json_values import go_text, same
 from moorage.apiserver.text import path_key, quoted
@@ -177,10 +177,21 @@ class Check:
         elif self._least_length is not None and len(value) < self._least_length:
             message = f"{path} in body should be at least {self._least_length} chars long"
             out.append(invalid(path, value, message))
-        elif self._pattern and not self._pattern[1](value):
-            out.append(invalid(path, value, f"{path} in body should match '{self._pattern[0]}'"))
+        elif self._pattern:
+            self._check_pattern(*self._pattern, value, path, out)
         if self._format and not conforms(value, self._format):
             out.append(_wrong_type(path, self._format, value))
+
+    def _check_pattern(
+        self, pattern: str, occurs_in: Callable[[str], bool], value: str, path: str, out: list[FieldError]
+    ) -> None:
+        try:
+            matches = occurs_in(value)
+        except TooMuchWorkError:
+            out.append(invalid(path, value, f"{path} in body takes too long to match '{pattern}'"))
+            return
+        if not matches:
+            out.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
 
     def _check_number(self, value: float, path: str, out: list[FieldError]) -> None:
         if self._number and not fits(value, self._number, self._format):
