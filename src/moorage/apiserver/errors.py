@@ -97,7 +97,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     causes = list(_causes(errors))
     said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes))
     if len(causes) < len(errors):
-        said.append(f"too many errors: {len(errors) - len(causes)} more are not shown")
+        said.append(f"too many errors: at least {len(errors) - len(causes)} more are not shown")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     name = shortened(name, _LONGEST_NAME)
     message = f"{qualified(kind, group)} {quoted(name)} is invalid: {text}"

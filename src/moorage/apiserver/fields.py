@@ -55,6 +55,9 @@ _LONGEST_PART: Final = 4096
 _LONGEST_DETAIL: Final = 16_384
 """More characters of a path or value, and of a detail, are not shown."""
 
+ENOUGH_ERRORS: Final = 1000
+"""Far more than an answer has room for: lists of large parts are not looked at any further."""
+
 OMITTED: Final = object()
 """In place of a value that a message leaves out, for it is too long or says nothing."""
 

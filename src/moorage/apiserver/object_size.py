@@ -23,13 +23,13 @@ _MOST_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 """More than this kube-apiserver's client of etcd does not even send."""
 _TRANSACTION_BYTES: Final = 112
 """What a request to etcd holds beside the object: the key twice, a condition, the kind."""
+SURELY_STORABLE_BYTES: Final = MOST_REQUEST_BYTES - _TRANSACTION_BYTES
+"""An object whose JSON is no longer than this need not be measured."""
 _TIME_BYTES: Final = 8
 
 
 def check_size(obj: Manifest, raw: bytes) -> None:
     """ApiError (500, as from a real API server) if an object with the encoded form `raw` is too large."""
-    if len(raw) + _TRANSACTION_BYTES <= MOST_REQUEST_BYTES:
-        return
     size = _stored_bytes(obj, raw) + _TRANSACTION_BYTES
     if size > _MOST_MESSAGE_BYTES:
         why = f"trying to send message larger than max ({size} vs. {_MOST_MESSAGE_BYTES})"

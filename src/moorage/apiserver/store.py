@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.object_size import check_size
+from moorage.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""
@@ -109,12 +109,14 @@ class Log:
         """The position after the last change."""
         return self._start + len(self._changes)
 
-    def append(self, change: Change) -> None:
-        """Add a change; now and then the older half goes."""
+    def append(self, change: Change) -> int:
+        """Add a change, and say what is held because of it; now and then the older half goes."""
         self._changes.append(change)
-        self.held_bytes += change.held_bytes
+        held = change.held_bytes
+        self.held_bytes += held
         if len(self._changes) >= 2 * self._capacity:
             self._drop(len(self._changes) - self._capacity)
+        return held
 
     def halve(self) -> None:
         """Drop the oldest changes until half of the bytes are left."""
@@ -176,8 +178,8 @@ class Collection:
             self._sorted = sorted(self.items)
         return self._sorted
 
-    def record(self, change: Change) -> None:
-        """Make a change visible, and wake who waits for it."""
+    def record(self, change: Change) -> int:
+        """Make a change visible, and wake who waits for it; the answer is the bytes held because of it."""
         stored = change.stored
         key = stored.key
         if change.type == "DELETED":
@@ -188,11 +190,12 @@ class Collection:
             self._by_namespace.setdefault(key[0], {})[key] = stored
         if change.type != "MODIFIED":
             self._sorted = None
-        self.log.append(change)
+        held = self.log.append(change)
         if self.waiting:
             for event in self.waiting:
                 event.set()
             self.waiting.clear()
+        return held
 
     def load(self, stored: Stored) -> None:
         """Bring back an object from the journal."""
@@ -276,7 +279,8 @@ class Store:
         """
         version = self.revision + 1
         stored = _stored(obj, version, fields)
-        check_size(obj, stored.raw)
+        if len(stored.raw) > SURELY_STORABLE_BYTES:
+            check_size(obj, stored.raw)
         if self._journal is not None:
             self._journal.put(collection.name, stored)
         self.revision = version
@@ -296,12 +300,11 @@ class Store:
         return last
 
     def _record(self, collection: Collection, change: Change) -> None:
-        collection.record(change)
+        self._history_bytes += collection.record(change)
         for listener in self.listeners:
             listener(collection, change)
         if change.previous is not None:
             change.previous.forget_decoded()
-        self._history_bytes += change.held_bytes
         if self._history_bytes > self._most_history_bytes:
             self._bound_history()
 

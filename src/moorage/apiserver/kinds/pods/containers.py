@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_label_problems, port_name_problems
 from moorage.apiserver.fields import (
+    ENOUGH_ERRORS,
     FieldError,
     complaints,
     duplicate,
@@ -61,6 +62,8 @@ def validate_containers(containers: Sequence[Manifest], around: Surroundings, pa
     seen: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
     for index, container in enumerate(containers):
+        if len(errors) > ENOUGH_ERRORS:
+            return errors
         where = f"{path}[{index}]"
         errors += _validate_common(container, around, where)
         name = container.get("name", "")
@@ -82,6 +85,8 @@ def validate_init_containers(
     errors: list[FieldError] = []
     seen = {container.get("name", "") for container in others}
     for index, container in enumerate(containers):
+        if len(errors) > ENOUGH_ERRORS:
+            return errors
         where = f"{path}[{index}]"
         errors += _validate_common(container, around, where)
         errors += _restart_errors(container, where)
@@ -114,6 +119,8 @@ def validate_ephemeral_containers(
     targets = {container.get("name", "") for container in others}
     seen = set(targets)
     for index, container in enumerate(containers):
+        if len(errors) > ENOUGH_ERRORS:
+            return errors
         where = f"{path}[{index}]"
         errors += _validate_common(container, around, where)
         name = container.get("name", "")
