@@ -1,4 +1,4 @@
-"""The data directory: nobody but its owner reads what is in it, whatever its files' modes were before."""
+"""The data directory: only its owner reads what is in it, whatever the modes of its files were before."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def url_covers(pattern: str, path: str) -> bool:
 
 
 class TooManyPartsError(Exception):
-    """Rules whose lists multiply to more combinations than can be compared with what somebody holds."""
+    """Rules whose lists multiply to more combinations than can be compared with the rules of a user."""
 
 
 _MOST_COMPARISONS: Final = 2_000_000
@@ -165,7 +165,7 @@ def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 
 
 class _HeldRule(NamedTuple):
-    """A rule that somebody holds, ready to be compared with."""
+    """A rule of a user, ready to be compared with."""
 
     verbs: frozenset[str]
     groups: frozenset[str]
