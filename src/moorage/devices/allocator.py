@@ -20,6 +20,7 @@ from moorage.api.devices import (
 )
 from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
+from moorage.cel.budget import Work
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory, Outlook
 from moorage.devices.pools import Entry
@@ -27,6 +28,9 @@ from moorage.devices.requests import AllocationError, Alternative, Wish
 from moorage.devices.search import OutOfTimeError, Pick, Search
 
 FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"
+
+_FREE_SEARCH_WORK, _FREE_DEVICE_WORK = 60, 24
+"""The work for each distinct situation, and each device in it, that an ordinary claim needs."""
 
 Picks = tuple[tuple[Pick, ...], ...]
 """The devices of each claim."""
@@ -48,6 +52,7 @@ class Found:
 class Allocator:
     """Searches for devices, in one cycle: nothing that it reads may change while it is in use.
 
+    work: how much of it the searches may take; what a large cluster makes necessary is not counted.
     deadline: makes what tells a search that its time is over; called when a search starts.
     """
 
@@ -55,9 +60,11 @@ class Allocator:
         self,
         inventory: Inventory,
         holdings: Holdings,
+        work: Work,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
     ) -> None:
         self._inventory = inventory
+        self._work = work
         self._holdings = holdings
         self._deadline = deadline
         self._found: dict[Hashable, Picks | None] = {}
@@ -67,7 +74,8 @@ class Allocator:
         outlook = self._inventory.seen_from(node)
         situation = (wishes, outlook.situation, tuple(map(self._holdings.signature, outlook.views)))
         if situation not in self._found:
-            search = Search(wishes, outlook, self._holdings, self._deadline())
+            self._work.left += _FREE_SEARCH_WORK + _FREE_DEVICE_WORK * len(outlook.entries)
+            search = Search(wishes, outlook, self._holdings, self._work, self._deadline())
             try:
                 self._found[situation] = search.run()
             except OutOfTimeError:

@@ -16,7 +16,7 @@ import msgspec
 from moorage.api.devices import Device, ResourceSlice
 from moorage.api.node import Node
 from moorage.cluster.objects import ObjectTable
-from moorage.devices.pools import DeviceId, Entry, Kind, Pool, PoolId, Shapes, Slice, View
+from moorage.devices.pools import DeviceId, Entry, Kind, Pool, PoolId, Shapes, Slice, VerdictCount, View
 
 
 class Outlook:
@@ -67,6 +67,7 @@ class Inventory:
         self._of_node: dict[str, dict[PoolId, None]] = {}
         self._outlooks: dict[str, tuple[Node, Outlook]] = {}
         self._kinds: WeakValueDictionary[Any, Kind] = WeakValueDictionary()
+        self._verdict_count = VerdictCount()
         self._shapes = Shapes()
         self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
@@ -172,7 +173,7 @@ class Inventory:
         key = (driver, msgspec.msgpack.encode(bare, enc_hook=_plain, order="deterministic"))
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = Kind(driver, device)
+            kind = self._kinds[key] = Kind(driver, device, self._verdict_count)
         return kind
 
     def seen_from(self, node: Node) -> Outlook:

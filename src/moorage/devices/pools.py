@@ -17,8 +17,8 @@ from moorage.api.base import NodeSelector
 from moorage.api.devices import Device, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.selectors import NodeTerm, node_terms
-from moorage.devices.cel.program import DeviceFacts
-from moorage.devices.cel.values import CelError
+from moorage.cel.program import DeviceFacts
+from moorage.cel.values import CelError
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
@@ -35,16 +35,52 @@ class DeviceId(NamedTuple):
         return "/".join(self)
 
 
+class VerdictCount:
+    """How many verdicts the kinds of devices remember. When there are too many, all are forgotten at once."""
+
+    __slots__ = ("count", "generation", "limit")
+
+    def __init__(self, limit: int = 400_000) -> None:
+        self.limit = limit
+        self.count = 0
+        self.generation = 0
+
+    def add(self) -> None:
+        """One more."""
+        self.count += 1
+        if self.count > self.limit:
+            self.count = 1
+            self.generation += 1
+
+
 class Kind:
-    """What devices that differ only in name and place have in common; selectors judge each kind once."""
+    """What devices that differ only in name and place have in common; selectors judge each kind once.
 
-    __slots__ = ("__weakref__", "driver", "facts", "verdicts")
+    Verdicts go with the slices that publish such devices, and when there are too many.
+    """
 
-    def __init__(self, driver: str, device: Device) -> None:
+    __slots__ = ("__weakref__", "_counts", "_generation", "_verdicts", "driver", "facts")
+
+    def __init__(self, driver: str, device: Device, counts: VerdictCount) -> None:
         self.driver = driver
         self.facts = DeviceFacts(driver, device)
-        self.verdicts: dict[str, bool | CelError] = {}
-        """What each expression said, or why it could not say anything."""
+        self._counts = counts
+        self._generation = counts.generation
+        self._verdicts: dict[str, bool | CelError] = {}
+
+    def verdict(self, expression: str) -> bool | CelError | None:
+        """What an expression said, or why it could not say anything; None if it was not asked."""
+        if self._generation != self._counts.generation:
+            return None
+        return self._verdicts.get(expression)
+
+    def remember(self, expression: str, verdict: bool | CelError) -> None:
+        """Keep what an expression said."""
+        self._counts.add()
+        if self._generation != self._counts.generation:
+            self._generation = self._counts.generation
+            self._verdicts = {}
+        self._verdicts[expression] = verdict
 
 
 class Shape:

@@ -19,14 +19,18 @@ from moorage.api.devices import (
 )
 from moorage.api.quantity import Quantity
 from moorage.api.taints import tolerates
+from moorage.cel.budget import Work
+from moorage.cel.program import CompileError, compile_selector
+from moorage.cel.values import CelError
 from moorage.cluster.objects import ObjectTable
-from moorage.devices.cel.program import CompileError, compile_selector
-from moorage.devices.cel.values import CelError
 from moorage.devices.constraints import constraint
 from moorage.devices.pools import Kind
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
+
+_REQUEST_WORK, _SELECTOR_WORK = 24, 4
+"""The work of making a request or one of its alternatives ready, and one of its selectors."""
 
 _KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
@@ -42,17 +46,17 @@ class Choice:
     whose: str
     expression: str
 
-    def accepts(self, kind: Kind) -> bool:
+    def accepts(self, kind: Kind, work: Work) -> bool:
         """Whether devices of a kind are chosen; each kind is judged once. AllocationError if it cannot be."""
-        verdict = kind.verdicts.get(self.expression)
+        verdict = kind.verdict(self.expression)
         if verdict is None:
             try:
-                verdict = compile_selector(self.expression).matches(kind.facts)
+                verdict = compile_selector(self.expression, work).matches(kind.facts, work)
             except CompileError as error:
                 raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
             except CelError as error:
                 verdict = CelError(str(error))  # a new one: errors remember where they were raised
-            kind.verdicts[self.expression] = verdict
+            kind.remember(self.expression, verdict)
         if isinstance(verdict, CelError):
             raise AllocationError(f"{self.whose}: CEL runtime error: {verdict}")
         return verdict
@@ -75,6 +79,11 @@ class Alternative:
     capacity: Mapping[str, Quantity]
 
     @property
+    def look_work(self) -> int:
+        """The work of looking at a device that was judged before."""
+        return 6 + 2 * len(self.choices)
+
+    @property
     def full_name(self) -> str:
         """How results and settings refer to it."""
         return f"{self.request}/{self.name}" if self.name else self.request
@@ -84,9 +93,9 @@ class Alternative:
         """How messages refer to it."""
         return self.name or self.request
 
-    def accepts(self, kind: Kind) -> bool:
+    def accepts(self, kind: Kind, work: Work) -> bool:
         """Whether the selectors of class and request choose devices of a kind."""
-        return all(choice.accepts(kind) for choice in self.choices)
+        return all(choice.accepts(kind, work) for choice in self.choices)
 
     def tolerates(self, taints: tuple[DeviceTaint, ...]) -> bool:
         """Whether it puts up with all taints that keep others away."""
@@ -105,8 +114,12 @@ class Wish:
     requests: tuple[tuple[Alternative, ...], ...]
 
 
-def wish(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> Wish:
+def wish(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> Wish:
     """A claim made ready; AllocationError if it asks for something that cannot be understood."""
+    for request in claim.spec.devices.requests:
+        work.spend(_REQUEST_WORK * (1 + len(request.first_available)))
+        for each in (request.exactly, *request.first_available):
+            work.spend(0 if each is None else len(each.selectors) * _SELECTOR_WORK)
     requests = tuple(_alternatives(claim, request, classes) for request in claim.spec.devices.requests)
     for number, source in enumerate(claim.spec.devices.constraints):
         if constraint(source) is None:

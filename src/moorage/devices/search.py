@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from moorage.api.quantity import Quantity
+from moorage.cel.budget import Work
 from moorage.devices.capacity import consumed, fits
 from moorage.devices.constraints import Constraint, constraint
 from moorage.devices.counters import Counters
@@ -24,6 +25,9 @@ from moorage.devices.requests import AllocationError, Alternative, Wish
 
 MAX_RESULTS = 32
 """How many devices a claim can hold."""
+
+TAKE_WORK, CONSTRAINT_WORK, CAPACITY_WORK, COUNTER_WORK = 16, 8, 8, 2
+"""The work of taking a device, and for it of asking a constraint, and measuring a capacity or a counter."""
 
 _NOTHING: Amounts = {}
 
@@ -79,9 +83,11 @@ class Search:
         wishes: tuple[Wish, ...],
         outlook: Outlook,
         holdings: Holdings,
+        work: Work,
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
         self._wishes = wishes
+        self._work = work
         self._outlook = outlook
         self._holdings = holdings
         self._out_of_time = out_of_time
@@ -147,6 +153,7 @@ class Search:
                 )
             end = start + len(view.entries)
             places = range(start, end)
+            self._work.spend(len(places) * alternative.look_work)
             chosen += [
                 i for i in places if self._suits(alternative, i) and self._has_capacity(alternative, i)
             ]
@@ -214,7 +221,9 @@ class Search:
                 return False
         if alternative.all:
             return self._take(step, self._everything[alternative][step.number])
+        spend, look_work = self._work.spend, alternative.look_work
         for index in range(step.start, len(self._outlook.entries)):
+            spend(look_work)
             if (
                 self._available(step, index)
                 and self._suits(alternative, index)
@@ -238,12 +247,14 @@ class Search:
 
     def _suits(self, alternative: Alternative, index: int) -> bool:
         """Whether the selectors choose a device, and the node reaches it."""
-        return alternative.accepts(self._outlook.entries[index].kind) and self._outlook.reachable[index]
+        kind = self._outlook.entries[index].kind
+        return alternative.accepts(kind, self._work) and self._outlook.reachable[index]
 
     def _has_capacity(self, alternative: Alternative, index: int) -> bool:
         entry = self._outlook.entries[index]
         if not entry.device.capacity and not alternative.capacity:
             return True
+        self._work.spend(len(entry.device.capacity) * CAPACITY_WORK)
         held = self._holdings.of(entry.id)
         taken = held.capacity if held is not None and held.measured else _NOTHING
         return fits(entry.device.capacity, alternative.capacity, taken, *self._capacity.get(entry.id, ()))
@@ -252,6 +263,7 @@ class Search:
         """Take a device if everything allows it; nothing is changed if not."""
         entry = self._outlook.entries[index]
         alternative, claim = step.alternative, step.request.claim
+        self._work.spend(TAKE_WORK + CONSTRAINT_WORK * len(self._constraints[claim]))
         shared = entry.device.allow_multiple_allocations
         if not self._available(step, index):
             return False
@@ -261,6 +273,8 @@ class Search:
             return False
         counts = bool(entry.device.consumes_counters) and not in_shares
         view = self._outlook.view_of[index]
+        if counts:
+            self._work.spend(COUNTER_WORK * len(view.counters or ()))
         if counts and not self._counters.take(view, entry):
             return False
         step.taken, step.counted, step.added = index, counts, 0

@@ -11,6 +11,7 @@ from moorage.api.devices import AllocationResult, DeviceClass, ResourceClaim
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes
+from moorage.cel.budget import Work
 from moorage.cluster.objects import ObjectTable
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.allocator import Allocator, Picks
@@ -46,6 +47,8 @@ class PodDevices:
     has_extended: bool = False
     homes: dict[int, RequiredNodes] = field(default_factory=dict)
     """Where allocated claims can be used, by place in `claims`; those without an entry: everywhere."""
+    work: Work = field(default_factory=Work)
+    """What the attempt may still do for the pod's claims."""
     allocator: Allocator | None = None
     """None if all claims are allocated."""
     plans: Plans | None = None
@@ -155,6 +158,7 @@ class Variants:
             wish(
                 extended.claim if extended is not None and place == last else state.claims[place],
                 self._classes,
+                state.work,
             )
             for place in state.unallocated()
         )

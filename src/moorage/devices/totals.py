@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice, ResourceSliceSpec
 from moorage.api.node import Node
 from moorage.api.selectors import RequiredNodes, node_terms
+from moorage.cel.budget import Work, WorkLimitError
+from moorage.cel.program import CompileError, DeviceFacts, compile_selector
+from moorage.cel.values import CelError
 from moorage.cluster.objects import Objects
 from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
-from moorage.devices.cel.program import CompileError, DeviceFacts, compile_selector
-from moorage.devices.cel.values import CelError
 from moorage.devices.extended import backing_class
 from moorage.devices.flights import flights_of
 from moorage.devices.holdings import Holdings
@@ -132,8 +133,8 @@ def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
         facts = DeviceFacts(entry.id.driver, replace(entry.device, allow_multiple_allocations=False))
     expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel]
     try:
-        return all(compile_selector(expression).matches(facts) for expression in expressions)
-    except (CelError, CompileError):
+        return all(compile_selector(expression).matches(facts, Work()) for expression in expressions)
+    except (CelError, CompileError, WorkLimitError):
         return None
 
 

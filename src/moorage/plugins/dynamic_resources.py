@@ -18,6 +18,7 @@ from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
+from moorage.cel.budget import WorkLimitError
 from moorage.cluster.objects import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
 from moorage.devices.allocator import Allocator, allocation
@@ -70,6 +71,8 @@ _CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
 
 _STATE: StateKey[PodDevices] = StateKey("DynamicResources")
 _DEFAULT_BINDING_SECONDS = 600.0
+_CLAIM_WORK = 12
+"""The units of work of finding a claim and making it ready."""
 
 
 class DynamicResources:
@@ -139,6 +142,8 @@ class DynamicResources:
             state = self._gather(pod, nodes.objects)
         except ClaimError as error:
             return unresolvable(str(error))
+        except WorkLimitError as error:
+            raise PluginError(self.name, "pre_filter", str(error)) from None
         if not state.claims:
             return SKIP
         cycle.write(_STATE, state)
@@ -151,6 +156,7 @@ class DynamicResources:
         if wants_backed_resources(pod, classes):
             state.claims.append(existing_claim(pod, claims) or new_claim(pod))
             state.has_extended = True
+        state.work.spend(_CLAIM_WORK * len(state.claims))
         waiting = False
         for place, claim in enumerate(state.claims):
             given = claim.status.allocation
@@ -167,6 +173,7 @@ class DynamicResources:
             state.allocator = Allocator(
                 self._situations.inventory,
                 self._situations.holdings,
+                state.work,
                 lambda: deadline(self._handle.clock, self._filter_seconds),
             )
         return state
@@ -185,7 +192,7 @@ class DynamicResources:
             return self._judge(state, pod, nodes)
         except ClaimError as error:
             return refuse_where(np.ones(len(nodes), bool), str(error), resolvable=False)
-        except AllocationError as error:
+        except (AllocationError, WorkLimitError) as error:
             raise PluginError(self.name, "filter", str(error)) from None
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:

@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moorage.devices.cel.values import CelError, Optional, no_such_overload
+from moorage.cel.budget import Budget
+from moorage.cel.values import CelError, Optional, no_such_overload
 
 Scope = dict[str, Any]
-"""The variables of an evaluation, by name."""
+"""The variables of an evaluation, by name; and what it may cost, as `BUDGET`."""
+
+BUDGET = "@budget"
+"""The name of the budget; none that an expression could have."""
 
 Closure = Callable[[Scope], Any]
 """A piece of an expression, ready to evaluate."""
+
+
+def spend(scope: Scope, cost: int) -> None:
+    """Pay for the next operation."""
+    budget: Budget = scope[BUDGET]
+    budget.spend(cost)
 
 
 def _logic(decisive: bool) -> Callable[[Closure, Closure], Closure]:
@@ -53,6 +63,7 @@ def _logic(decisive: bool) -> Callable[[Closure, Closure], Closure]:
 
 def _not(operand: Closure) -> Closure:
     def negate(scope: Scope) -> bool:
+        spend(scope, 1)
         value = operand(scope)
         if type(value) is not bool:
             raise no_such_overload()
@@ -73,6 +84,7 @@ def _if(condition: Closure, positive: Closure, negative: Closure) -> Closure:
 
 def _not_strictly_false(operand: Closure) -> Closure:
     def evaluate(scope: Scope) -> bool:
+        spend(scope, 1)
         try:
             value = operand(scope)
         except CelError:

@@ -13,7 +13,7 @@ from typing import Any
 from cel_expr_python import cel  # type: ignore[import-untyped]
 from cel_expr_python.ext import ext_strings  # type: ignore[import-untyped]
 
-from moorage.devices.cel.values import CelError, TypeName, Uint, no_such_overload
+from moorage.cel.values import CelError, TypeName, Uint, no_such_overload
 
 _OPERATORS = {"_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%"}
 _COMPARISONS = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from moorage.api.quantity import Quantity
-from moorage.devices.cel.semver import Semver
+from moorage.cel.semver import Semver
 
 NO_SUCH_OVERLOAD = "no such overload"
 

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+import re
+from collections import OrderedDict
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]
 from cel_expr_python.ext import ext_bindings, ext_optional  # type: ignore[import-untyped]
 
 from moorage.api.devices import Device, DeviceAttribute
-from moorage.devices.cel.evaluation import STEPS, closure
-from moorage.devices.cel.logic import Closure
-from moorage.devices.cel.semver import parse_semver
-from moorage.devices.cel.tree import TreeError, read_tree
-from moorage.devices.cel.values import CelError, Domains, type_name
+from moorage.cel.budget import Budget, CostLimitError, Work
+from moorage.cel.estimate import max_cost
+from moorage.cel.evaluation import closure
+from moorage.cel.literals import check_literals
+from moorage.cel.logic import BUDGET
+from moorage.cel.semver import parse_semver
+from moorage.cel.tree import Node, TreeError, read_tree
+from moorage.cel.values import CelError, Domains, type_name
 
-MAX_STEPS = 1_000_000
-"""How many steps the loops of one evaluation may take."""
+LONGEST_EXPRESSION_BYTES: Final = 10 * 1024
+"""How long an expression may be."""
+
+MAX_TOKENS: Final = 1000
+"""How many words and signs an expression may have: compiling them takes some 25 ms."""
+
+TOKEN_WORK: Final = 100
+"""The work of compiling a word or sign."""
+
+CACHED_TOKENS: Final = 64_000
+"""How much is kept of what was compiled: some 1,500 ordinary selectors."""
+
+_BASE_TOKENS: Final = 16
+"""What every expression takes, beside its own size."""
 
 _BOOL, _INT, _DOUBLE, _STRING, _DYN = (
     cel.Type.BOOL,
@@ -27,8 +44,11 @@ _BOOL, _INT, _DOUBLE, _STRING, _DYN = (
 )
 _QUANTITY = cel.Type.AbstractType("kubernetes.Quantity")
 _SEMVER = cel.Type.AbstractType("kubernetes.Semver")
+_ANY = cel.Type("any")
 _LIST = cel.Type.List(_DYN)
 _STRINGS = cel.Type.List(_STRING)
+_NUMBERS = [_INT, cel.Type.UINT, _DOUBLE, cel.Type.DURATION]
+_ORDERED = [*_NUMBERS, _BOOL, cel.Type.TIMESTAMP, _STRING, cel.Type.BYTES]
 
 _MEMBERS: dict[str, list[tuple[list[Any], Any]]] = {
     "asApproximateFloat": [([_QUANTITY], _DOUBLE)],
@@ -42,10 +62,10 @@ _MEMBERS: dict[str, list[tuple[list[Any], Any]]] = {
     "major": [([_SEMVER], _INT)],
     "minor": [([_SEMVER], _INT)],
     "patch": [([_SEMVER], _INT)],
-    "isSorted": [([_LIST], _BOOL)],
-    "sum": [([_LIST], _DYN)],
-    "min": [([_LIST], _DYN)],
-    "max": [([_LIST], _DYN)],
+    "isSorted": [([cel.Type.List(each)], _BOOL) for each in _ORDERED],
+    "sum": [([cel.Type.List(each)], each) for each in _NUMBERS],
+    "min": [([cel.Type.List(each)], each) for each in _ORDERED],
+    "max": [([cel.Type.List(each)], each) for each in _ORDERED],
     "indexOf": [
         ([_LIST, _DYN], _INT),
         ([_STRING, _STRING], _INT),
@@ -59,7 +79,7 @@ _MEMBERS: dict[str, list[tuple[list[Any], Any]]] = {
     "slice": [([_LIST, _INT, _INT], _LIST)],
     "flatten": [([_LIST], _LIST), ([_LIST, _INT], _LIST)],
     "distinct": [([_LIST], _LIST)],
-    "sort": [([_LIST], _LIST)],
+    "sort": [([cel.Type.List(each)], cel.Type.List(each)) for each in _ORDERED],
     "reverse": [([_LIST], _LIST)],
     "charAt": [([_STRING, _INT], _STRING)],
     "join": [([_STRINGS], _STRING), ([_STRINGS, _STRING], _STRING)],
@@ -89,7 +109,7 @@ _GLOBALS: dict[str, list[tuple[list[Any], Any]]] = {
 _VARIABLES = {
     "device.driver": _STRING,
     "device.allowMultipleAllocations": _BOOL,
-    "device.attributes": cel.Type.Map(_STRING, cel.Type.Map(_STRING, _DYN)),
+    "device.attributes": cel.Type.Map(_STRING, cel.Type.Map(_STRING, _ANY)),
     "device.capacity": cel.Type.Map(_STRING, cel.Type.Map(_STRING, _QUANTITY)),
 }
 
@@ -123,41 +143,99 @@ class CompileError(ValueError):
 class Selector:
     """A compiled selector."""
 
-    __slots__ = ("_evaluate", "expression")
-
-    def __init__(self, expression: str, evaluate: Closure) -> None:
+    def __init__(self, expression: str, tree: Node) -> None:
         self.expression = expression
-        self._evaluate = evaluate
+        self._tree = tree
+        self._evaluate = closure(tree)
 
-    def matches(self, facts: DeviceFacts) -> bool:
-        """Whether a device is selected; CelError where the expression has no answer for it."""
-        result = self._evaluate({**facts.variables(), STEPS: [MAX_STEPS]})
+    @cached_property
+    def max_cost(self) -> int:
+        """What it is estimated to cost at most, for any device."""
+        return max_cost(self._tree)
+
+    def matches(self, facts: DeviceFacts, work: Work) -> bool:
+        """Whether a device is selected; CelError where the expression has no answer for it.
+
+        work: what is left for it; WorkLimitError if that is not enough.
+        """
+        try:
+            result = self._evaluate({**facts.variables(), BUDGET: Budget(work)})
+        except CostLimitError as error:
+            raise CelError(str(error)) from None
         if type(result) is not bool:
             raise CelError(f"CEL result of type {type_name(result)} could not be converted to bool")
         return result
 
 
-@lru_cache(maxsize=4096)
-def _compiled(expression: str) -> Selector | CompileError:
+def count_tokens(expression: str) -> int:
+    """How many words and signs an expression has: what compiling it takes is in proportion to that."""
+    return sum(1 for _ in _TOKEN.finditer(expression))
+
+
+_TOKEN: Final = re.compile(r'"[^"\\\n]*"|\w+|[^\w\s]')
+
+
+def _compile(expression: str, tokens: int) -> Selector | CompileError:
+    if len(expression.encode()) > LONGEST_EXPRESSION_BYTES:
+        return CompileError(f"may not be more than {LONGEST_EXPRESSION_BYTES} bytes")
+    if tokens > MAX_TOKENS:
+        return CompileError(f"exceeds the limit of {MAX_TOKENS} words and signs")
     try:
         checked = _environment().compile(expression)
     except RuntimeError as error:
         _, _, issues = str(error).partition(": ")
-        return CompileError(f"compilation failed: {issues.removesuffix(' [INVALID_ARGUMENT]')}")
-    kind = checked.return_type()
-    if kind not in (_BOOL, _DYN):
-        name = kind.name()
-        shown = name.lower() if name.isupper() else name
-        return CompileError(f"must evaluate to bool or the unknown type, not {shown}")
+        return CompileError(f"compilation failed: {_STATUS.sub('', issues)}")
     try:
-        return Selector(expression, closure(read_tree(checked.serialize())))
+        tree = read_tree(checked.serialize())
+        if tree.type.kind not in ("bool", "any"):
+            return CompileError(f"must evaluate to bool or the unknown type, not {tree.type}")
+        check_literals(tree)
+        return Selector(expression, tree)
     except TreeError as error:
         return CompileError(f"compilation failed: {error}")
 
 
-def compile_selector(expression: str) -> Selector:
-    """A selector ready to ask, or CompileError; each expression is compiled once."""
-    compiled = _compiled(expression)
+_STATUS: Final = re.compile(r" \[(INVALID_ARGUMENT|CANCELLED)\]$")
+
+
+class _Compiled:
+    """What was compiled last, up to a total size."""
+
+    def __init__(self, most_tokens: int) -> None:
+        self._most_tokens = most_tokens
+        self._held: OrderedDict[str, tuple[int, Selector | CompileError]] = OrderedDict()
+        self.tokens = 0
+
+    def get(self, expression: str, work: Work | None) -> Selector | CompileError:
+        known = self._held.get(expression)
+        if known is not None:
+            self._held.move_to_end(expression)
+            return known[1]
+        tokens = min(count_tokens(expression), MAX_TOKENS + 1)
+        compiled = _compile(expression, tokens)
+        self._hold(expression, tokens, compiled)
+        if work is not None and tokens <= MAX_TOKENS:
+            work.spend(tokens * TOKEN_WORK)
+        return compiled
+
+    def _hold(self, expression: str, tokens: int, compiled: Selector | CompileError) -> None:
+        size = _BASE_TOKENS + tokens
+        self._held[expression] = (size, compiled)
+        self.tokens += size
+        while self.tokens > self._most_tokens and len(self._held) > 1:
+            _, (dropped, _) = self._held.popitem(last=False)
+            self.tokens -= dropped
+
+
+_compiled = _Compiled(CACHED_TOKENS)
+
+
+def compile_selector(expression: str, work: Work | None = None) -> Selector:
+    """A selector ready to ask, or CompileError; what was compiled lately is not compiled again.
+
+    work: what compiling is charged to. It may overdraw that, once: the next attempt finds it compiled.
+    """
+    compiled = _compiled.get(expression, work)
     if isinstance(compiled, CompileError):
         raise CompileError(str(compiled))  # a new one: errors remember where they were raised
     return compiled

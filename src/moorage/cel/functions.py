@@ -6,12 +6,16 @@ before they are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from datetime import datetime, timedelta
+from functools import cmp_to_key
+from itertools import pairwise
+from math import inf
 from typing import Any
 
 from moorage.api.quantity import NANO, Quantity, parse_quantity
-from moorage.devices.cel.semver import Semver, parse_semver, parse_semver_leniently
-from moorage.devices.cel.values import (
+from moorage.cel.semver import Semver, parse_semver, parse_semver_leniently
+from moorage.cel.values import (
     NONE,
     NUMBERS,
     CelError,
@@ -79,6 +83,14 @@ def _as_integer(value: Any) -> int:
     return int(value) // NANO
 
 
+def _as_float(value: Any) -> float:
+    amount = int(want(value, Quantity))
+    try:
+        return amount / NANO
+    except OverflowError:
+        return inf if amount > 0 else -inf
+
+
 def _sign(value: Any) -> int:
     amount = int(want(value, Quantity))
     return (amount > 0) - (amount < 0)
@@ -113,8 +125,40 @@ def _compare_to(left: Any, right: Any) -> int:
 # Lists and sets
 
 
-def _contains(items: list[Any], wanted: Any) -> bool:
-    return any(same(wanted, item) for item in items)
+class Members:
+    """The members of a list, to be asked for one: scalars are found by hash, others by comparing."""
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._scalars: set[Any] = set()
+        self._others: list[Any] = []
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Any) -> bool:
+        """Whether an item was not there before."""
+        if item in self:
+            return False
+        key = _scalar_key(item)
+        if key is None:
+            self._others.append(item)
+        else:
+            self._scalars.add(key)
+        return True
+
+    def __contains__(self, item: Any) -> bool:
+        key = _scalar_key(item)
+        return any(same(item, other) for other in self._others) if key is None else key in self._scalars
+
+
+def _scalar_key(value: Any) -> Hashable | None:
+    """What equal values have in common, numbers across their types; None for values without such a thing."""
+    kind = type(value)
+    if kind in NUMBERS:
+        return (0, value) if value == value else None
+    return (kind, value) if kind in _SCALARS else None
+
+
+_SCALARS = frozenset((bool, str, bytes, TypeName, Quantity, Semver, type(None), datetime, timedelta))
 
 
 def contained(wanted: Any, container: Any) -> bool:
@@ -124,19 +168,21 @@ def contained(wanted: Any, container: Any) -> bool:
             return wanted in container
         except TypeError:
             raise no_such_overload() from None
-    return _contains(want(container, list), wanted)
+    return any(same(wanted, item) for item in want(container, list))
 
 
 def _subset(items: Any, others: Any) -> bool:
-    return all(_contains(want(items, list), other) for other in want(others, list))
+    there = Members(want(items, list))
+    return all(other in there for other in want(others, list))
 
 
 def _intersects(items: Any, others: Any) -> bool:
-    return any(_contains(want(items, list), other) for other in want(others, list))
+    there = Members(want(items, list))
+    return any(other in there for other in want(others, list))
 
 
 def _is_sorted(items: Any) -> bool:
-    return all(_order(a, b) <= 0 for a, b in zip(want(items, list), items[1:], strict=False))
+    return all(_order(a, b) <= 0 for a, b in pairwise(want(items, list)))
 
 
 def _order(left: Any, right: Any) -> int:
@@ -163,6 +209,8 @@ def _sum(items: Any) -> Any:
         if type(item) not in NUMBERS:
             raise no_such_overload()
         total = item if index == 0 else total + item
+        if type(total) is int:
+            total = in_range(total, type(item) if type(item) is Uint else int)
     return total
 
 
@@ -171,13 +219,21 @@ def _index_of(items: Any, wanted: Any) -> int:
 
 
 def _last_index_of(items: Any, wanted: Any) -> int:
-    return max((i for i, item in enumerate(want(items, list)) if same(item, wanted)), default=-1)
+    there = _index_of(want(items, list)[::-1], wanted)
+    return there if there < 0 else len(items) - 1 - there
 
 
 def _slice(items: Any, start: Any, end: Any) -> list[Any]:
     if not 0 <= want(start, int) <= want(end, int) <= len(want(items, list)):
         raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
     return list(items[start:end])
+
+
+def flat_size(items: Any, depth: Any = 1) -> int:
+    """How many elements `flatten` would give, and look at, as far as lists go."""
+    if type(items) is not list or type(depth) is not int or depth <= 0:
+        return 0
+    return len(items) + sum(len(item) + flat_size(item, depth - 1) for item in items if type(item) is list)
 
 
 def _flatten(items: Any, depth: Any = 1) -> list[Any]:
@@ -193,25 +249,12 @@ def _flatten(items: Any, depth: Any = 1) -> list[Any]:
 
 
 def _distinct(items: Any) -> list[Any]:
-    kept: list[Any] = []
-    for item in want(items, list):
-        if not _contains(kept, item):
-            kept.append(item)
-    return kept
+    there = Members()
+    return [item for item in want(items, list) if there.add(item)]
 
 
 def _sort(items: Any) -> list[Any]:
-    ordered: list[Any] = []
-    for item in want(items, list):
-        at = next((i for i, other in enumerate(ordered) if _order(item, other) < 0), len(ordered))
-        ordered.insert(at, item)
-    return ordered
-
-
-def _range(count: Any) -> list[int]:
-    if want(count, int) > 1_000_000:
-        raise CelError("lists.range() is too long")
-    return list(range(count))
+    return sorted(want(items, list), key=cmp_to_key(_order))
 
 
 # Optionals
@@ -240,7 +283,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "quantity": _quantity,
     "isQuantity": _is_quantity,
     "sign": _sign,
-    "asApproximateFloat": lambda value: int(want(value, Quantity)) / NANO,
+    "asApproximateFloat": _as_float,
     "asInteger": _as_integer,
     "isInteger": _is_integer,
     "add": lambda value, other: Quantity(int(want(value, Quantity)) + _amount(other)),
@@ -262,7 +305,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "max": _extreme("max", 1),
     "slice": _slice,
     "flatten": _flatten,
-    "lists.range": _range,
+    "lists.range": lambda count: list(range(want(count, int))),
     "distinct": _distinct,
     "sort": _sort,
     "reverse": lambda items: want(items, list)[::-1],

@@ -1,0 +1,538 @@
+"""From syntax tree to closures: every node becomes a function of the variables.
+
+Each closure pays for what it does before it does it (`costs`). Looking into a variable is one operation for
+the variable and one for each step into it; what is constant costs nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from math import copysign, inf, nan
+from typing import Any
+
+from moorage.cel.budget import PLAIN_CALL_WORK, Budget, Work
+from moorage.cel.costs import LIST_COST, MAP_COST, call_cost, size
+from moorage.cel.functions import (
+    FUNCTIONS,
+    LIST_FUNCTIONS,
+    Members,
+    compare,
+    contained,
+    flat_size,
+    in_range,
+)
+from moorage.cel.logic import BUDGET, SPECIAL, Closure, Scope, spend
+from moorage.cel.plain import plain_function
+from moorage.cel.tree import (
+    Call,
+    Comprehension,
+    Const,
+    MakeList,
+    MakeMap,
+    Node,
+    Select,
+    TreeError,
+    Variable,
+)
+from moorage.cel.values import (
+    NONE,
+    NUMBERS,
+    TYPE_NAMES,
+    CelError,
+    Domains,
+    Optional,
+    TypeName,
+    Uint,
+    equal,
+    no_such_overload,
+    same,
+    type_name,
+)
+
+PATTERN_WORK = 12
+"""The work of a state of a regular expression, which is compiled for each call."""
+
+_CLASS_STATES, _MOST_REPETITIONS = 200, 1000
+_REPETITION = re.compile(r"[{,]\s*([0-9]+)\s*}")
+
+_TYPES = frozenset(TYPE_NAMES.values())
+_JOINED = frozenset((str, bytes, list))
+_KEYS = frozenset((bool, int, Uint, float, str))
+_HOLDERS = frozenset((str, bytes, list, dict, Domains))
+_INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
+_LOOKS = _INDEXES | {"_?_:_"}
+_CONVERSIONS = frozenset(
+    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+)
+_VISITORS = frozenset(("_==_", "_!=_", "@in", "isSorted", "sum", "max", "min", "distinct", "sort")) | {
+    "indexOf",
+    "lastIndexOf",
+    "sets.contains",
+    "sets.equivalent",
+    "sets.intersects",
+}
+"""Functions that look at all there is in their arguments, however deep."""
+
+_COMPARISONS: dict[str, Callable[[int], bool]] = {
+    "_<_": lambda order: order < 0,
+    "_<=_": lambda order: order <= 0,
+    "_>_": lambda order: order > 0,
+    "_>=_": lambda order: order >= 0,
+}
+
+
+class _Failure:
+    """An error that is kept as a value: it strikes whoever looks at it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: CelError) -> None:
+        self.error = error
+
+
+def closure(node: Node) -> Closure:
+    """A function that evaluates a tree; TreeError if something in it is unknown."""
+    if _is_constant(node) and not isinstance(node, Const):
+        folded = _folded(node)
+        if folded is not None:
+            return folded
+    return _closure(node)
+
+
+def _closure(node: Node, base: int = 1) -> Closure:
+    """base: what it costs to look at all if the node is a variable or looks into one."""
+    match node:
+        case Const(value):
+            return lambda scope: value
+        case Variable(name):
+            return _variable(name, base)
+        case Select(operand, field, test_only):
+            return _select(_operand(operand, base), field, test_only)
+        case Call(function, arguments, _, overloads):
+            if function in _INDEXES:
+                return _indexed(function, _operand(arguments[0], base), _key(arguments[1]))
+            if function == "_?_:_":
+                return SPECIAL[function](closure(arguments[0]), *map(_branch, arguments[1:]))
+            if function == "@in" and overloads == ("in_list",) and _is_scalars(arguments[1]):
+                return _known_members(closure(arguments[0]), closure(arguments[1]))
+            return _call(node, [closure(argument) for argument in arguments])
+        case MakeList(elements, optional):
+            return _list([(closure(each), index in optional) for index, each in enumerate(elements)])
+        case MakeMap(entries):
+            return _map([(closure(key), closure(value), optional) for key, value, optional in entries])
+        case Comprehension():
+            return _fold(node)
+
+
+# What is constant
+
+
+def _is_constant(node: Node) -> bool:
+    match node:
+        case Const():
+            return True
+        case MakeList(elements, optional):
+            return not optional and all(map(_is_constant, elements))
+        case MakeMap(entries):
+            return all(_is_constant(k) and _is_constant(v) and not optional for k, v, optional in entries)
+        case Call(function, (argument,)):
+            return function in _CONVERSIONS and _is_constant(argument)
+    return False
+
+
+def _folded(node: Node) -> Closure | None:
+    """The value, worked out once; None if it has none."""
+    try:
+        value = _closure(node)({BUDGET: Budget(Work())})
+    except CelError:
+        return None
+    return lambda scope: value
+
+
+def _is_scalars(node: Node) -> bool:
+    return isinstance(node, MakeList) and all(isinstance(each, Const) for each in node.elements)
+
+
+def _known_members(item: Closure, items: Closure) -> Closure:
+    there = Members(items({}))
+    return lambda scope: item(scope) in there
+
+
+# Variables
+
+
+def _variable(name: str, base: int) -> Closure:
+    if name in _TYPES:
+        return lambda scope: TypeName(name)
+    cost = base + name.count(".")
+
+    def look(scope: Scope) -> Any:
+        spend(scope, cost)
+        value = scope[name]
+        if type(value) is _Failure:
+            raise value.error
+        return value
+
+    return look
+
+
+def _looks(node: Node) -> bool:
+    """Whether a node is a variable, or looks into something."""
+    return isinstance(node, Variable | Select) or (isinstance(node, Call) and node.function in _LOOKS)
+
+
+def _operand(node: Node, base: int) -> Closure:
+    """What is looked into: where that is not a variable, looking has to be paid for here."""
+    if _looks(node):
+        return _closure(node, base)
+    inner = closure(node)
+
+    def look(scope: Scope) -> Any:
+        value = inner(scope)
+        spend(scope, base)
+        return value
+
+    return look
+
+
+def _key(node: Node) -> Closure:
+    return _closure(node, 0) if _looks(node) else closure(node)
+
+
+_branch = _key
+
+
+# Looking into values
+
+
+def _look_up(container: Any, key: Any) -> Any:
+    if isinstance(container, dict):
+        try:
+            return container[key]
+        except KeyError:
+            raise CelError(f"no such key: {key}") from None
+        except TypeError:
+            raise no_such_overload() from None
+    if type(container) is list:
+        if type(key) not in (int, Uint):
+            raise no_such_overload()
+        if not 0 <= key < len(container):
+            raise CelError(f"index out of bounds: {key}")
+        return container[key]
+    raise no_such_overload()
+
+
+def _look_up_optionally(container: Any, key: Any) -> Optional:
+    """What is there, or nothing; looking into nothing gives nothing."""
+    if type(container) is Optional:
+        return _look_up_optionally(container.value, key) if container.present else NONE
+    if isinstance(container, dict):
+        there = isinstance(container, Domains) or key in container
+    elif type(container) is list:
+        there = type(key) in (int, Uint) and 0 <= key < len(container)
+    else:
+        raise no_such_overload()
+    return Optional(_look_up(container, key)) if there else NONE
+
+
+def _select(operand: Closure, field: str, test_only: bool) -> Closure:
+    if test_only:
+
+        def test(scope: Scope) -> bool:
+            container = operand(scope)
+            if type(container) is not Optional and not isinstance(container, dict):
+                raise no_such_overload()
+            return _look_up_optionally(container, field).present
+
+        return test
+
+    def select(scope: Scope) -> Any:
+        container = operand(scope)
+        spend(scope, 1)
+        if type(container) is Optional:
+            return _look_up_optionally(container, field)
+        if not isinstance(container, dict):
+            raise no_such_overload()
+        return _look_up(container, field)
+
+    return select
+
+
+def _indexed(function: str, operand: Closure, key: Closure) -> Closure:
+    def index(scope: Scope) -> Any:
+        container = operand(scope)
+        wanted = key(scope)
+        spend(scope, 1)
+        return (
+            _look_up_optionally(container, wanted)
+            if type(container) is Optional
+            else _look_up(container, wanted)
+        )
+
+    def index_optionally(scope: Scope) -> Optional:
+        found = _look_up_optionally(operand(scope), key(scope))
+        spend(scope, int(found.present))
+        return found
+
+    return index if function == "_[_]" else index_optionally
+
+
+# Making values
+
+
+def _list(elements: list[tuple[Closure, bool]]) -> Closure:
+    def make(scope: Scope) -> list[Any]:
+        spend(scope, LIST_COST)
+        made = []
+        for element, optional in elements:
+            value = element(scope)
+            if not optional:
+                made.append(value)
+            elif value.present:
+                made.append(value.value)
+        return made
+
+    return make
+
+
+def _map(entries: list[tuple[Closure, Closure, bool]]) -> Closure:
+    def make(scope: Scope) -> dict[Any, Any]:
+        spend(scope, MAP_COST)
+        made: dict[Any, Any] = {}
+        for key, value, optional in entries:
+            name, content = key(scope), value(scope)
+            if type(name) not in _KEYS:
+                raise CelError(f"unsupported key type: {type_name(name)}")
+            if not optional:
+                made[name] = content
+            elif content.present:
+                made[name] = content.value
+        return made
+
+    return make
+
+
+# Calls
+
+
+def _call(node: Call, arguments: list[Closure]) -> Closure:
+    special = SPECIAL.get(node.function)
+    if special is not None:
+        return special(*arguments)
+    function = _function(node.function, len(arguments), node.member)
+    pay = _payment(node, function)
+
+    def call(scope: Scope) -> Any:
+        try:
+            values = [argument(scope) for argument in arguments]
+        except CelError:
+            spend(scope, 1)
+            raise
+        pay(scope[BUDGET], values)
+        return function(*values)
+
+    return call
+
+
+def _payment(node: Call, function: Callable[..., Any]) -> Callable[[Budget, list[Any]], None]:
+    """How to pay for a call, given its arguments."""
+    cost, name = call_cost(node.function, node.overloads), node.function
+    plain = name not in FUNCTIONS and name not in _BINARY and name not in _COMPARISONS
+    visits = plain or name in _VISITORS
+
+    def pay(budget: Budget, values: list[Any]) -> None:
+        if visits:
+            for value in values:
+                if type(value) in _HOLDERS:
+                    budget.visit(value)
+        budget.spend(1 if cost is None else cost(*values))
+        if plain:
+            budget.work.spend(PLAIN_CALL_WORK)
+        if name in _GROWING:
+            _GROWING[name](budget, *values)
+
+    return pay
+
+
+def _pay_replacement(budget: Budget, text: Any, old: Any, new: Any, *count: Any) -> None:
+    """What is replaced may be much longer than what was there."""
+    if type(text) is str and type(old) is str:
+        budget.write((text.count(old) if old else len(text) + 1) * size(new))
+
+
+def _pay_arithmetic(budget: Budget, left: Any, right: Any) -> None:
+    """Sums of lists and texts are copies; what is neither that nor a number is left to the library."""
+    kind = type(left)
+    if kind is list:
+        budget.copy(len(left) + size(right))
+    elif kind in _JOINED:
+        budget.write(len(left) + size(right))
+    elif kind not in NUMBERS or kind is not type(right):
+        budget.work.spend(PLAIN_CALL_WORK)
+
+
+def _pay_pattern(budget: Budget, text: Any, pattern: Any) -> None:
+    """A short pattern can stand for many states: repetitions multiply them, and so do classes of letters."""
+    if type(pattern) is not str:
+        return
+    states = len(pattern) + _CLASS_STATES * (pattern.count("\\p") + pattern.count("\\P"))
+    times, nested = 1, "){" in pattern
+    for each in _REPETITION.findall(pattern):
+        count = min(int(each[-4:]), _MOST_REPETITIONS)
+        times = min(times * count, _MOST_REPETITIONS) if nested else max(times, count)
+    budget.work.spend(states * max(times, 1) * PATTERN_WORK)
+
+
+def _pay_flat(budget: Budget, items: Any, depth: Any = 1) -> None:
+    budget.copy(flat_size(items, depth))
+
+
+_GROWING: dict[str, Callable[..., None]] = {
+    "replace": _pay_replacement,
+    **dict.fromkeys(("_+_", "_-_", "_*_", "_/_", "_%_"), _pay_arithmetic),
+    "matches": _pay_pattern,
+    "flatten": _pay_flat,
+}
+"""How to pay for calls whose work, or result, is out of proportion to what they cost."""
+
+
+def _function(name: str, count: int, member: bool) -> Callable[..., Any]:
+    if name in _COMPARISONS:
+        judge = _COMPARISONS[name]
+        return lambda left, right: judge(compare(left, right))
+    if name in _BINARY:
+        return _BINARY[name]
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    try:
+        plain = plain_function(name, count, member)
+    except RuntimeError as error:
+        raise TreeError(f"unknown function {name}") from error
+    for_lists = LIST_FUNCTIONS.get(name)
+    if for_lists is None:
+        return plain
+    return lambda first, *rest: (for_lists if type(first) is list else plain)(first, *rest)
+
+
+def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
+    exact, inexact = _EXACT[name], _INEXACT.get(name)
+
+    def operate(left: Any, right: Any) -> Any:
+        kind = type(left)
+        if kind is type(right):
+            if kind is int or kind is Uint:
+                return in_range(exact(int(left), int(right)), kind)
+            if name == "_+_" and kind in _JOINED:
+                return left + right
+            if kind is float and inexact is not None:
+                return inexact(left, right)
+        return plain_function(name, 2, False)(left, right)
+
+    return operate
+
+
+def _divided(left: int, right: int) -> int:
+    """The quotient, rounded towards zero."""
+    if not right:
+        raise CelError("division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _remainder(left: int, right: int) -> int:
+    """What division leaves, with the sign of the dividend."""
+    if not right:
+        raise CelError("modulus by zero")
+    return left - right * _divided(left, right)
+
+
+def _float_divided(left: float, right: float) -> float:
+    try:
+        return left / right
+    except ZeroDivisionError:
+        return nan if left == 0 or left != left else copysign(inf, left) * copysign(1, right)
+
+
+_EXACT: dict[str, Callable[[int, int], int]] = {
+    "_+_": operator.add,
+    "_-_": operator.sub,
+    "_*_": operator.mul,
+    "_/_": _divided,
+    "_%_": _remainder,
+}
+_INEXACT: dict[str, Callable[[float, float], float]] = {
+    "_+_": operator.add,
+    "_-_": operator.sub,
+    "_*_": operator.mul,
+    "_/_": _float_divided,
+}
+
+_BINARY: dict[str, Callable[..., Any]] = {
+    "_==_": equal,
+    "_!=_": lambda left, right: not same(left, right),
+    "@in": contained,
+    **{name: _arithmetic(name) for name in _EXACT},
+}
+
+
+def _fold(node: Comprehension) -> Closure:
+    over, start, result = closure(node.over), closure(node.start), closure(node.result)
+    condition, step = closure(node.condition), _step(node)
+    variable, accumulator = node.variable, node.accumulator
+    fresh = _is_empty_list(node.start)
+
+    def fold(scope: Scope) -> Any:
+        items = over(scope)
+        if not isinstance(items, list | dict):
+            raise no_such_overload()
+        inner = dict(scope)
+        inner[accumulator] = [] if fresh else _kept(start, scope)
+        for item in items:
+            inner[variable] = item
+            if not condition(inner):
+                break
+            scope[BUDGET].work.spend(1)
+            inner[accumulator] = _kept(step, inner)
+        return result(inner)
+
+    return fold
+
+
+def _is_empty_list(node: Node) -> bool:
+    return isinstance(node, MakeList) and not node.elements
+
+
+def _step(node: Comprehension) -> Closure:
+    """A loop's step; a list that is built element by element is not copied each time."""
+    if _is_empty_list(node.start) and node.accumulator.startswith("@"):
+        match node.step:
+            case Call("_+_", (Variable(name), MakeList() as made)) if name == node.accumulator:
+                return _append(name, closure(made))
+            case Call(
+                "_?_:_", (condition, Call("_+_", (Variable(name), MakeList() as made)), Variable(other))
+            ):
+                if name == other == node.accumulator:
+                    append = _append(name, closure(made))
+                    return SPECIAL["_?_:_"](closure(condition), append, _variable(name, 0))
+    return closure(node.step)
+
+
+def _append(name: str, made: Closure) -> Closure:
+    def append(scope: Scope) -> Any:
+        so_far = scope[name]
+        if type(so_far) is _Failure:
+            raise so_far.error
+        spend(scope, 2)
+        so_far += made(scope)
+        return so_far
+
+    return append
+
+
+def _kept(evaluate: Closure, scope: Scope) -> Any:
+    try:
+        return evaluate(scope)
+    except CelError as error:
+        return _Failure(error)
