@@ -1,0 +1,171 @@
+"""The claims that take the scheduler the most work, each as the requests and constraints of a ResourceClaim.
+
+`CLAIMS` is plain data: put one in a ResourceClaim's `spec.devices` and have a pod use it. `slices` are the
+devices they are measured with, eight to a node. Run `.venv/bin/python bench/worst/claims.py` for the
+processor time of an attempt at 5,000 nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+from moorage.api.decode import convert
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.clock import VirtualClock
+from moorage.cluster.cache import Cache
+from moorage.config.args import DynamicResourcesArgs
+from moorage.framework.cycle import CycleState
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import PluginError
+from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.sim.effects import CacheEffects
+
+DRIVER = "gpu.example.com"
+NODE_COUNT = 5000
+DEVICES_PER_NODE = 8
+ATTEMPTS = 3
+
+Manifest = dict[str, Any]
+
+
+def _asking(*expressions: str, count: int = 1) -> Manifest:
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    return {
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": count,
+        "selectors": selectors,
+    }
+
+
+def _exactly(*expressions: str, count: int = 1) -> list[Manifest]:
+    return [{"name": "r", "exactly": _asking(*expressions, count=count)}]
+
+
+def _doubled(times: int) -> str:
+    """A text that is doubled again and again, behind the type checker's back."""
+    names = [f"a{index}" for index in range(times)]
+    start = f'cel.bind(a0, device.attributes["{DRIVER}"].model, '
+    binds = "".join(f"cel.bind({new}, {old} + {old}, " for old, new in pairwise(names))
+    return f'{start}{binds}{names[-1]} != ""' + ")" * times
+
+
+def _nested(times: int) -> str:
+    """A list of two lists, which hold the same list twice, and so on; compared with itself."""
+    names = [f"a{index}" for index in range(times)]
+    binds = "".join(f"cel.bind({new}, [{old}, {old}], " for old, new in pairwise(names))
+    return f"cel.bind(a0, [1], {binds}{names[-1]} == {names[-1]}" + ")" * times
+
+
+_REQUESTS_32 = [{"name": f"r{index}", "exactly": _asking()} for index in range(32)]
+_ALTERNATIVES_8 = [
+    {
+        "name": f"r{request}",
+        "firstAvailable": [{"name": f"a{index}", **_asking()} for index in range(8)],
+    }
+    for request in range(9)
+]
+
+CLAIMS: dict[str, Manifest] = {
+    "an ordinary claim": {
+        "requests": _exactly(
+            f'device.attributes["{DRIVER}"].model == "m" && '
+            f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
+        )
+    },
+    "a million numbers, each compared with all others": {
+        "requests": _exactly("lists.range(1000000).distinct().size() > 0")
+    },
+    "a loop within a loop": {"requests": _exactly("lists.range(490).all(a, lists.range(500).all(b, true))")},
+    "conversions in a loop": {"requests": _exactly('lists.range(60000).all(x, string(x) != "")')},
+    "patterns in a loop": {
+        "requests": _exactly('lists.range(10000).all(x, !"x".matches("(a{100}){9}|b{1000}"))')
+    },
+    "a text doubled 28 times": {"requests": _exactly(_doubled(28))},
+    "a list doubled 28 times": {"requests": _exactly(_nested(28))},
+    "900 words in each of 32 selectors": {
+        "requests": _exactly(*[" && ".join(["true"] * 300) + f" && {index} > -1" for index in range(32)])
+    },
+    "32 requests on eight devices": {"requests": _REQUESTS_32},
+    "nine requests of eight alternatives each": {"requests": _ALTERNATIVES_8},
+    "seven devices that must all differ, of which two are equal": {
+        "requests": [{"name": f"r{index}", "exactly": _asking()} for index in range(7)],
+        "constraints": [{"distinctAttribute": f"{DRIVER}/half"}],
+    },
+    "eight devices that must be of one half": {
+        "requests": _exactly(count=8),
+        "constraints": [{"matchAttribute": f"{DRIVER}/half"}] * 32,
+    },
+}
+
+
+def slices(node: str) -> Manifest:
+    """The devices of a node: two halves of four, and each with a number of its own within the node."""
+    devices = [
+        {
+            "name": f"gpu-{index}",
+            "attributes": {
+                "model": {"string": "m"},
+                "half": {"int": index % 4},
+                "index": {"int": index},
+            },
+            "capacity": {"memory": {"value": "80Gi"}},
+        }
+        for index in range(DEVICES_PER_NODE)
+    ]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": devices}
+    return {"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
+
+
+def _cluster() -> Cache:
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    gpu = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
+    cache = Cache([convert(gpu, DeviceClass)])
+    for name in (f"node-{index}" for index in range(NODE_COUNT)):
+        cache.put(convert({"kind": "Node", "metadata": {"name": name}}, Node))
+        cache.put(convert(slices(name), ResourceSlice))
+    for number, devices in enumerate(CLAIMS.values()):
+        metadata = {"name": f"c{number}", "namespace": "default", "uid": f"c{number}"}
+        claim = {"kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
+        cache.put(convert(claim, ResourceClaim))
+    return cache
+
+
+def _pod(number: int) -> Pod:
+    uses = [{"name": "c", "resourceClaimName": f"c{number}"}]
+    metadata = {"name": "p", "namespace": "default"}
+    return convert({"kind": "Pod", "metadata": metadata, "spec": {"resourceClaims": uses}}, Pod)
+
+
+def _attempt(plugin: DynamicResources, pod: Pod, nodes: Nodes) -> str:
+    cycle = CycleState()
+    try:
+        plugin.pre_filter(cycle, pod, nodes)
+        verdict = plugin.filter(cycle, pod, nodes)
+    except PluginError as error:
+        return str(error)
+    return "fits" if verdict.codes is None else verdict.reasons[int(verdict.codes[0]) - 1].texts[0]
+
+
+def main() -> None:
+    cache = _cluster()
+    handle = Handle(cache.objects, CacheEffects(cache), VirtualClock())
+    plugin = DynamicResources(DynamicResourcesArgs().defaulted(), handle)
+    nodes = Nodes(cache.snapshot())
+    _attempt(plugin, _pod(0), nodes)
+    for number, name in enumerate(CLAIMS):
+        print(name)
+        for _ in range(ATTEMPTS):
+            start = time.thread_time()
+            end = _attempt(plugin, _pod(number), nodes)
+            print(f"  {(time.thread_time() - start) * 1000:8.1f} ms  {end[:120]}")
+
+
+if __name__ == "__main__":
+    main()
