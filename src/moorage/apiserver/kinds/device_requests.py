@@ -13,6 +13,7 @@ from moorage.apiserver.fields import (
     NOT_POSITIVE,
     FieldError,
     complaints,
+    forbidden,
     invalid,
     not_supported,
     required,
@@ -26,6 +27,8 @@ from moorage.apiserver.kinds.names import (
     check_qualified_name,
     check_subdomain,
 )
+from moorage.cel.budget import COST_LIMIT, Work, WorkLimitError
+from moorage.cel.program import LONGEST_EXPRESSION_BYTES, CompileError, compile_selector
 
 _MOST_REQUESTS: Final = 32
 _MOST_CHOICES: Final = 8
@@ -33,7 +36,8 @@ _MOST_CONSTRAINTS: Final = 32
 _MOST_CONFIGS: Final = 32
 _MOST_SELECTORS: Final = 32
 _MOST_PARAMETER_BYTES: Final = 10 * 1024
-_LONGEST_EXPRESSION: Final = 10 * 1024
+_MOST_COMPILING_WORK: Final = 400_000
+_TOO_MUCH_TO_COMPILE: Final = "too complex, compiling all selectors exceeds the limit of one object"
 _LONGEST_IDENTIFIER: Final = 32
 DEVICE_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _ONE_FORM = "exactly one of `exactly` or `firstAvailable` is required"
@@ -79,15 +83,16 @@ def check_device_claim(claim: Manifest, path: str) -> list[FieldError]:
     names = request_names(claim)
     requests, here = claim.get("requests") or [], f"{path}.requests"
     errors: list[FieldError] = []
+    selectors = SelectorChecks()
     if len(requests) <= _MOST_REQUESTS:
         for index, request in enumerate(requests):
-            errors += _check_request(request, f"{here}[{index}]")
+            errors += _check_request(request, selectors, f"{here}[{index}]")
     errors += check_set(requests, _MOST_REQUESTS, lambda each: each.get("name", ""), here)
     errors += _check_constraints(claim.get("constraints") or [], names, f"{path}.constraints")
     return errors + check_configs(claim.get("config") or [], names, f"{path}.config")
 
 
-def _check_request(request: Manifest, path: str) -> list[FieldError]:
+def _check_request(request: Manifest, selectors: SelectorChecks, path: str) -> list[FieldError]:
     errors = check_label(request.get("name", ""), f"{path}.name")
     exactly, choices = request.get("exactly"), request.get("firstAvailable") or []
     if exactly is None and not choices:
@@ -95,19 +100,19 @@ def _check_request(request: Manifest, path: str) -> list[FieldError]:
     if exactly is not None and choices:
         return [*errors, invalid(path, None, f"{_ONE_FORM}, but multiple fields are set")]
     if exactly is not None:
-        return errors + _check_devices(exactly, f"{path}.exactly")
+        return errors + _check_devices(exactly, selectors, f"{path}.exactly")
     here = f"{path}.firstAvailable"
     if len(choices) <= _MOST_CHOICES:
         for index, choice in enumerate(choices):
             errors += check_label(choice.get("name", ""), f"{here}[{index}].name")
-            errors += _check_devices(choice, f"{here}[{index}]")
+            errors += _check_devices(choice, selectors, f"{here}[{index}]")
     return errors + check_set(choices, _MOST_CHOICES, lambda each: each.get("name", ""), here)
 
 
-def _check_devices(request: Manifest, path: str) -> list[FieldError]:
+def _check_devices(request: Manifest, selectors: SelectorChecks, path: str) -> list[FieldError]:
     name, here = request.get("deviceClassName", ""), f"{path}.deviceClassName"
     errors = check_subdomain(name, here) if name else [required(here)]
-    errors += check_selectors(request.get("selectors") or [], f"{path}.selectors")
+    errors += selectors.check(request.get("selectors") or [], f"{path}.selectors")
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode == "All":
         if count:
@@ -134,18 +139,39 @@ def _check_toleration(toleration: Manifest, path: str) -> list[FieldError]:
     return errors + (check_one_of(effect, DEVICE_EFFECTS, f"{path}.effect") if effect else [])
 
 
-def check_selectors(selectors: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Selectors of devices: expressions, which the scheduler compiles and judges."""
-    if len(selectors) > _MOST_SELECTORS:
-        return [too_many(path, len(selectors), _MOST_SELECTORS)]
-    errors = []
-    for index, selector in enumerate(selectors):
-        here = f"{path}[{index}].cel"
-        if "cel" not in selector:
-            errors.append(required(here))
-        elif len(selector["cel"].get("expression", "").encode()) > _LONGEST_EXPRESSION:
-            errors.append(too_long(f"{here}.expression", _LONGEST_EXPRESSION))
-    return errors
+class SelectorChecks:
+    """Checks the selectors of one object, which all together may take only so much work to compile."""
+
+    def __init__(self) -> None:
+        self._work = Work(_MOST_COMPILING_WORK)
+
+    def check(self, selectors: Sequence[Manifest], path: str) -> list[FieldError]:
+        """What is wrong with the selectors of a request or a class."""
+        if len(selectors) > _MOST_SELECTORS:
+            return [too_many(path, len(selectors), _MOST_SELECTORS)]
+        errors: list[FieldError] = []
+        for index, selector in enumerate(selectors):
+            here = f"{path}[{index}].cel"
+            if "cel" not in selector:
+                errors.append(required(here))
+            else:
+                errors += self._check_expression(selector["cel"].get("expression", ""), f"{here}.expression")
+        return errors
+
+    def _check_expression(self, expression: str, path: str) -> list[FieldError]:
+        if len(expression.encode()) > LONGEST_EXPRESSION_BYTES:
+            return [too_long(path, LONGEST_EXPRESSION_BYTES)]
+        if self._work.left < 0:
+            return [forbidden(path, _TOO_MUCH_TO_COMPILE)]
+        try:
+            selector = compile_selector(expression, self._work)
+        except CompileError as error:
+            return [invalid(path, expression, str(error))]
+        except WorkLimitError:
+            return [forbidden(path, _TOO_MUCH_TO_COMPILE)]
+        if selector.max_cost > COST_LIMIT:
+            return [forbidden(path, "too complex, exceeds cost limit")]
+        return []
 
 
 def _check_constraints(constraints: Sequence[Manifest], names: Names, path: str) -> list[FieldError]:

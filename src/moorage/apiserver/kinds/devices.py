@@ -10,10 +10,10 @@ from moorage.apiserver.fields import FieldError, forbidden, invalid, required, t
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_driver_name, check_set, check_unchanged
 from moorage.apiserver.kinds.device_requests import (
+    SelectorChecks,
     check_configs,
     check_device_claim,
     check_name_reference,
-    check_selectors,
     default_device_claim,
     request_names,
 )
@@ -96,7 +96,7 @@ class DeviceClassStrategy(Strategy):
     def validate(self, obj: Manifest) -> list[FieldError]:
         """Devices can be told apart."""
         spec = obj["spec"]
-        errors = check_selectors(spec.get("selectors") or [], "spec.selectors")
+        errors = SelectorChecks().check(spec.get("selectors") or [], "spec.selectors")
         errors += check_configs(spec.get("config") or [], None, "spec.config")
         name = spec.get("extendedResourceName")
         if name is not None and not is_extended_resource(name):

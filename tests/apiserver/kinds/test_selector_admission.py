@@ -1,0 +1,75 @@
+"""Which device selectors the API server takes, beside what kube-apiserver v1.36.4 answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.api.manifests import Manifest
+from moorage.apiserver.kinds.devices import (
+    DeviceClassStrategy,
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+)
+from moorage.apiserver.strategy import Strategy
+from moorage.cel.program import LONGEST_EXPRESSION_BYTES
+from tests.apiserver.kinds.making import an_object, creation_problems
+from tests.cel.test_costs import NOT_SUPPORTED, ROWS
+
+TOO_COMPLEX = "Forbidden: too complex, exceeds cost limit"
+
+
+def a_claim(*expressions: str) -> Manifest:
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    request = {"name": "r", "exactly": {"deviceClassName": "c", "selectors": selectors}}
+    return {"devices": {"requests": [request]}}
+
+
+def answer(expression: str) -> str | None:
+    """What is said of a claim with a selector, without the value and without where a mistake is."""
+    problems = creation_problems(ResourceClaimStrategy(), an_object(a_claim(expression)))
+    if not problems:
+        return None
+    (problem,) = problems
+    text = str(problem).partition(": ")[2]
+    if "compilation failed" in text:
+        return "Invalid value: compilation failed"
+    _, has_value, reason = text.rpartition('": ')
+    return f"Invalid value: {reason}" if has_value else text
+
+
+def test_selectors_are_taken_and_refused_as_kube_apiserver_does() -> None:
+    assert sum(row["refused"] is not None for row in ROWS) > 40
+    for row in ROWS:
+        if row["expression"] not in {*NOT_SUPPORTED, "device"}:
+            assert answer(row["expression"]) == row["refused"], row
+
+
+FORMS: dict[str, tuple[Strategy, str]] = {
+    "a claim": (ResourceClaimStrategy(), "spec.devices.requests[0].exactly"),
+    "a template": (ResourceClaimTemplateStrategy(), "spec.spec.devices.requests[0].exactly"),
+    "a class": (DeviceClassStrategy(), "spec"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_endless_selector_is_refused_wherever_it_can_be_written(form: str) -> None:
+    strategy, path = FORMS[form]
+    spec = a_claim("lists.range(1000000).distinct().size() > 0")
+    if form == "a template":
+        spec = {"spec": spec}
+    elif form == "a class":
+        spec = {"selectors": spec["devices"]["requests"][0]["exactly"]["selectors"]}
+    problems = creation_problems(strategy, an_object(spec))
+    assert [str(each) for each in problems] == [f"{path}.selectors[0].cel.expression: {TOO_COMPLEX}"]
+
+
+def test_a_long_selector_is_not_even_compiled() -> None:
+    limit = f"Too long: may not be more than {LONGEST_EXPRESSION_BYTES} bytes"
+    assert answer('"' + "x" * LONGEST_EXPRESSION_BYTES + '" != ""') == limit
+
+
+def test_one_object_cannot_have_selectors_compiled_without_end() -> None:
+    expressions = [" && ".join(["true"] * 300) + f" && {number} == 0" for number in range(32)]
+    problems = creation_problems(ResourceClaimStrategy(), an_object(a_claim(*expressions)))
+    assert 20 < len(problems) < 30
+    assert all("compiling all selectors exceeds the limit of one object" in str(each) for each in problems)
