@@ -413,7 +413,7 @@ def _function(name: str, count: int, member: bool) -> Callable[..., Any]:
     for_lists = LIST_FUNCTIONS.get(name)
     if for_lists is None:
         return plain
-    return lambda first, *rest: (for_lists if type(first) is list else plain)(first, *rest)
+    return lambda first, *rest: (for_lists if type(first) is list and len(rest) == 1 else plain)(first, *rest)
 
 
 def _arithmetic(name: str) -> Callable[[Any, Any], Any]:

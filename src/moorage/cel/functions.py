@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 
 from moorage.api.quantity import NANO, Quantity, parse_quantity
-from moorage.cel.semver import Semver, parse_semver, parse_semver_leniently
+from moorage.cel.semver import LONGEST_REMEMBERED, Semver, parse_semver, parse_semver_leniently
 from moorage.cel.values import (
     NONE,
     NUMBERS,
@@ -45,7 +45,7 @@ def compare(left: Any, right: Any) -> int:
     kind, other = type(left), type(right)
     if kind is not other and not (kind in NUMBERS and other in NUMBERS):
         raise no_such_overload()
-    if kind in (list, dict, Optional, Quantity, Semver, TypeName, type(None)):
+    if kind in (list, dict, Domains, Optional, Quantity, Semver, TypeName, type(None)):
         raise no_such_overload()
     return int(left > right) - int(left < right)
 
@@ -54,16 +54,17 @@ def compare(left: Any, right: Any) -> int:
 
 
 def _quantity(text: Any) -> Quantity:
+    parse = parse_quantity if len(want(text, str)) <= LONGEST_REMEMBERED else parse_quantity.__wrapped__
     try:
-        return parse_quantity(want(text, str))
+        return parse(text)
     except ValueError as error:
         raise CelError(str(error)) from None
 
 
 def _is_quantity(text: Any) -> bool:
     try:
-        parse_quantity(want(text, str))
-    except ValueError:
+        _quantity(want(text, str))
+    except CelError:
         return False
     return True
 

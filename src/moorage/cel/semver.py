@@ -9,6 +9,9 @@ from typing import Self
 
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _ASCII_DIGITS = re.compile(r"[0-9]+")
+LONGEST_REMEMBERED = 256
+"""How long texts are that are worth remembering what they say; expressions can make long ones."""
+
 _UINT64_LIMIT = 1 << 64
 
 Identifier = tuple[int, int, str]
@@ -34,9 +37,12 @@ class Semver:
         return (self.major, self.minor, self.patch, not self.prerelease, self.prerelease)
 
 
-@lru_cache(maxsize=4096)
 def parse_semver(text: str) -> Semver:
     """A version in its strict form, or ValueError."""
+    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> Semver:
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", 2)
@@ -54,6 +60,9 @@ def parse_semver(text: str) -> Semver:
         for part in build.split("."):
             _check_build(part)
     return version
+
+
+_remembered = lru_cache(maxsize=4096)(_parse)
 
 
 def parse_semver_leniently(text: str) -> Semver:
