@@ -1,4 +1,4 @@
-"""Which device selectors the API server takes, beside what kube-apiserver v1.36.4 answered."""
+"""Which device selectors and statuses of claims the API server takes, as kube-apiserver v1.36.4 does."""
 
 from __future__ import annotations
 
@@ -73,3 +73,27 @@ def test_one_object_cannot_have_selectors_compiled_without_end() -> None:
     problems = creation_problems(ResourceClaimStrategy(), an_object(a_claim(*expressions)))
     assert 20 < len(problems) < 30
     assert all("compiling all selectors exceeds the limit of one object" in str(each) for each in problems)
+
+
+def test_what_drivers_say_of_devices_has_limits() -> None:
+    given = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d"}
+    said = {
+        **{key: given[key] for key in ("driver", "pool", "device")},
+        "conditions": [{"type": str(number), "status": "True"} for number in range(9)],
+        "data": {"a": "x" * 10 * 1024},
+        "networkData": {
+            "interfaceName": "x" * 257,
+            "hardwareAddress": "x" * 129,
+            "ips": [f"10.0.0.{number}/24" for number in range(17)],
+        },
+    }
+    status = {"allocation": {"devices": {"results": [given]}}, "devices": [said]}
+    old = an_object(a_claim())
+    problems = ResourceClaimStrategy().validate_status({**old, "status": status}, old)
+    assert [str(each) for each in problems] == [
+        "status.devices[0].conditions: Too many: 9: must have at most 8 items",
+        "status.devices[0].data: Too long: may not be more than 10240 bytes",
+        "status.devices[0].networkData.interfaceName: Too long: may not be more than 256 bytes",
+        "status.devices[0].networkData.hardwareAddress: Too long: may not be more than 128 bytes",
+        "status.devices[0].networkData.ips: Too many: 17: must have at most 16 items",
+    ]

@@ -204,11 +204,12 @@ def check_configs(configs: Sequence[Manifest], names: Names | None, path: str) -
             continue
         opaque = config["opaque"]
         errors += check_driver_name(opaque.get("driver", ""), f"{here}.opaque.driver")
-        errors += _check_parameters(opaque.get("parameters"), f"{here}.opaque.parameters")
+        errors += check_parameters(opaque.get("parameters"), f"{here}.opaque.parameters")
     return errors
 
 
-def _check_parameters(parameters: Any, path: str) -> list[FieldError]:
+def check_parameters(parameters: Any, path: str) -> list[FieldError]:
+    """Data that only a driver understands: an object of limited length."""
     if parameters is None:
         return [required(path)]
     if len(msgspec.json.encode(parameters)) > _MOST_PARAMETER_BYTES:

@@ -6,7 +6,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.names import is_extended_resource
-from moorage.apiserver.fields import FieldError, forbidden, invalid, required, too_many
+from moorage.apiserver.fields import FieldError, forbidden, invalid, required, too_long, too_many
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_driver_name, check_set, check_unchanged
 from moorage.apiserver.kinds.device_requests import (
@@ -14,6 +14,7 @@ from moorage.apiserver.kinds.device_requests import (
     check_configs,
     check_device_claim,
     check_name_reference,
+    check_parameters,
     default_device_claim,
     request_names,
 )
@@ -25,6 +26,8 @@ from moorage.apiserver.strategy import Strategy
 _MOST_CONSUMERS: Final = 256
 _MOST_RESULTS: Final = 32
 _MOST_CONFIGS: Final = 32
+_MOST_DEVICE_CONDITIONS: Final = 8
+_MOST_DEVICE_ADDRESSES: Final = 16
 
 
 class ResourceClaimStrategy(StatusStrategy):
@@ -165,7 +168,22 @@ def _check_device_statuses(status: Manifest, path: str) -> list[FieldError]:
         if _device_key(device) not in allocated:
             named = {key: device.get(key, "") for key in ("driver", "pool", "device")}
             errors.append(invalid(here, named, "must be an allocated device in the claim"))
+        conditions = device.get("conditions") or []
+        if len(conditions) > _MOST_DEVICE_CONDITIONS:
+            errors.append(too_many(f"{here}.conditions", len(conditions), _MOST_DEVICE_CONDITIONS))
+        if device.get("data") is not None:
+            errors += check_parameters(device["data"], f"{here}.data")
+        errors += _check_network_data(device.get("networkData") or {}, f"{here}.networkData")
     return errors
+
+
+def _check_network_data(data: Manifest, path: str) -> list[FieldError]:
+    errors = [
+        too_long(f"{path}.{key}", most)
+        for key, most in (("interfaceName", 256), ("hardwareAddress", 128))
+        if len(data.get(key, "").encode()) > most
+    ]
+    return errors + check_set(data.get("ips") or [], _MOST_DEVICE_ADDRESSES, str, f"{path}.ips")
 
 
 def _check_device_id(device: Manifest, path: str) -> list[FieldError]:
