@@ -137,6 +137,17 @@ def test_verdicts_are_forgotten_before_there_are_too_many() -> None:
     assert VerdictCount().limit > 100_000
 
 
+def test_a_reason_that_an_expression_made_long_is_cut() -> None:
+    key = "+".join(["device.driver"] * 20)
+    long = claim(
+        "c", request("r", asking(1, f'device.attributes["a"][("{"x" * 3000}")] == 1 || {key} == ""'))
+    )
+    with pytest.raises(PluginError) as caught:
+        scene(long).judge(pod_claiming("p", "c"))
+    assert "no such key: xxx" in str(caught.value)
+    assert len(str(caught.value)) < 1300
+
+
 def test_a_pod_with_very_many_claims_fails_the_attempt() -> None:
     cluster = scene(claim("c", request("r", asking())))
     references = [{"name": f"c{index}", "resourceClaimName": "c"} for index in range(10_000)]

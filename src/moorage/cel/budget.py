@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from moorage.cel.values import Optional
+
 COST_LIMIT: Final = 1_000_000
 """What one evaluation may cost."""
 
@@ -98,6 +100,9 @@ class Budget:
             for each in value:
                 if type(each) in _HOLDERS:
                     self.visit(each)
+        elif isinstance(value, Optional):
+            self.work.spend(VISIT_WORK)
+            self.visit(value.value)
         elif isinstance(value, Mapping):
             self.work.spend(VISIT_WORK * (1 + len(value)))
             for key, each in value.items():
@@ -105,4 +110,4 @@ class Budget:
                 self.visit(each)
 
 
-_HOLDERS = frozenset((str, bytes, list, dict))
+_HOLDERS = frozenset((str, bytes, list, dict, Optional))

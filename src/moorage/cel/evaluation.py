@@ -6,24 +6,21 @@ the variable and one for each step into it; what is constant costs nothing.
 
 from __future__ import annotations
 
-import operator
-import re
 from collections.abc import Callable
-from math import copysign, inf, nan
 from typing import Any
 
-from moorage.cel.budget import PLAIN_CALL_WORK, Budget, Work
-from moorage.cel.costs import LIST_COST, MAP_COST, call_cost, size
+from moorage.cel.arithmetic import ARITHMETIC
+from moorage.cel.budget import Budget, Work
+from moorage.cel.costs import LIST_COST, MAP_COST
 from moorage.cel.functions import (
     FUNCTIONS,
     LIST_FUNCTIONS,
     Members,
     compare,
     contained,
-    flat_size,
-    in_range,
 )
 from moorage.cel.logic import BUDGET, SPECIAL, Closure, Scope, spend
+from moorage.cel.payments import payment
 from moorage.cel.plain import plain_function
 from moorage.cel.tree import (
     Call,
@@ -38,7 +35,6 @@ from moorage.cel.tree import (
 )
 from moorage.cel.values import (
     NONE,
-    NUMBERS,
     TYPE_NAMES,
     CelError,
     Domains,
@@ -51,30 +47,13 @@ from moorage.cel.values import (
     type_name,
 )
 
-PATTERN_WORK = 12
-"""The work of a state of a regular expression, which is compiled for each call."""
-
-_CLASS_STATES, _MOST_REPETITIONS = 200, 1000
-_REPETITION = re.compile(r"[{,]\s*([0-9]+)\s*}")
-
 _TYPES = frozenset(TYPE_NAMES.values())
-_JOINED = frozenset((str, bytes, list))
 _KEYS = frozenset((bool, int, Uint, float, str))
-_HOLDERS = frozenset((str, bytes, list, dict, Domains))
 _INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
 _LOOKS = _INDEXES | {"_?_:_"}
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_VISITORS = frozenset(("_==_", "_!=_", "@in", "isSorted", "sum", "max", "min", "distinct", "sort")) | {
-    "indexOf",
-    "lastIndexOf",
-    "sets.contains",
-    "sets.equivalent",
-    "sets.intersects",
-}
-"""Functions that look at all there is in their arguments, however deep."""
-
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "_<_": lambda order: order < 0,
     "_<=_": lambda order: order <= 0,
@@ -318,11 +297,13 @@ def _map(entries: list[tuple[Closure, Closure, bool]]) -> Closure:
 
 
 def _call(node: Call, arguments: list[Closure]) -> Closure:
-    special = SPECIAL.get(node.function)
+    name = node.function
+    special = SPECIAL.get(name)
     if special is not None:
         return special(*arguments)
-    function = _function(node.function, len(arguments), node.member)
-    pay = _payment(node, function)
+    function = _function(name, len(arguments), node.member)
+    is_plain = name not in FUNCTIONS and name not in _BINARY and name not in _COMPARISONS
+    pay = payment(node, is_plain)
 
     def call(scope: Scope) -> Any:
         try:
@@ -334,68 +315,6 @@ def _call(node: Call, arguments: list[Closure]) -> Closure:
         return function(*values)
 
     return call
-
-
-def _payment(node: Call, function: Callable[..., Any]) -> Callable[[Budget, list[Any]], None]:
-    """How to pay for a call, given its arguments."""
-    cost, name = call_cost(node.function, node.overloads), node.function
-    plain = name not in FUNCTIONS and name not in _BINARY and name not in _COMPARISONS
-    visits = plain or name in _VISITORS
-
-    def pay(budget: Budget, values: list[Any]) -> None:
-        if visits:
-            for value in values:
-                if type(value) in _HOLDERS:
-                    budget.visit(value)
-        budget.spend(1 if cost is None else cost(*values))
-        if plain:
-            budget.work.spend(PLAIN_CALL_WORK)
-        if name in _GROWING:
-            _GROWING[name](budget, *values)
-
-    return pay
-
-
-def _pay_replacement(budget: Budget, text: Any, old: Any, new: Any, *count: Any) -> None:
-    """What is replaced may be much longer than what was there."""
-    if type(text) is str and type(old) is str:
-        budget.write((text.count(old) if old else len(text) + 1) * size(new))
-
-
-def _pay_arithmetic(budget: Budget, left: Any, right: Any) -> None:
-    """Sums of lists and texts are copies; what is neither that nor a number is left to the library."""
-    kind = type(left)
-    if kind is list:
-        budget.copy(len(left) + size(right))
-    elif kind in _JOINED:
-        budget.write(len(left) + size(right))
-    elif kind not in NUMBERS or kind is not type(right):
-        budget.work.spend(PLAIN_CALL_WORK)
-
-
-def _pay_pattern(budget: Budget, text: Any, pattern: Any) -> None:
-    """A short pattern can stand for many states: repetitions multiply them, and so do classes of letters."""
-    if type(pattern) is not str:
-        return
-    states = len(pattern) + _CLASS_STATES * (pattern.count("\\p") + pattern.count("\\P"))
-    times, nested = 1, "){" in pattern
-    for each in _REPETITION.findall(pattern):
-        count = min(int(each[-4:]), _MOST_REPETITIONS)
-        times = min(times * count, _MOST_REPETITIONS) if nested else max(times, count)
-    budget.work.spend(states * max(times, 1) * PATTERN_WORK)
-
-
-def _pay_flat(budget: Budget, items: Any, depth: Any = 1) -> None:
-    budget.copy(flat_size(items, depth))
-
-
-_GROWING: dict[str, Callable[..., None]] = {
-    "replace": _pay_replacement,
-    **dict.fromkeys(("_+_", "_-_", "_*_", "_/_", "_%_"), _pay_arithmetic),
-    "matches": _pay_pattern,
-    "flatten": _pay_flat,
-}
-"""How to pay for calls whose work, or result, is out of proportion to what they cost."""
 
 
 def _function(name: str, count: int, member: bool) -> Callable[..., Any]:
@@ -416,64 +335,11 @@ def _function(name: str, count: int, member: bool) -> Callable[..., Any]:
     return lambda first, *rest: (for_lists if type(first) is list and len(rest) == 1 else plain)(first, *rest)
 
 
-def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
-    exact, inexact = _EXACT[name], _INEXACT.get(name)
-
-    def operate(left: Any, right: Any) -> Any:
-        kind = type(left)
-        if kind is type(right):
-            if kind is int or kind is Uint:
-                return in_range(exact(int(left), int(right)), kind)
-            if name == "_+_" and kind in _JOINED:
-                return left + right
-            if kind is float and inexact is not None:
-                return inexact(left, right)
-        return plain_function(name, 2, False)(left, right)
-
-    return operate
-
-
-def _divided(left: int, right: int) -> int:
-    """The quotient, rounded towards zero."""
-    if not right:
-        raise CelError("division by zero")
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-def _remainder(left: int, right: int) -> int:
-    """What division leaves, with the sign of the dividend."""
-    if not right:
-        raise CelError("modulus by zero")
-    return left - right * _divided(left, right)
-
-
-def _float_divided(left: float, right: float) -> float:
-    try:
-        return left / right
-    except ZeroDivisionError:
-        return nan if left == 0 or left != left else copysign(inf, left) * copysign(1, right)
-
-
-_EXACT: dict[str, Callable[[int, int], int]] = {
-    "_+_": operator.add,
-    "_-_": operator.sub,
-    "_*_": operator.mul,
-    "_/_": _divided,
-    "_%_": _remainder,
-}
-_INEXACT: dict[str, Callable[[float, float], float]] = {
-    "_+_": operator.add,
-    "_-_": operator.sub,
-    "_*_": operator.mul,
-    "_/_": _float_divided,
-}
-
 _BINARY: dict[str, Callable[..., Any]] = {
     "_==_": equal,
     "_!=_": lambda left, right: not same(left, right),
     "@in": contained,
-    **{name: _arithmetic(name) for name in _EXACT},
+    **ARITHMETIC,
 }
 
 

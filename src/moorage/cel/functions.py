@@ -230,13 +230,6 @@ def _slice(items: Any, start: Any, end: Any) -> list[Any]:
     return list(items[start:end])
 
 
-def flat_size(items: Any, depth: Any = 1) -> int:
-    """How many elements `flatten` would give, and look at, as far as lists go."""
-    if type(items) is not list or type(depth) is not int or depth <= 0:
-        return 0
-    return len(items) + sum(len(item) + flat_size(item, depth - 1) for item in items if type(item) is list)
-
-
 def _flatten(items: Any, depth: Any = 1) -> list[Any]:
     if want(depth, int) < 0:
         raise CelError("level must be non-negative")

@@ -29,6 +29,9 @@ from moorage.devices.pools import Kind
 EXACT_COUNT = "ExactCount"
 ALL = "All"
 
+_LONGEST_REASON = 1024
+"""How many characters are kept of why a selector failed; expressions can make long texts."""
+
 _REQUEST_WORK, _SELECTOR_WORK = 24, 4
 """The work of making a request or one of its alternatives ready, and one of its selectors."""
 
@@ -55,7 +58,9 @@ class Choice:
             except CompileError as error:
                 raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
             except CelError as error:
-                verdict = CelError(str(error))  # a new one: errors remember where they were raised
+                verdict = CelError(
+                    str(error)[:_LONGEST_REASON]
+                )  # a new one: errors remember where they were raised
             kind.remember(self.expression, verdict)
         if isinstance(verdict, CelError):
             raise AllocationError(f"{self.whose}: CEL runtime error: {verdict}")

@@ -105,11 +105,14 @@ class DynamicResources:
 
     def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
         """Whether a claim gives devices back, or is the pod's own and got another status."""
+        freed = old is not None and old.status.allocation is not None and new.status.allocation is None
+        if not freed and new.namespace != pod.namespace:
+            return False
         try:
             own = claims_of(pod, self._handle.objects.of(ResourceClaim))
         except ClaimError:
             return False
-        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        if freed:
             return True
         is_own = any(claim_uid(claim) == claim_uid(new) for claim in own)
         return is_own and (old is None or old.status != new.status)
