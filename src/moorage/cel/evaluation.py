@@ -208,7 +208,7 @@ def _look_up_optionally(container: Any, key: Any) -> Optional:
     if type(container) is Optional:
         return _look_up_optionally(container.value, key) if container.present else NONE
     if isinstance(container, dict):
-        there = isinstance(container, Domains) or key in container
+        there = isinstance(container, Domains) or contained(key, container)
     elif type(container) is list:
         there = type(key) in (int, Uint) and 0 <= key < len(container)
     else:
