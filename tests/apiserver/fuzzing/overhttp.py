@@ -25,7 +25,7 @@ from tests.apiserver.fuzzing.request import TOKEN, Shot
 _PROPER = re.compile(r"[!-\"$-~]+")
 _PROPER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 _MOST_SECONDS = 10.0
-_HTTP_OWN_CODES = {400, 431}
+_HTTP_OWN_CODES = {400, 414, 431}
 """What the HTTP layer itself answers to what is not HTTP; not as a Status."""
 
 

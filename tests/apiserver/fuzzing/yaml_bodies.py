@@ -14,9 +14,9 @@ _ODD_ALIASES = (
 )  # fmt: skip
 _SEPARATORS = ("---\n", "...\n---\n", "%YAML 1.2\n---\n", "%YAML 9.9\n---\n", "%TAG ! x\n---\n", "--- |\n")
 _KEYS = ("1", "null", "true", "1.5", "2026-03-01", "[a]", "{a: b}", "? [a, b]\n  ", "''", "~", "<<", "=")
-_ALIASES = ((2, 9), (5, 9), (12, 2))
+_ALIASES = ((2, 9), (9, 9), (100, 2))
 """How often aliases of aliases are made, and how many are in each."""
-_DEPTHS = (5, 60, 300, 1000, 5000)
+_DEPTHS = (5, 60, 300, 5000, 28_000)
 _TAGS = (
     "!!binary aGk=", "!!binary =", "!!timestamp 2026-03-01", "!!timestamp x", "!!set {a, b}", "!!omap [a: 1]",
     "!!pairs [a: 1, a: 2]", "!!float 1e400", "!!float .nan", "!!int 0o777", "!!int 0b1", "!!int 1:30",
