@@ -228,7 +228,7 @@ class Cache:
         assert self._node_of == fresh._node_of
         assert self._assumed <= self._node_of.keys()
         current, expected = self.snapshot(), fresh.snapshot()
-        for key in current._labels:
+        for key in current.labels.kept_keys:
             expected.label(key)
         assert current.contents() == expected.contents()
         assert all(current.row_of[name] == row for row, name in enumerate(current.names))

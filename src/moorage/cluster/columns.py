@@ -9,7 +9,7 @@ whoever judges the values judges each distinct one once (`CodeColumn.judge`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -93,6 +93,11 @@ class Column:
         self._rows = last
         self._hide()
 
+    def clear(self) -> None:
+        """Remove all rows."""
+        self._rows = 0
+        self._hide()
+
     def add_lane(self) -> None:
         """One more lane, of zeros."""
         assert self._lanes is not None
@@ -101,6 +106,10 @@ class Column:
         grown[:-1] = self._data
         self._data = grown
         self._hide()
+
+    def set_lane(self, lane: int, row: int, value: Any) -> None:
+        """Write a row in one lane."""
+        self._data[lane, row] = value
 
     def __setitem__(self, row: int, value: Any) -> None:
         self._data[..., row] = value
@@ -185,6 +194,12 @@ class CodeColumn(Generic[V]):
         code = ABSENT if value is None else self.vocabulary.acquire(value)
         self._codes.append(code)
         return code
+
+    def extend(self, values: Iterable[V | None]) -> None:
+        """Some more rows, each with a value or none."""
+        acquire = self.vocabulary.acquire
+        codes = [ABSENT if value is None else acquire(value) for value in values]
+        self._codes.extend(np.array(codes, np.int32))
 
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""

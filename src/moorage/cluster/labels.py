@@ -1,12 +1,81 @@
-"""Label columns: one code column per label key that anybody selects by."""
+"""Label columns: a code column for each label key that pods select nodes by.
+
+Users choose the keys that they select by, but not the labels of nodes. A key that no node has needs no column
+of its own, so what users ask for is bounded by what nodes have.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.node import Node
 from moorage.api.selectors import Operator, Requirement, parse_integer
-from moorage.cluster.columns import ABSENT, Vocabulary
+from moorage.cluster.columns import ABSENT, CodeColumn, Vocabulary
+
+_MAX_CELLS: Final = 8_000_000
+"""How many rows all columns together have at most; at 4 bytes a row, 32 MB."""
+_MIN_COLUMNS: Final = 64
+"""How many columns are kept in any case."""
+
+
+class LabelColumns:
+    """The labels of all nodes, by key. Columns are made on first use; `nodes` are those of the rows."""
+
+    def __init__(self) -> None:
+        self._nodes_having: Counter[str] = Counter()
+        """How many nodes have a label; those that none has are left out."""
+        self._columns: dict[str, CodeColumn[str]] = {}
+        """Oldest first."""
+        self._absent: CodeColumn[str] = CodeColumn()
+        """The column of every key that no node has."""
+
+    def column(self, key: str, nodes: Sequence[Node]) -> CodeColumn[str]:
+        """The column of a key; it is kept up to date as long as it is kept at all."""
+        column = self._columns.get(key)
+        if column is not None:
+            return column
+        if key not in self._nodes_having:
+            return self._absent
+        while len(self._columns) >= max(_MAX_CELLS // len(nodes), _MIN_COLUMNS):
+            del self._columns[next(iter(self._columns))]
+        column = self._columns[key] = CodeColumn()
+        column.extend(node.labels.get(key) for node in nodes)
+        return column
+
+    def write(self, row: int, old: Mapping[str, str] | None, new: Mapping[str, str]) -> None:
+        """The node of a row, which is there already, has these labels now; old: None if it is new."""
+        if old != new:
+            self._nodes_having.update(new.keys())
+            self.forget(old or {})
+            for key, column in self._columns.items():
+                column[row] = new.get(key)
+
+    def forget(self, labels: Mapping[str, str]) -> None:
+        """A node has these labels no more; a key that no node has any more loses its column."""
+        for key in labels:
+            self._nodes_having[key] -= 1
+            if not self._nodes_having[key]:
+                del self._nodes_having[key]
+                self._columns.pop(key, None)
+
+    def at(self, row: int) -> dict[str, str | None]:
+        """What each column says of a row."""
+        return {key: column[row] for key, column in self._columns.items()}
+
+    @property
+    def kept_keys(self) -> list[str]:
+        """The keys that have a column."""
+        return list(self._columns)
+
+    def __iter__(self) -> Iterator[CodeColumn[str]]:
+        """All columns, which have the same rows."""
+        yield self._absent
+        yield from self._columns.values()
 
 
 def matching(

@@ -227,8 +227,9 @@ class InfoColumn:
             self._column.drop(row)
 
     def add_lane(self) -> None:
-        """One more lane, of zeros as far as it has been worked out."""
+        """One more lane; all is worked out anew when somebody looks."""
         self._column.add_lane()
+        self._column.clear()
 
 
 class PodTable:

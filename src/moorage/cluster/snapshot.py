@@ -23,6 +23,7 @@ from moorage.cluster.changes import RowLog
 from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
 from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
+from moorage.cluster.labels import LabelColumns
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.objects import Objects
@@ -45,7 +46,7 @@ class Snapshot:
     | unschedulable | bool | | cordoned |
     | taints, features | code | | interned sets: taints, features the kubelet declares |
     | ports, claims, disks | code | | interned sets: host ports, volume claims and disks in use by pods |
-    | labels (by key, made when asked for) | code | | a label's value |
+    | label (by key, made when asked for) | code | | a label's value |
     """
 
     def __init__(self, node_tree: NodeTree | None = None) -> None:
@@ -71,7 +72,7 @@ class Snapshot:
         self.claims: CodeColumn[frozenset[str]] = CodeColumn()
         self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
-        self._labels: dict[str, CodeColumn[str]] = {}
+        self.labels = LabelColumns()
         self._pods_of: list[dict[str, PodInfo]] = []
         self.changes = RowLog()
         """The rows written lately, and those whose nominations have changed."""
@@ -84,7 +85,7 @@ class Snapshot:
     # Reading
 
     def lane(self, column: Column, resource: str) -> NDArray[np.int64]:
-        """A resource's lane of `allocatable` or `requested`; zeros for a resource nobody has."""
+        """A resource's lane of `allocatable` or `requested`; zeros for a resource that no node has."""
         lane = self.resource_lanes.get(resource)
         if lane is None:
             return np.zeros(len(self), np.int64)
@@ -92,14 +93,8 @@ class Snapshot:
         return values
 
     def label(self, key: str) -> CodeColumn[str]:
-        """The column of a node label; made on first use, kept up to date from then on."""
-        column = self._labels.get(key)
-        if column is None:
-            column = self._labels[key] = CodeColumn()
-            for row, node in enumerate(self.nodes):
-                column.append()
-                column[row] = node.labels.get(key)
-        return column
+        """The column of a node label, as it is now: to be asked for again after the next refresh."""
+        return self.labels.column(key, self.nodes)
 
     def search_order(self) -> NDArray[np.intp]:
         """All rows, in the order in which a share of the nodes is searched: zone by zone in turn.
@@ -173,6 +168,7 @@ class Snapshot:
         for uid in self._pods_of[row]:
             self.pods.remove(uid)
         last = len(self.names) - 1
+        self.labels.forget(self.nodes[row].labels)
         self.images.change(row, self.nodes[row].status.images, ())
         if row != last:
             self.images.move(last, row, self.nodes[last].status.images)
@@ -199,7 +195,7 @@ class Snapshot:
             self.claims,
             self.disks,
             self.features,
-            *self._labels.values(),
+            *self.labels,
         ]
 
     def _rows_moved(self) -> None:
@@ -222,17 +218,18 @@ class Snapshot:
         self.nodes[row] = node
         self.node_changes.note(row)
         allocatable = node.status.allocatable
-        self.allocatable[row] = self._by_lane(resource_amounts(allocatable))
+        amounts = resource_amounts(allocatable)
+        for resource in amounts.keys() - self.resource_lanes.keys():
+            self._add_lane(resource)
+        self.allocatable[row] = self._by_lane(amounts)
         self.allowed_pods[row] = clipped(allocatable[PODS].value) if PODS in allocatable else 0
         self.unschedulable[row] = node.spec.unschedulable
         self.taints[row] = node.spec.taints
         self.features[row] = frozenset(node.status.declared_features)
-        for key, column in self._labels.items():
-            column[row] = node.labels.get(key)
+        self.labels.write(row, None if old is None else old.labels, node.labels)
         self.images.change(row, () if old is None else old.status.images, node.status.images)
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
-        # Before its pods: to work out what they take, there must be a lane for each resource.
         self.requested[row] = self._by_lane(entry.requested)
         here = self._pods_of[row]
         come = entry.come
@@ -253,18 +250,27 @@ class Snapshot:
             self.claims[row] = frozenset(entry.claims)
             self.disks[row] = frozenset(entry.disks)
 
+    def _add_lane(self, resource: str) -> None:
+        """Count a resource from now on, in all rows, because a node has it.
+
+        Users choose what their pods request, but not what nodes have: a resource that no node has is short
+        everywhere, whatever is taken of it, and needs no lane.
+        """
+        lane = self.resource_lanes[resource] = len(self.resource_lanes)
+        for column in (self.allocatable, self.requested, self.pods.load):
+            column.add_lane()
+        for row, here in enumerate(self._pods_of):
+            if taken := sum(info.load.amounts.get(resource, 0) for info in here.values()):
+                self.requested.set_lane(lane, row, clipped(taken))
+
     def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
-        """Amounts by resource lane; a resource seen for the first time gets a lane."""
+        """Amounts by resource lane; what has no lane is left out."""
         known = self.resource_lanes
         lanes = [0] * len(known)
         for name, amount in amounts.items():
             lane = known.get(name)
-            if lane is None:
-                lane = known[name] = len(lanes)
-                lanes.append(0)
-                for column in (self.allocatable, self.requested, self.pods.load):
-                    column.add_lane()
-            lanes[lane] = min(amount, COLUMN_MAX)
+            if lane is not None:
+                lanes[lane] = min(amount, COLUMN_MAX)
         return lanes
 
     # Checking
@@ -274,7 +280,8 @@ class Snapshot:
         return {name: self._row_contents(row) for name, row in self.row_of.items()}
 
     def _row_contents(self, row: int) -> dict[str, Any]:
-        lanes = self.resource_lanes.items()
+        # A resource keeps its lane when the last node that had it goes.
+        lanes = [each for each in self.resource_lanes.items() if self.allocatable.values[each[1]].any()]
         pods = self.pods
         here = pods.node_rows == row
         return {
@@ -292,12 +299,12 @@ class Snapshot:
             "claims": self.claims[row],
             "disks": self.disks[row],
             "features": self.features[row],
-            "labels": {key: column[row] for key, column in self._labels.items()},
+            "labels": self.labels.at(row),
             "images": self.images.on(row),
             "pods": set(self._pods_of[row]),
             "classes": _tally(pods.classes, here),
             "terms": _tally(pods.terms, here),
-            "loads": sorted(pods.load.values[:, here].sum(axis=0).tolist()),
+            "loads": sorted(pods.load.values[[lane for _, lane in lanes]][:, here].sum(axis=0).tolist()),
         }
 
 

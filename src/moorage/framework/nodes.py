@@ -102,8 +102,8 @@ class NodeView:
         lanes = self.snapshot.resource_lanes
         for info in moved:
             for resource, amount in info.load.amounts.items():
-                if amount:  # A resource of which nobody has ever had anything has no lane.
-                    requested[lanes[resource]] += sign * clipped(amount)
+                if (lane := lanes.get(resource)) is not None:  # A resource that no node has has none.
+                    requested[lane] += sign * clipped(amount)
         return twin
 
     @property
