@@ -27,6 +27,10 @@ _MOST_SMALL_CELLS: Final = 4096
 """Cells are worth their while if there are hardly more of them than rows, or few."""
 
 
+_MOST_AXES: Final = 16
+"""Cells have a dimension for each constraint, of which arrays can have no more than 32 or 64."""
+
+
 class Crowding(Protocol):
     """How crowded some nodes are for one pod."""
 
@@ -206,7 +210,7 @@ class FollowedCrowding:
 
     def _arrange(self, rows: int) -> NDArray[np.intp] | None:
         """The cell of every row; None if there would be too many cells."""
-        if prod(self._shape) > max(_CELLS_PER_ROW * rows, _MOST_SMALL_CELLS):
+        if len(self._shape) > _MOST_AXES or prod(self._shape) > max(_CELLS_PER_ROW * rows, _MOST_SMALL_CELLS):
             return None
         cells = np.zeros(rows, np.intp)
         stride = 1
