@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod, PodAffinity, PodAffinityTerm
-from moorage.api.selectors import Selector, label_selector
+from moorage.api.selectors import Selector, SelectorError, label_selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,18 @@ def pod_terms(pod: Pod) -> PodTerms:
         _required(away, pod.namespace),
         _preferred(near, pod.namespace, 1) + _preferred(away, pod.namespace, -1),
     )
+
+
+def placed_pod_terms(pod: Pod) -> PodTerms:
+    """The terms of a pod on a node that count for other pods.
+
+    None, if one cannot be understood, or if there are more than any pod may have: what one user puts onto a
+    node must not make other pods' attempts expensive.
+    """
+    try:
+        return NO_TERMS if has_too_many_terms(pod) else pod_terms(pod)
+    except SelectorError:
+        return NO_TERMS
 
 
 def _required(affinity: PodAffinity, namespace: str) -> tuple[AffinityTerm, ...]:

@@ -38,7 +38,7 @@ class NodeStatus(Struct):
     declared_features: tuple[str, ...] = ()
 
 
-class Node(Object):
+class Node(Object, weakref=True, gc=True):
     """A node."""
 
     spec: NodeSpec = NodeSpec()

@@ -256,7 +256,7 @@ class PodStatus(Struct):
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
-class Pod(Object):
+class Pod(Object, weakref=True, gc=True):
     """A pod."""
 
     spec: PodSpec = PodSpec()

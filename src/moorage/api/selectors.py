@@ -314,7 +314,7 @@ def named_nodes(pod: Pod) -> frozenset[str] | None:
     required = _required_affinity(pod)
     if required is None or not required.node_selector_terms:
         return None
-    names: frozenset[str] = frozenset()
+    names: set[str] = set()
     for term in required.node_selector_terms:
         by_name = [
             frozenset(field.values)
@@ -324,7 +324,7 @@ def named_nodes(pod: Pod) -> frozenset[str] | None:
         if not by_name:
             return None
         names |= frozenset.intersection(*by_name)
-    return names
+    return frozenset(names)
 
 
 def is_only_named(pod: Pod) -> bool:

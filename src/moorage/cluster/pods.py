@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.api.affinity import NO_TERMS, PodTerms, pod_terms
+from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
+from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod
 from moorage.api.requests import PodLoad, pod_load
-from moorage.api.selectors import SelectorError
 from moorage.api.storage import (
     ISCSI,
     RBD,
@@ -30,6 +30,9 @@ from moorage.api.storage import (
 )
 from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
 from moorage.cluster.journal import Journal
+from moorage.klog import Logger, kobj
+
+log = Logger(__name__)
 
 HostPort = tuple[str, str, int]
 """Host IP, protocol, port: what a pod takes on its node."""
@@ -138,11 +141,12 @@ class PodInfo:
 
     @cached_property
     def terms(self) -> PodTerms:
-        """The pod's affinity terms; terms of a running pod that cannot be understood bind nobody."""
-        try:
-            return pod_terms(self.pod)
-        except SelectorError:
+        """The pod's affinity terms, as far as they count for other pods."""
+        if has_too_many_terms(self.pod):
+            message = "Ignoring the inter-pod affinity terms of a pod on a node: they exceed the limits"
+            log.warning(message, pod=kobj(self.pod), node=self.pod.spec.node_name)
             return NO_TERMS
+        return placed_pod_terms(self.pod)
 
 
 def _given(pod: Pod) -> tuple[object, ...]:

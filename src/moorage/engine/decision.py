@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from moorage.api.limits import PodLimitError
 from moorage.api.pod import Pod
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.extenders import ExtenderError
@@ -32,8 +33,8 @@ class Decision:
     """How many nodes were looked at."""
     post_filter: PostFilterResult | None = None
     """What post-filters arranged for a pod that fits nowhere."""
-    error: PluginError | ExtenderError | None = None
-    """The failure of a plugin or of an extender that ended the attempt."""
+    error: PluginError | ExtenderError | PodLimitError | None = None
+    """What ended the attempt: the failure of a plugin or of an extender, or a pod beyond the limits."""
 
     @cached_property
     def message(self) -> str:

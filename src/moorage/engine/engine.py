@@ -17,6 +17,7 @@ import random
 
 import numpy as np
 
+from moorage.api.limits import PodLimitError, check_pod
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
@@ -68,8 +69,13 @@ class Engine:
         diagnosis = Diagnosis(total)
         if not total:
             return Decision(pod, None, everywhere, None, diagnosis, 0)
-        if self._templates is not None:
-            cycle.template = self._templates.of(pod, total)
+        try:
+            if self._templates is None:
+                check_pod(pod)
+            else:
+                cycle.template = self._templates.of(pod, total)
+        except PodLimitError as error:
+            return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
         extenders = framework.handle.extenders
         has_extenders = len(extenders) > 0
         order = snapshot.search_order() if self._sampling.is_wanted(framework) else None

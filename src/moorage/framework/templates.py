@@ -2,6 +2,9 @@
 
 Two pods are of one template if namespace, labels, spec and managing owner are equal; only then. A plugin
 keeps what it has worked out for a template in `Template.memory`; all of it goes when the template does.
+
+What is remembered is bounded, for each template and for all together: of pods with very large specs nothing
+is remembered, and those beyond the limits of `api.limits` have no template.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
 from moorage.api.pod import Pod
+from moorage.api.remembered import Remembered
 from moorage.api.selectors import named_nodes
 from moorage.cluster.pods import PodInfo
 from moorage.queue.templates import template_of
@@ -19,6 +24,12 @@ from moorage.queue.templates import template_of
 _MOST_TEMPLATES: Final = 2048
 _MOST_ROWS: Final = 4_000_000
 """So many rows are remembered over all templates, at most: at some 20 bytes a row, a bounded memory."""
+MAX_TEMPLATE_BYTES: Final = 16_384
+"""The largest encoded template of which anything is remembered."""
+MAX_COUNTED_TERMS: Final = 16
+"""The most inter-pod affinity terms and spread constraints of a template of which anything is remembered.
+
+Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is a domain."""
 
 
 class Template:
@@ -44,14 +55,24 @@ class Templates:
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Template] = OrderedDict()
+        self._exceeded = Remembered(_exceeded)
 
-    def of(self, pod: Pod, rows: int) -> Template:
-        """The template of a pod, in a cluster of so many nodes."""
+    def of(self, pod: Pod, rows: int) -> Template | None:
+        """The template of a pod, in a cluster of so many nodes; None if nothing is to be remembered of it.
+
+        PodLimitError if the pod is beyond a limit. That is looked at once for each template or pod.
+        """
+        if error := self._exceeded.get(pod):
+            raise PodLimitError(error)
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
         key = template_of(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
         template = self._known.get(key)
         if template is None:
+            if error := self._exceeded(pod):
+                raise PodLimitError(error)
+            if _is_too_large(pod, key):
+                return None
             template = self._known[key] = Template(pod, is_named=is_named)
             most = min(_MOST_TEMPLATES, max(_MOST_ROWS // max(rows, 1), 16))
             while len(self._known) > most:
@@ -59,6 +80,23 @@ class Templates:
         else:
             self._known.move_to_end(key)
         return template
+
+
+def _exceeded(pod: Pod) -> str:
+    """Which limit a pod is beyond; empty if it is within all of them."""
+    try:
+        check_pod(pod)
+    except PodLimitError as error:
+        return str(error)
+    return ""
+
+
+def _is_too_large(pod: Pod, key: bytes) -> bool:
+    """Whether more than a bounded amount would have to be remembered of a pod."""
+    return (
+        len(key) > MAX_TEMPLATE_BYTES
+        or count_pod_terms(pod) + len(pod.spec.topology_spread_constraints) > MAX_COUNTED_TERMS
+    )
 
 
 def _unnamed(pod: Pod) -> Pod:

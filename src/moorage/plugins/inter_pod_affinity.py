@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from moorage.api.affinity import AffinityTerm, PodTerms, pod_terms
+from moorage.api.affinity import AffinityTerm, PodTerms, placed_pod_terms, pod_terms
 from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
+from moorage.api.remembered import Remembered
 from moorage.api.selectors import SelectorError
 from moorage.cluster.objects import Objects
 from moorage.cluster.snapshot import Snapshot
@@ -26,7 +27,7 @@ from moorage.plugins.common.affinity_filter import FollowedNeighbours, Neighbour
 from moorage.plugins.common.affinity_terms import NO_LABELS, Claims, Wants, wants_of
 from moorage.plugins.common.affinity_worth import FollowedWorth, PlainWorth, Worth
 from moorage.plugins.common.following import Follower, Following
-from moorage.plugins.common.hints import Remembered, is_placed, labels_borne, labels_meant
+from moorage.plugins.common.hints import is_placed, labels_borne, labels_meant
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NOT_AWAY = "node(s) didn't match pod anti-affinity rules"
@@ -51,6 +52,7 @@ class InterPodAffinity:
         self._ignore_existing = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.objects.of(Namespace)
         self._terms_of = Remembered(pod_terms)
+        self._placed_terms_of = Remembered(placed_pod_terms)
         self._follower = Follower()
 
     # What may help
@@ -84,7 +86,7 @@ class InterPodAffinity:
         return (
             old is not None
             and new is None
-            and any(self._means(term, pod) for term in self._terms_of(old).required_anti)
+            and any(self._means(term, pod) for term in self._placed_terms_of(old).required_anti)
         )
 
     def _labels_wanted(self, pod: Pod) -> set[tuple[str, str]] | None:
@@ -97,7 +99,7 @@ class InterPodAffinity:
 
     def _labels_borne(self, old: Pod | None, new: Pod | None) -> set[tuple[str, str]] | None:
         """The labels of a pod; one that goes may also have kept others away, whatever those want."""
-        if old is not None and new is None and self._terms_of(old).required_anti:
+        if old is not None and new is None and self._placed_terms_of(old).required_anti:
             return None
         return labels_borne(old, new)
 

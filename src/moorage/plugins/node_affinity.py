@@ -10,6 +10,7 @@ import numpy as np
 from moorage.api.node import Node
 from moorage.api.pod import NodeAffinity as Affinity
 from moorage.api.pod import Pod, PreferredSchedulingTerm
+from moorage.api.remembered import Remembered
 from moorage.api.selectors import (
     NodeTerm,
     RequiredNodes,
@@ -29,7 +30,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import Answer, Remembered, explained
+from moorage.plugins.common.hints import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -9,6 +9,7 @@ from moorage.api.devices import DeviceClass
 from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.api.remembered import Remembered
 from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
 from moorage.cluster.objects import Objects
 from moorage.config.args import (
@@ -25,7 +26,7 @@ from moorage.framework.points import Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common import strategies
-from moorage.plugins.common.hints import Answer, Remembered, explained, is_placed
+from moorage.plugins.common.hints import Answer, explained, is_placed
 from moorage.plugins.common.resources import Wanted, usages, usages_of, wanted_of
 
 TOO_MANY_PODS = "Too many pods"

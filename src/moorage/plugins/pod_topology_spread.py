@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.api.remembered import Remembered
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, Sieve, on
@@ -14,7 +15,7 @@ from moorage.framework.status import SKIP, Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
 from moorage.plugins.common.following import Follower, Following
 from moorage.plugins.common.hard_spread import NO_SPREAD, FollowedSpread, HardSpread, count_spreads
-from moorage.plugins.common.hints import Remembered, is_placed, labels_borne, labels_meant
+from moorage.plugins.common.hints import is_placed, labels_borne, labels_meant
 from moorage.plugins.common.soft_spread import Crowding, FollowedCrowding, count_crowd
 from moorage.plugins.common.spread_constraints import (
     DO_NOT_SCHEDULE,

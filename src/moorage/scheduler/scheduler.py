@@ -55,6 +55,8 @@ from moorage.services.timing import within
 _KEEP_UP_SECONDS = 0.5
 _BATCH = 20
 """So many cycles run before others get their turn on the loop."""
+_BATCH_SECONDS = 0.02
+"""How long cycles run before others get their turn, if fewer take that long."""
 _EVENT_FLUSH_SECONDS = 2.0
 """Time for events that are not written yet when the scheduler ends."""
 
@@ -222,6 +224,7 @@ class Scheduler:
         self._keeping_up = self._clock.call_later(_KEEP_UP_SECONDS, self._keep_up)
 
     async def _loop(self) -> None:
+        turn_ends_at = 0.0
         while not self._cycles.is_ending:
             queued = self.queue.pop_now()
             if queued is None:
@@ -233,8 +236,9 @@ class Scheduler:
                 await self._attempt_pausing(queued)
             else:
                 at_once(self._cycles.attempt(queued))
-            if self.cycles_begun % _BATCH == 0:
+            if self.cycles_begun % _BATCH == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
+                turn_ends_at = self._clock.now() + _BATCH_SECONDS
 
     async def _attempt_pausing(self, queued: QueuedPod) -> None:
         """Try a pod with extenders; meanwhile the snapshot stays as it is, and all else goes on."""

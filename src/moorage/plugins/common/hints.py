@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from moorage.api.pod import Pod
 from moorage.api.selectors import Operator, Selector
@@ -11,9 +11,6 @@ from moorage.api.storage import PersistentVolumeClaim
 from moorage.framework.events import Hint, Sieve
 from moorage.klog import Logger, kobj
 from moorage.volumes.claims import claim_uses
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 log = Logger(__name__)
 
@@ -103,25 +100,3 @@ def labels_meant(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
 def labels_borne(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
     """The labels that a pod had or has."""
     return {label for each in (old, new) if each is not None for label in each.labels.items()}
-
-
-class Remembered(Generic[T, R]):
-    """What a function says of objects; it is asked once about each of the last many.
-
-    An event is put to thousands of waiting pods, and the next event to the same ones: what a hint works out
-    of a pod alone it had better not work out every time. Objects never change, so identity tells them apart.
-    """
-
-    def __init__(self, work_out: Callable[[T], R], at_most: int = 16_384) -> None:
-        self._work_out = work_out
-        self._at_most = at_most
-        self._known: dict[int, tuple[T, R]] = {}
-
-    def __call__(self, item: T) -> R:
-        """What the function says of an object."""
-        known = self._known.get(id(item))
-        if known is None:
-            if len(self._known) >= self._at_most:
-                self._known.clear()
-            known = self._known[id(item)] = (item, self._work_out(item))
-        return known[1]
