@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api.selectors import equality_selector
 from moorage.cluster.cache import Cache
-from moorage.cluster.pods import PodClass
+from moorage.cluster.pod_class import PodClass
 from moorage.plugins.common import tallies
 from moorage.plugins.common.affinity_terms import Claims, Incoming
 from moorage.plugins.common.pods_meant import ANY_KEY, PodsMeant

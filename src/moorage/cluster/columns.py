@@ -121,13 +121,14 @@ class Column:
 class Vocabulary(Generic[V]):
     """Values by code. A value nobody uses any more gives its code back."""
 
-    __slots__ = ("_codes", "_free", "_uses", "values")
+    __slots__ = ("_codes", "_free", "_tables", "_uses", "values")
 
     def __init__(self) -> None:
         self.values: list[V | None] = []
         self._uses: list[int] = []
         self._codes: dict[V, int] = {}
         self._free: list[int] = []
+        self._tables: dict[Callable[[V], Any], NDArray[Any]] = {}
 
     def acquire(self, value: V) -> int:
         """The code of a value, used once more from now on."""
@@ -141,6 +142,8 @@ class Vocabulary(Generic[V]):
                 self.values.append(value)
                 self._uses.append(0)
             self._codes[value] = code
+            self._tables.clear()
+            self.added(code, value)
         self._uses[code] += 1
         return code
 
@@ -153,6 +156,14 @@ class Vocabulary(Generic[V]):
             del self._codes[value]
             self.values[code] = None
             self._free.append(code)
+            self._tables.clear()
+            self.removed(code, value)
+
+    def added(self, code: int, value: V) -> None:
+        """A value is new; for those who keep an index of values."""
+
+    def removed(self, code: int, value: V) -> None:
+        """A value is not used any more."""
 
     def code(self, value: V) -> int:
         """The code of a value, or ABSENT if nobody uses it."""
@@ -174,14 +185,21 @@ class Vocabulary(Generic[V]):
             table[code] = judgement(value)
         return table
 
+    def judge_once(self, judgement: Callable[[V], Any], dtype: DTypeLike) -> NDArray[Any]:
+        """The same for a function that is asked again and again: once, as long as the values stay."""
+        table = self._tables.get(judgement)
+        if table is None:
+            table = self._tables[judgement] = self.judge(judgement, dtype)
+        return table
+
 
 class CodeColumn(Generic[V]):
     """One interned value per row, or none."""
 
     __slots__ = ("_codes", "vocabulary")
 
-    def __init__(self) -> None:
-        self.vocabulary: Vocabulary[V] = Vocabulary()
+    def __init__(self, vocabulary: Vocabulary[V] | None = None) -> None:
+        self.vocabulary: Vocabulary[V] = Vocabulary() if vocabulary is None else vocabulary
         self._codes = Column(np.int32)
 
     @property

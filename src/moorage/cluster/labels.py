@@ -92,8 +92,17 @@ def matching(
         case Operator.DOES_NOT_EXIST:
             return np.equal(codes, ABSENT)
         case Operator.GT | Operator.LT:
-            table: NDArray[np.bool_] = vocabulary.judge(requirement.accepts)
-            return table[codes]
+            return _compared(requirement, vocabulary)[codes]
+
+
+def _compared(requirement: Requirement, vocabulary: Vocabulary[str]) -> NDArray[np.bool_]:
+    """Which values are integers above or below a requirement's, by code."""
+    numbers = vocabulary.judge_once(_integer_or_zero, np.int64)
+    is_beyond = np.greater if requirement.operator is Operator.GT else np.less
+    table: NDArray[np.bool_] = is_beyond(numbers, requirement.bound) & vocabulary.judge_once(
+        _is_integer, bool
+    )
+    return table
 
 
 def _isin(values: frozenset[str], codes: NDArray[np.int32], vocabulary: Vocabulary[str]) -> NDArray[np.bool_]:
@@ -105,6 +114,14 @@ def _isin(values: frozenset[str], codes: NDArray[np.int32], vocabulary: Vocabula
     table = np.zeros(len(vocabulary) + 1, bool)
     table[wanted] = True
     return table[codes]
+
+
+def _is_integer(value: str) -> bool:
+    return parse_integer(value) is not None
+
+
+def _integer_or_zero(value: str) -> int:
+    return parse_integer(value) or 0
 
 
 def integers(codes: NDArray[np.int32], vocabulary: Vocabulary[str], default: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple
@@ -30,6 +30,8 @@ from moorage.api.storage import (
 )
 from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
 from moorage.cluster.journal import Journal
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.vocabularies import ClassVocabulary, TermsVocabulary
 from moorage.klog import Logger, kobj
 
 log = Logger(__name__)
@@ -59,14 +61,6 @@ _DISK_SOURCES = (
     "rbd",
     "iscsi",
 )
-
-
-class PodClass(NamedTuple):
-    """What selectors can tell of a pod; two pods of a class are the same to every selector."""
-
-    namespace: str
-    labels: frozenset[tuple[str, str]]
-    terminating: bool
 
 
 class PodInfo:
@@ -250,8 +244,9 @@ class PodTable:
         self._row_of: dict[str, int] = {}
         self._resource_lanes = resource_lanes
         """The lane of each resource: the snapshot's own, which grows."""
-        self.classes: CodeColumn[PodClass] = CodeColumn()
-        self.terms: CodeColumn[PodTerms] = CodeColumn()
+        self.class_codes, self.terms_codes = ClassVocabulary(), TermsVocabulary()
+        self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
+        self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
         self._node_rows = Column(np.int32)
         self.priority = InfoColumn(self.infos, Column(np.int64), _priorities)
         self.started = InfoColumn(self.infos, Column(np.int64), _starts)
@@ -327,11 +322,12 @@ class PodTable:
         """The rows of pods."""
         return [self._row_of[uid] for uid in uids]
 
-    def nodes_of(self, wanted: Callable[[PodClass], bool]) -> NDArray[np.int32]:
-        """The node row of every pod whose class is wanted; a node appears once per pod."""
-        chosen: NDArray[np.bool_] = self.classes.vocabulary.judge(wanted)
-        if not chosen.any():
+    def nodes_of(self, classes: Collection[int]) -> NDArray[np.int32]:
+        """The node row of every pod of some classes, given by code; a node appears once per pod."""
+        if not classes:
             return self.node_rows[:0]
+        chosen = np.zeros(len(self.class_codes) + 1, bool)
+        chosen[list(classes)] = True
         return self.node_rows[chosen[self.classes.codes]]
 
 

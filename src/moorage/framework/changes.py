@@ -6,14 +6,27 @@ is judged with those alone: what is taken from one node is not taken from the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
-from moorage.cluster.pods import PodClass, PodInfo
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.pods import PodInfo
 from moorage.cluster.snapshot import Snapshot
+from moorage.cluster.vocabularies import ClassVocabulary
+
+
+class WantedPods(Protocol):
+    """Pods that somebody speaks of."""
+
+    def candidates(self, classes: ClassVocabulary, /) -> Collection[int]:
+        """The codes of their classes."""
+
+    def means(self, each: PodClass, /) -> bool:
+        """Whether pods of a class are among them."""
 
 
 class Changes:
@@ -83,11 +96,15 @@ class Changes:
             lambda info: info.load.scoring_memory if lane else info.load.scoring_cpu_milli,
         )
 
-    def matching(self, wanted: Callable[[PodClass], bool]) -> NDArray[np.int64]:
-        """How many pods more of the classes that are wanted."""
-        classes = self._snapshot.pods.classes
-        table = classes.vocabulary.judge(wanted, np.int64)
-        return self._sum(table[classes.codes], lambda info: int(wanted(info.pod_class)))
+    def matching(self, *wanted: WantedPods) -> NDArray[np.int64]:
+        """How many pods more that are wanted; one that is wanted several times counts as often."""
+        pods = self._snapshot.pods
+        table = np.zeros(len(pods.class_codes) + 1, np.int64)
+        for each in wanted:
+            table[list(each.candidates(pods.class_codes))] += 1
+        return self._sum(
+            table[pods.classes.codes], lambda info: sum(each.means(info.pod_class) for each in wanted)
+        )
 
     def by_terms(self, weight: Callable[[PodTerms], int]) -> NDArray[np.int64]:
         """The sum of `weight` over the affinity terms of the pods, negative for those gone."""

@@ -158,7 +158,7 @@ class DefaultPreemption:
 
     def _budgets_of(self, objects: Objects) -> Budgets:
         if self._budgets is None or not self._budgets.hold(objects):
-            self._budgets = Budgets(objects)
+            self._budgets = Budgets(objects, self._budgets)
         return self._budgets
 
     def dry_run(

@@ -22,11 +22,20 @@ def conflict(wanted: frozenset[HostPort], used: frozenset[HostPort]) -> bool:
     """Whether ports collide: same protocol and number on the same address; 0.0.0.0 is every address."""
     if not used:
         return False
+    addresses = _by_number(wanted)
     return any(
-        protocol == used_protocol and port == used_port and (ip == used_ip or ANY_IP in (ip, used_ip))
-        for ip, protocol, port in wanted
-        for used_ip, used_protocol, used_port in used
+        (there := addresses.get((protocol, port))) is not None
+        and (ip in there or ip == ANY_IP or ANY_IP in there)
+        for ip, protocol, port in used
     )
+
+
+def _by_number(ports: frozenset[HostPort]) -> dict[tuple[str, int], set[str]]:
+    """The addresses on which ports are wanted, by protocol and number."""
+    addresses: dict[tuple[str, int], set[str]] = {}
+    for ip, protocol, port in ports:
+        addresses.setdefault((protocol, port), set()).add(ip)
+    return addresses
 
 
 class NodePorts:

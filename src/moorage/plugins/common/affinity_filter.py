@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -77,13 +78,14 @@ class Neighbours:
     def _too_close(self, nodes: Nodes) -> Mask:
         """Where the incoming pod's own anti-affinity keeps it away."""
         mask = np.zeros(len(nodes), bool)
+        by_key: dict[str, list[PodsMeant]] = {}
         for each in self.wants.away:
-            domains = nodes.label(each.key).codes
-            count = self.away.at(each.key, domains)
+            by_key.setdefault(each.key, []).append(each.meant)
+        for key, meant in by_key.items():
+            domains = nodes.label(key).codes
+            count = self.away.at(key, domains)
             if nodes.changes is not None:
-                for other in self.wants.away:
-                    if other.key == each.key:
-                        count = count + nodes.changes.matching(other.meant.means) * (domains != ABSENT)
+                count = count + nodes.changes.matching(*meant) * (domains != ABSENT)
             mask |= count > 0
         return mask
 
@@ -94,7 +96,8 @@ class Neighbours:
         if not near:
             return in_domains
         found = np.ones(len(nodes), bool)
-        change = None if nodes.changes is None else nodes.changes.matching(near[0].meant.means)
+        change = None if nodes.changes is None else nodes.changes.matching(near[0].meant)
+        terms_with = Counter(each.key for each in near)
         total = np.full(len(nodes), self.near.total())
         for each in near:
             domains = nodes.label(each.key).codes
@@ -102,7 +105,7 @@ class Neighbours:
             count = self.near.at(each.key, domains)
             if change is not None:
                 # Each term with this key counts the pod once more.
-                count = count + change * sum(other.key == each.key for other in near)
+                count = count + change * terms_with[each.key]
                 total = total + change * (domains != ABSENT)
             found &= count > 0
         if self.wants.is_own_kind:
@@ -117,8 +120,11 @@ def _refusals_by_key(terms: PodTerms, key: str, refusals: Refusals) -> int:
 def count_neighbours(wants: Wants, nodes: Nodes) -> Neighbours:
     """Count pods that matter to an incoming pod, and pods to which it matters."""
     near, away, unwelcoming = DomainCounts(), DomainCounts(), DomainCounts()
+    # All affinity terms together mean the same pods.
+    together = wants.near[0].meant.candidates(nodes.snapshot.pods.class_codes) if wants.near else ()
+    rows = nodes.snapshot.pods.nodes_of(together)
     for each in wants.near:
-        near.add(each.key, count_meant(nodes, each.key, each.meant))
+        near.add(each.key, count_by_domain(nodes.snapshot.label(each.key), rows))
     for each in wants.away:
         away.add(each.key, count_meant(nodes, each.key, each.meant))
     add_claims(unwelcoming, nodes.snapshot, Refusals(wants.incoming))
@@ -127,7 +133,8 @@ def count_neighbours(wants: Wants, nodes: Nodes) -> Neighbours:
 
 def count_meant(nodes: Nodes, key: str, meant: PodsMeant) -> Counts:
     """How many of the pods that are meant are in each domain of a topology key."""
-    return count_by_domain(nodes.snapshot.label(key), nodes.snapshot.pods.nodes_of(meant.means))
+    pods = nodes.snapshot.pods
+    return count_by_domain(nodes.snapshot.label(key), pods.nodes_of(meant.candidates(pods.class_codes)))
 
 
 class FollowedNeighbours(Neighbours):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from moorage.api.affinity import AffinityTerm, PodTerms
 from moorage.api.node import Namespace
 from moorage.api.pod import Pod
 from moorage.api.selectors import Selector
 from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodClass
+from moorage.cluster.pod_class import Label, PodClass
+from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.common.pods_meant import PodsMeant
 
 NO_LABELS: Mapping[str, str] = {}
@@ -25,10 +25,11 @@ class Incoming:
     labels: frozenset[tuple[str, str]]
     namespace_labels: frozenset[tuple[str, str]]
 
-    def is_meant_by(self, term: AffinityTerm) -> bool:
-        """Whether a term of a pod on a node means this pod."""
-        return term.selector.matches(dict(self.labels)) and term.covers_namespace(
-            self.namespace, dict(self.namespace_labels)
+    def means(self) -> Callable[[AffinityTerm], bool]:
+        """Says of a term of a pod on a node whether it means this pod."""
+        labels, namespace_labels = dict(self.labels), dict(self.namespace_labels)
+        return lambda term: (
+            term.selector.matches(labels) and term.covers_namespace(self.namespace, namespace_labels)
         )
 
     @property
@@ -42,11 +43,20 @@ class Refusals:
     """Which pods on nodes keep a pod away. As a question to `Tallies` it counts them by topology key."""
 
     of: Incoming
-    labels: ClassVar[None] = None
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        """The pod's labels."""
+        return self.of.labels
 
     def __call__(self, terms: PodTerms) -> Iterable[tuple[str, int]]:
         """The anti-affinity terms that mean the pod: topology key, and 1."""
-        return [(term.topology_key, 1) for term in terms.required_anti if self.of.is_meant_by(term)]
+        is_meant = self.of.means()
+        return [(term.topology_key, 1) for term in terms.required_anti if is_meant(term)]
+
+    def candidates(self, terms: TermsVocabulary) -> set[int]:
+        """The codes of the terms that may mean the pod."""
+        return terms.that_may_mean(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +66,23 @@ class Claims:
     of: Incoming
     required_weight: int
     """What a required affinity term is worth."""
-    labels: ClassVar[None] = None
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        """The pod's labels."""
+        return self.of.labels
 
     def __call__(self, terms: PodTerms) -> Iterable[tuple[str, int]]:
         """The terms that mean the pod: topology key and weight."""
         weighted = [(each.term, each.weight) for each in terms.preferred]
         if self.required_weight:
             weighted += [(term, self.required_weight) for term in terms.required]
-        return [(term.topology_key, weight) for term, weight in weighted if self.of.is_meant_by(term)]
+        is_meant = self.of.means()
+        return [(term.topology_key, weight) for term, weight in weighted if is_meant(term)]
+
+    def candidates(self, terms: TermsVocabulary) -> set[int]:
+        """The codes of the terms that may mean the pod."""
+        return terms.that_may_mean(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)

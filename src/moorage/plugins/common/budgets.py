@@ -5,7 +5,7 @@ A budget that cannot be kept makes an eviction worse, but does not forbid it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,32 @@ from numpy.typing import NDArray
 from moorage.api.selectors import Selector, SelectorError, label_selector
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodClass, PodInfo
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.pods import PodInfo
 from moorage.cluster.snapshot import Snapshot
+
+_Selectors = dict[tuple[str, str], tuple[PodDisruptionBudget, Selector | None]]
+"""Budgets by namespace and name, with the pods that each means."""
 
 
 class Budgets:
     """The budgets of one moment, with what is worked out of them once."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, older: Budgets | None = None) -> None:
+        """older: those of an earlier moment, of which most still hold."""
         table = objects.of(PodDisruptionBudget)
         self._objects = objects
         self._version = table.version
         self._by_name = {(budget.namespace, budget.name): budget for budget in table}
-        self._meaning_some = list(_meaning_some(self._by_name.values()))
+        known: _Selectors = {} if older is None else older._selectors
+        self._selectors: _Selectors = {
+            name: entry if (entry := known.get(name)) and entry[0] is budget else (budget, _selector(budget))
+            for name, budget in self._by_name.items()
+        }
+        self._meaning_some = [(budget, each) for budget, each in self._selectors.values() if each is not None]
+        self._in_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        for budget, selector in self._meaning_some:
+            self._in_namespace.setdefault(budget.namespace, []).append((budget, selector))
         self._covering: dict[PodClass, tuple[PodDisruptionBudget, ...]] = {}
 
     def __len__(self) -> int:
@@ -40,7 +53,9 @@ class Budgets:
         budgets = self._covering.get(pods)
         if budgets is None:
             budgets = self._covering[pods] = tuple(
-                budget for budget, selector in self._meaning_some if _covers(budget, selector, pods)
+                budget
+                for budget, selector in self._in_namespace.get(pods.namespace, ())
+                if _covers(budget, selector, pods)
             )
         return budgets
 
@@ -48,13 +63,13 @@ class Budgets:
         """Which of the pods on one node break a budget, if they are evicted in this order."""
         if not self._meaning_some:
             return [False] * len(pods)
-        left = {id(budget): budget.status.disruptions_allowed for budget, _ in self._meaning_some}
+        left: dict[int, int] = {}
         broken = []
         for info in pods:
             breaks = False
             for budget in self.covering(info.pod_class):
                 if info.pod.name not in budget.status.disrupted_pods:
-                    left[id(budget)] -= 1
+                    left[id(budget)] = left.get(id(budget), budget.status.disruptions_allowed) - 1
                     breaks |= left[id(budget)] < 0
             broken.append(breaks)
         return broken
@@ -66,16 +81,14 @@ class Budgets:
 
         places: each pod's node, in any numbers that grow. pods: by row in the snapshot's pod table.
         """
-        classes, infos = snapshot.pods.classes, snapshot.pods.infos
+        table, infos = snapshot.pods, snapshot.pods.infos
         broken = np.zeros(len(pods), bool)
         for budget, selector in self._meaning_some:
-
-            def covered(
-                each: PodClass, budget: PodDisruptionBudget = budget, selector: Selector = selector
-            ) -> bool:
-                return _covers(budget, selector, each)
-
-            meant = classes.vocabulary.judge(covered)[classes.codes[pods]]
+            codes = table.class_codes.meant_by(selector, frozenset((budget.namespace,)))
+            covered = [code for code in codes if (each := table.class_codes.values[code]) and each.labels]
+            if not covered:
+                continue
+            meant = np.isin(table.classes.codes[pods], covered)
             for index in np.flatnonzero(meant).tolist() if budget.status.disrupted_pods else ():
                 meant[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
             broken |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
@@ -85,14 +98,14 @@ class Budgets:
         """Which classes of pods have had other budgets before; None: there is no difference."""
         names = self._by_name.keys() | older._by_name.keys()
         differing = [name for name in names if _differ(self._by_name.get(name), older._by_name.get(name))]
-        changed = list(
-            _meaning_some(
-                budget
-                for budgets in (self._by_name, older._by_name)
-                for name in differing
-                if (budget := budgets.get(name)) is not None
-            )
-        )
+        changed = [
+            (budget, selector)
+            for budgets in (self._selectors, older._selectors)
+            for name in differing
+            if (entry := budgets.get(name)) is not None
+            for budget, selector in [entry]
+            if selector is not None
+        ]
         if not changed:
             return None
         return lambda pods: any(_covers(budget, selector, pods) for budget, selector in changed)
@@ -104,17 +117,13 @@ def _differ(budget: PodDisruptionBudget | None, older: PodDisruptionBudget | Non
     return budget is not older and (budget.spec, budget.status) != (older.spec, older.status)
 
 
-def _meaning_some(
-    budgets: Iterable[PodDisruptionBudget],
-) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
-    """The budgets that mean some pods: an empty selector means none."""
-    for budget in budgets:
-        try:
-            selector = label_selector(budget.spec.selector)
-        except SelectorError:
-            continue
-        if not selector.empty and selector.requirements is not None:
-            yield budget, selector
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """The pods that a budget means; None: an empty selector, or one that is wrong, means none."""
+    try:
+        selector = label_selector(budget.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.empty or selector.requirements is None else selector
 
 
 def _covers(budget: PodDisruptionBudget, selector: Selector, pods: PodClass) -> bool:

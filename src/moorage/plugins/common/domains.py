@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT, CodeColumn
 from moorage.cluster.snapshot import Snapshot
+from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.common.tallies import Question, RowCount
 
 Counts = NDArray[np.int64]
@@ -67,12 +68,14 @@ class DomainCounts:
         return sum(int(counts.sum()) for counts in self.by_key.values())
 
 
-def add_claims(counts: DomainCounts, snapshot: Snapshot, claims: Question[PodTerms]) -> None:
+def add_claims(counts: DomainCounts, snapshot: Snapshot, claims: Question[PodTerms, TermsVocabulary]) -> None:
     """Add, by domain, what the terms of pods on nodes claim."""
     pods = snapshot.pods
     groups = pods.terms
     by_key: dict[str, dict[int, int]] = {}
-    for code, terms in groups.vocabulary.items():
+    for code in claims.candidates(pods.terms_codes):
+        terms = pods.terms_codes.values[code]
+        assert terms is not None
         for key, weight in claims(terms):
             weights = by_key.setdefault(key, {})
             weights[code] = weights.get(code, 0) + weight

@@ -66,7 +66,7 @@ class Spread:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The count of each node's domain, and the least of all, with that node's own changes made."""
         assert nodes.changes is not None
-        more = nodes.changes.matching(self.meant.means)
+        more = nodes.changes.matching(self.meant)
         count = self.counts[domains] + more * nodes.pick(self.eligible)
         existing = np.flatnonzero(self.is_domain)
         if len(existing) < max(self.constraint.min_domains, 1):
@@ -107,7 +107,7 @@ def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpr
     for constraint, eligible in zip(hard, _eligible(pod, nodes, hard), strict=True):
         column = nodes.snapshot.label(constraint.topology_key)
         meant = constraint.counted(pod)
-        rows = nodes.snapshot.pods.nodes_of(meant.means)
+        rows = nodes.snapshot.pods.nodes_of(meant.candidates(nodes.snapshot.pods.class_codes))
         spreads.append(
             Spread(
                 constraint,

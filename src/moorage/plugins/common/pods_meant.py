@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from moorage.api.selectors import Operator, Selector
-from moorage.cluster.pods import PodClass
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.vocabularies import ClassVocabulary
 
 ANY_KEY: Final = ""
 """The topology key under which such pods are counted: they are the same for all keys."""
@@ -32,6 +33,20 @@ class PodsMeant:
             return False
         labels = dict(each.labels)
         return all(selector.matches(labels) for selector, _ in self.selectors)
+
+    def candidates(self, classes: ClassVocabulary) -> set[int]:
+        """The codes of the classes that are meant."""
+        found: set[int] | None = None
+        for selector, namespaces in self.selectors:
+            meant = classes.meant_by(selector, namespaces)
+            found = meant if found is None else found & meant
+            if not found:
+                return found
+        if found is None:
+            found = {code for code, _ in classes.items()}
+        if not self.terminating:
+            found = {code for code in found if (each := classes.values[code]) and not each.terminating}
+        return found
 
     @property
     def labels(self) -> list[tuple[str, str]] | None:

@@ -57,7 +57,8 @@ class RememberedEvictions:
             self.is_known[changed] = False
             self.admits[nodes_changed] = False
             if budgets is not self._budgets and (differing := budgets.differing(self._budgets)) is not None:
-                self.is_known[snapshot.pods.nodes_of(differing)] = False
+                classes = [code for code, each in snapshot.pods.class_codes.items() if differing(each)]
+                self.is_known[snapshot.pods.nodes_of(classes)] = False
         self._seen, self._nodes_seen = snapshot.changes.position, snapshot.node_changes.position
         self._budgets = budgets
 

@@ -73,7 +73,8 @@ def count_crowd(pod: Pod, nodes: Nodes, soft: Sequence[Constraint], *, needs_all
     countable = having_keys(everywhere, soft) if needs_all_keys else np.ones(len(everywhere), bool)
     counted: list[Counts] = []
     for constraint in soft:
-        rows = nodes.snapshot.pods.nodes_of(constraint.counted(pod).means)
+        meant = constraint.counted(pod).candidates(nodes.snapshot.pods.class_codes)
+        rows = nodes.snapshot.pods.nodes_of(meant)
         if constraint.topology_key == HOSTNAME:
             counted.append(np.bincount(rows, minlength=len(everywhere)))
             continue

@@ -7,18 +7,22 @@ pod that comes or goes costs one step for each question that it is an answer to,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
-from moorage.cluster.columns import CodeColumn, V
+from moorage.cluster.columns import CodeColumn, V, Vocabulary
 from moorage.cluster.journal import Journal
-from moorage.cluster.pods import Move, PodClass, PodTable
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.pods import Move, PodTable
+from moorage.cluster.vocabularies import ClassVocabulary, Mark, TermsVocabulary, term_marks
 
 Asked = TypeVar("Asked", contravariant=True)
+Words = TypeVar("Words", contravariant=True)
+Vocab = TypeVar("Vocab", bound=Vocabulary[Any])
 
 _KEPT_STEPS: Final = 256
 """So many steps of a count are kept, at least; following more is hardly cheaper than adding up by row."""
@@ -26,16 +30,22 @@ _MOST_TALLIES: Final = 4096
 _MOST_ROWS: Final = 4_000_000
 """So many rows are counted over all tallies, at most: at 8 or 16 bytes a row, a bounded memory."""
 
+_MOST_JUDGEMENTS: Final = 16_384
+"""If more questions than this would have to be put to new classes or terms, it is cheaper to count anew."""
+
 _NO_PODS: Final = np.zeros(0, np.int32)
 _NO_WEIGHTS: Final = np.zeros(0, np.int64)
 
 
-class Question(Hashable, Protocol[Asked]):
+class Question(Hashable, Protocol[Asked, Words]):
     """What is counted. Equal questions have equal answers, always."""
 
     @property
     def labels(self) -> Iterable[tuple[str, str]] | None:
-        """Labels, at most one of which a pod can have, and without which it does not count; None: any pod."""
+        """Labels of which a class must have one, or terms ask for one, to count; None: any may count."""
+
+    def candidates(self, vocabulary: Words, /) -> Iterable[int]:
+        """The codes of the values that may count; of all others, no pod does."""
 
     def __call__(self, value: Asked, /) -> Iterable[tuple[str, int]]:
         """What a pod with this class, or these terms, counts for: topology key and weight, any number."""
@@ -109,26 +119,28 @@ class _Links(Generic[V]):
         self.counts: list[tuple[RowCount, int, Tally]] = []
 
 
-class Tallies(Generic[V]):
+class Tallies(Generic[V, Vocab]):
     """The answers to the questions that were asked lately about one column of the pod table."""
 
     def __init__(
         self,
         column: CodeColumn[V],
+        vocabulary: Vocab,
         moves: Journal[Move[V]],
         node_rows: Callable[[], NDArray[np.int32]],
-        labels_of: Callable[[V], Iterable[tuple[str, str]]],
+        labels_of: Callable[[V], Collection[Mark]],
         *,
         weighted: bool,
     ) -> None:
         self._column = column
+        self._vocabulary = vocabulary
         self._moves = moves
         self._node_rows = node_rows
         self._labels_of = labels_of
         self._weighted = weighted
         self._position = moves.position
-        self._tallies: dict[Question[V], Tally] = {}
-        self._by_label: dict[tuple[str, str] | None, dict[Question[V], Tally]] = {}
+        self._tallies: dict[Question[V, Vocab], Tally] = {}
+        self._by_label: dict[Mark, dict[Question[V, Vocab], Tally]] = {}
         """The same by the labels without which no pod counts, so that a new class need not be put to all."""
         self._links: dict[int, _Links[V]] = {}
         self._uses = 0
@@ -145,6 +157,9 @@ class Tallies(Generic[V]):
         if moves is None:
             self._drop(list(self._tallies))
             return
+        if len(self._unknown(moves)) * len(self._tallies) > _MOST_JUDGEMENTS:
+            self._drop(list(self._tallies))
+            return
         for code, value, node_row, sign in moves:
             links = self._links.get(code)
             if links is None or links.value is not value:
@@ -152,7 +167,12 @@ class Tallies(Generic[V]):
             for count, weight, _ in links.counts:
                 count.add(node_row, sign, sign * weight)
 
-    def ask(self, question: Question[V], rows: int) -> Tally:
+    def _unknown(self, moves: Iterable[Move[V]]) -> set[int]:
+        """The codes of classes, or sets of terms, that no question was put to."""
+        known = self._links
+        return {code for code, value, _, _ in moves if code not in known or known[code].value is not value}
+
+    def ask(self, question: Question[V, Vocab], rows: int) -> Tally:
         """The answer to a question, in a cluster of so many nodes; it follows at every `catch_up`."""
         self.catch_up()
         tally = self._tallies.get(question)
@@ -173,21 +193,32 @@ class Tallies(Generic[V]):
     def _judge(self, code: int, value: V) -> _Links[V]:
         """Find out which questions a class, or a set of terms, is an answer to."""
         links = self._links[code] = _Links(value)
-        for label in (None, *self._labels_of(value)):
-            for question, tally in self._by_label.get(label, {}).items():
-                for key, weight in _by_key(question(value)).items():
-                    links.counts.append((tally.count(key), weight, tally))
+        for question, tally in self._concerned(value).items():
+            for key, weight in _by_key(question(value)).items():
+                links.counts.append((tally.count(key), weight, tally))
         return links
 
-    def _count(self, question: Question[V], tally: Tally) -> None:
+    def _concerned(self, value: V) -> Mapping[Question[V, Vocab], Tally]:
+        """The questions that a class, or a set of terms, may be an answer to."""
+        labels = self._labels_of(value)
+        if None in labels:
+            return self._tallies
+        found = dict(self._by_label.get(None, {}))
+        for label in labels:
+            found |= self._by_label.get(label, {})
+        return found
+
+    def _count(self, question: Question[V, Vocab], tally: Tally) -> None:
         """Find out who is an answer to a new question, and count them."""
-        vocabulary = self._column.vocabulary
+        vocabulary = self._vocabulary
         # What nobody has any more is judged when it comes back: only those who are here are judged now.
         self._links = {
             code: links for code, links in self._links.items() if vocabulary.values[code] is links.value
         }
         found: dict[str, list[tuple[int, int]]] = {}
-        for code, value in vocabulary.items():
+        for code in question.candidates(vocabulary):
+            value: V | None = vocabulary.values[code]
+            assert value is not None
             for key, weight in _by_key(question(value)).items():
                 found.setdefault(key, []).append((code, weight))
         for key, chosen in found.items():
@@ -211,7 +242,7 @@ class Tallies(Generic[V]):
             longest_unused = sorted(self._tallies, key=lambda question: self._tallies[question].used)
             self._drop(longest_unused[: len(longest_unused) // 2])
 
-    def _drop(self, questions: Iterable[Question[V]]) -> None:
+    def _drop(self, questions: Iterable[Question[V, Vocab]]) -> None:
         for question in questions:
             self._tallies.pop(question).is_kept = False
             for label in _labels(question):
@@ -222,19 +253,26 @@ class Tallies(Generic[V]):
             links.counts = [each for each in links.counts if each[2].is_kept]
 
 
-def of_classes(pods: PodTable) -> Tallies[PodClass]:
+def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
     """Questions about the namespaces and labels of pods on nodes."""
     return Tallies(
-        pods.classes, pods.class_moves, lambda: pods.node_rows, lambda each: each.labels, weighted=False
+        pods.classes,
+        pods.class_codes,
+        pods.class_moves,
+        lambda: pods.node_rows,
+        lambda each: each.labels,
+        weighted=False,
     )
 
 
-def of_terms(pods: PodTable) -> Tallies[PodTerms]:
+def of_terms(pods: PodTable) -> Tallies[PodTerms, TermsVocabulary]:
     """Questions about what pods on nodes want of others."""
-    return Tallies(pods.terms, pods.terms_moves, lambda: pods.node_rows, lambda _: (), weighted=True)
+    return Tallies(
+        pods.terms, pods.terms_codes, pods.terms_moves, lambda: pods.node_rows, term_marks, weighted=True
+    )
 
 
-def _labels(question: Question[V]) -> Iterable[tuple[str, str] | None]:
+def _labels(question: Question[Any, Any]) -> Iterable[Mark]:
     labels = question.labels
     return (None,) if labels is None else labels
 

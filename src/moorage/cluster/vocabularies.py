@@ -1,0 +1,132 @@
+"""Which classes of pods a selector means, and which affinity terms may mean a pod: found by label.
+
+Users decide how many different classes and terms there are, so a question about pods must not be put to each
+of them. Codes are found by what they have; only those are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from moorage.api.affinity import AffinityTerm, PodTerms
+from moorage.api.selectors import Operator, Requirement, Selector
+from moorage.cluster.columns import Vocabulary
+from moorage.cluster.pod_class import Label, PodClass
+
+Mark = Label | None
+"""A label that terms ask for; None: they ask for none in particular."""
+
+_Index = dict[object, set[int]]
+_NO_CODES: frozenset[int] = frozenset()
+
+
+class ClassVocabulary(Vocabulary[PodClass]):
+    """Classes of pods by code, which are found by namespace, label and label key."""
+
+    __slots__ = ("_by_mark",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_mark: _Index = {}
+        """Codes by namespace (a tuple of one), label (a pair) and label key (a string)."""
+
+    def added(self, code: int, value: PodClass) -> None:
+        """A class is new."""
+        _enter(self._by_mark, _class_marks(value), code)
+
+    def removed(self, code: int, value: PodClass) -> None:
+        """No pod is of a class any more."""
+        _leave(self._by_mark, _class_marks(value), code)
+
+    def meant_by(self, selector: Selector, namespaces: frozenset[str] | None) -> set[int]:
+        """The codes of the classes that a selector means in some namespaces; None: in all."""
+        if selector.requirements is None:
+            return set()
+        codes: set[int] | None = None
+        for each in selector.requirements:
+            if each.operator in (Operator.IN, Operator.EXISTS):
+                having = self._having(each)
+                codes = having if codes is None else codes & having
+                if not codes:
+                    return codes
+        if namespaces is not None:
+            codes = self._within(namespaces, codes)
+        elif codes is None:
+            codes = {code for code, _ in self.items()}
+        for each in selector.requirements:
+            if each.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST):
+                codes -= self._having(each)
+        return codes
+
+    def _having(self, requirement: Requirement) -> set[int]:
+        """The classes that have one of the values that a requirement names, or just the label."""
+        if requirement.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+            return set(self._by_mark.get(requirement.key, _NO_CODES))
+        return set().union(*_found(self._by_mark, ((requirement.key, each) for each in requirement.values)))
+
+    def _within(self, namespaces: frozenset[str], codes: set[int] | None) -> set[int]:
+        if codes is None:
+            return set().union(*_found(self._by_mark, ((name,) for name in namespaces)))
+        return {code for code in codes if (each := self.values[code]) and each.namespace in namespaces}
+
+
+class TermsVocabulary(Vocabulary[PodTerms]):
+    """Sets of affinity terms by code, which are found by the labels of pods that they may mean."""
+
+    __slots__ = ("_by_label",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_label: _Index = {}
+        """Codes by a label that one of the terms asks for; None: one of them asks for no certain label."""
+
+    def added(self, code: int, value: PodTerms) -> None:
+        """A set of terms is new."""
+        _enter(self._by_label, term_marks(value), code)
+
+    def removed(self, code: int, value: PodTerms) -> None:
+        """No pod has a set of terms any more."""
+        _leave(self._by_label, term_marks(value), code)
+
+    def that_may_mean(self, labels: Iterable[Label]) -> set[int]:
+        """The codes of all terms that may mean a pod with these labels."""
+        return set().union(*_found(self._by_label, (None, *labels)))
+
+
+def _found(index: _Index, marks: Iterable[object]) -> Iterator[set[int] | frozenset[int]]:
+    return (index.get(mark, _NO_CODES) for mark in marks)
+
+
+def _enter(index: _Index, marks: Iterable[object], code: int) -> None:
+    for mark in marks:
+        index.setdefault(mark, set()).add(code)
+
+
+def _leave(index: _Index, marks: Iterable[object], code: int) -> None:
+    for mark in marks:
+        codes = index[mark]
+        codes.discard(code)
+        if not codes:
+            del index[mark]
+
+
+def _class_marks(each: PodClass) -> Iterator[object]:
+    yield (each.namespace,)
+    for label in each.labels:
+        yield label
+        yield label[0]
+
+
+def term_marks(terms: PodTerms) -> set[Mark]:
+    """The labels without one of which terms mean no pod; with None among them, one of them may mean any."""
+    preferred = (each.term for each in terms.preferred)
+    return {mark for term in (*terms.required, *terms.required_anti, *preferred) for mark in _marks(term)}
+
+
+def _marks(term: AffinityTerm) -> Iterable[Mark]:
+    if term.selector.requirements is None:
+        return ()
+    for each in term.selector.requirements:
+        if each.operator is Operator.IN:
+            return [(each.key, value) for value in each.values]
+    return (None,)
