@@ -18,24 +18,28 @@ PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 _WANTED: StateKey[frozenset[HostPort]] = StateKey("NodePorts/filter")
 
 
+_Addresses = dict[tuple[str, int], set[str]]
+"""Addresses by protocol and number of a port."""
+
+
 def conflict(wanted: frozenset[HostPort], used: frozenset[HostPort]) -> bool:
     """Whether ports collide: same protocol and number on the same address; 0.0.0.0 is every address."""
-    if not used:
-        return False
-    addresses = _by_number(wanted)
-    return any(
-        (there := addresses.get((protocol, port))) is not None
-        and (ip in there or ip == ANY_IP or ANY_IP in there)
-        for ip, protocol, port in used
-    )
+    return bool(used) and _collide(_by_number(wanted), used)
 
 
-def _by_number(ports: frozenset[HostPort]) -> dict[tuple[str, int], set[str]]:
-    """The addresses on which ports are wanted, by protocol and number."""
-    addresses: dict[tuple[str, int], set[str]] = {}
+def _by_number(ports: frozenset[HostPort]) -> _Addresses:
+    addresses: _Addresses = {}
     for ip, protocol, port in ports:
         addresses.setdefault((protocol, port), set()).add(ip)
     return addresses
+
+
+def _collide(wanted: _Addresses, used: frozenset[HostPort]) -> bool:
+    return any(
+        (there := wanted.get((protocol, port))) is not None
+        and (ip in there or ip == ANY_IP or ANY_IP in there)
+        for ip, protocol, port in used
+    )
 
 
 class NodePorts:
@@ -67,7 +71,8 @@ class NodePorts:
         wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
         if not wanted:
             return ALL
-        return refuse_where(nodes.ports.judge(lambda used: conflict(wanted, used)), PORT_TAKEN)
+        addresses = _by_number(wanted)
+        return refuse_where(nodes.ports.judge(lambda used: _collide(addresses, used)), PORT_TAKEN)
 
 
 _NOT_PLACED = Answer(

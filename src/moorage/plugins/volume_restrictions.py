@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +95,7 @@ class VolumeRestrictions:
         wanted = _wanted(pod, nodes)
         if isinstance(wanted, Status):
             return wanted
-        if not wanted.disks and not any(_users(nodes, claim).any() for claim in wanted.claims):
+        if not wanted.disks and not any(users.any() for users in _users(nodes, wanted.claims).values()):
             return SKIP
         cycle.write(_WANTED, wanted)
         return None
@@ -110,10 +111,11 @@ class VolumeRestrictions:
         if not wanted.disks and not wanted.claims:
             return ALL
         codes = np.zeros(len(nodes), np.int8)
-        for claim in wanted.claims:
-            users = _users(nodes.all, claim)
-            elsewhere = np.count_nonzero(users) > nodes.pick(users)
-            codes[elsewhere | _users(nodes, claim)] = 2
+        everywhere = _users(nodes.all, wanted.claims)
+        for users in everywhere.values():
+            codes[np.count_nonzero(users) > nodes.pick(users)] = 2
+        for users in _users(nodes, wanted.claims).values():
+            codes[users] = 2
         if wanted.disks:
             codes[nodes.disks.judge(lambda used: _any_conflict(wanted.disks, used))] = 1
         return Verdict(codes, _REASONS)
@@ -134,9 +136,14 @@ def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:
     return _Wanted(disks, tuple(exclusive))
 
 
-def _users(nodes: Nodes, claim: str) -> NDArray[np.bool_]:
-    """On which nodes pods use a claim. Shape (nodes,)."""
-    return nodes.claims.judge(lambda used: claim in used)
+def _users(nodes: Nodes, claims: Iterable[str]) -> dict[str, NDArray[np.bool_]]:
+    """On which nodes pods use claims, for those that are used anywhere. Shape (nodes,)."""
+    held, wanted = nodes.claims, frozenset(claims)
+    codes: dict[str, list[int]] = {}
+    for code, used in held.vocabulary.items() if wanted else ():
+        for claim in wanted & used:
+            codes.setdefault(claim, []).append(code)
+    return {claim: np.isin(held.codes, using) for claim, using in codes.items()}
 
 
 def _any_conflict(wanted: frozenset[Disk], used: frozenset[Disk]) -> bool:
