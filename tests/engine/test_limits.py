@@ -6,6 +6,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
@@ -83,6 +84,16 @@ def test_nothing_is_remembered_of_pods_with_very_large_specs() -> None:
     }
     assert MAX_TEMPLATE_BYTES < 300 * 60
     assert templates.of(make_pod("p", **wide), 10) is None
+
+
+def test_a_template_does_not_hold_on_to_the_annotations_of_its_first_pod() -> None:
+    pod = make_pod("p")
+    annotated = replace(pod, metadata=replace(pod.metadata, annotations={"note": "x" * 1_000_000}))
+    template = Templates().of(annotated, 10)
+    assert template is not None
+    info = template.info(annotated)
+    assert info is not None
+    assert info.pod == pod
 
 
 def test_what_thousands_of_terms_and_keys_made_is_gone_when_the_pods_are() -> None:

@@ -43,7 +43,8 @@ class Template:
     def __init__(self, first: Pod, *, is_named: bool) -> None:
         self.is_named = is_named
         self.memory: dict[Any, Any] = {}
-        self._first = PodInfo(first)
+        # Annotations can be large, and scheduling does not read those of pods.
+        self._first = PodInfo(replace(first, metadata=replace(first.metadata, annotations={})))
 
     def info(self, pod: Pod) -> PodInfo | None:
         """What is known of pods of this template, if it holds for this one as it would for a new one."""
