@@ -109,6 +109,7 @@ class Judging:
         self._meant = meant
         self.labels = meant.labels
         self.asked: list[str] = []
+        self.candidates = meant.candidates
 
     def __call__(self, each: PodClass) -> tuple[tuple[str, int], ...]:
         self.asked.append(dict(each.labels)["app"])

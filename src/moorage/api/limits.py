@@ -166,7 +166,7 @@ def _count_volumes(pod: Pod) -> int:
 
 
 MAX_RESOURCES: Final = 100
-MAX_STORAGE_VOLUMES: Final = 250
+MAX_STORAGE_VOLUMES: Final = 128
 
 _TERM_LIMITS: Final = (
     PodLimit("inter-pod affinity terms", 100, count_pod_terms),
@@ -176,8 +176,8 @@ _TERM_LIMITS: Final = (
 
 POD_LIMITS: Final = (
     PodLimit("labels", 500, lambda pod: len(pod.metadata.labels)),
-    PodLimit("node affinity terms", 1000, _count_node_terms),
-    PodLimit("node selector requirements", 1000, _count_node_requirements),
+    PodLimit("node affinity terms", 500, _count_node_terms),
+    PodLimit("node selector requirements", 500, _count_node_requirements),
     PodLimit("values in node affinity terms", 5000, _count_node_values),
     *_TERM_LIMITS,
     PodLimit("topology spread constraints", 50, lambda pod: len(pod.spec.topology_spread_constraints)),
