@@ -30,15 +30,14 @@ class Budgets:
         self._objects = objects
         self._version = table.version
         self._by_name = {(budget.namespace, budget.name): budget for budget in table}
-        known: _Selectors = {} if older is None else older._selectors
-        self._selectors: _Selectors = {
-            name: entry if (entry := known.get(name)) and entry[0] is budget else (budget, _selector(budget))
-            for name, budget in self._by_name.items()
-        }
-        self._meaning_some = [(budget, each) for budget, each in self._selectors.values() if each is not None]
-        self._in_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
-        for budget, selector in self._meaning_some:
-            self._in_namespace.setdefault(budget.namespace, []).append((budget, selector))
+        self._parsed: _Selectors = (
+            {}
+            if older is None
+            else {name: entry for name, entry in older._parsed.items() if self._by_name.get(name) is entry[0]}
+        )
+        self._in_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in table:
+            self._in_namespace.setdefault(budget.namespace, []).append(budget)
         self._covering: dict[PodClass, tuple[PodDisruptionBudget, ...]] = {}
 
     def __len__(self) -> int:
@@ -54,14 +53,22 @@ class Budgets:
         if budgets is None:
             budgets = self._covering[pods] = tuple(
                 budget
-                for budget, selector in self._in_namespace.get(pods.namespace, ())
-                if _covers(budget, selector, pods)
+                for budget in self._in_namespace.get(pods.namespace, ())
+                if (selector := self._selector(budget)) is not None and _covers(budget, selector, pods)
             )
         return budgets
 
+    def _selector(self, budget: PodDisruptionBudget) -> Selector | None:
+        """The pods that a budget means, worked out once; None: no pods."""
+        name = (budget.namespace, budget.name)
+        entry = self._parsed.get(name)
+        if entry is None or entry[0] is not budget:
+            entry = self._parsed[name] = (budget, _selector(budget))
+        return entry[1]
+
     def broken_on_node(self, pods: Sequence[PodInfo]) -> list[bool]:
         """Which of the pods on one node break a budget, if they are evicted in this order."""
-        if not self._meaning_some:
+        if not self._by_name:
             return [False] * len(pods)
         left: dict[int, int] = {}
         broken = []
@@ -83,12 +90,14 @@ class Budgets:
         """
         table, infos = snapshot.pods, snapshot.pods.infos
         broken = np.zeros(len(pods), bool)
-        for budget, selector in self._meaning_some:
-            codes = table.class_codes.meant_by(selector, frozenset((budget.namespace,)))
-            covered = [code for code in codes if (each := table.class_codes.values[code]) and each.labels]
-            if not covered:
-                continue
-            meant = np.isin(table.classes.codes[pods], covered)
+        codes = table.classes.codes[pods]
+        covered: dict[int, tuple[PodDisruptionBudget, list[int]]] = {}
+        for code in np.unique(codes).tolist() if self._by_name else ():
+            each = table.class_codes.values[code]
+            for budget in () if each is None else self.covering(each):
+                covered.setdefault(id(budget), (budget, []))[1].append(code)
+        for budget, classes in covered.values():
+            meant = np.isin(codes, classes)
             for index in np.flatnonzero(meant).tolist() if budget.status.disrupted_pods else ():
                 meant[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
             broken |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
@@ -100,11 +109,10 @@ class Budgets:
         differing = [name for name in names if _differ(self._by_name.get(name), older._by_name.get(name))]
         changed = [
             (budget, selector)
-            for budgets in (self._selectors, older._selectors)
+            for budgets in (self, older)
             for name in differing
-            if (entry := budgets.get(name)) is not None
-            for budget, selector in [entry]
-            if selector is not None
+            if (budget := budgets._by_name.get(name)) is not None
+            and (selector := budgets._selector(budget)) is not None
         ]
         if not changed:
             return None
