@@ -262,6 +262,7 @@ class Snapshot:
         for row, here in enumerate(self._pods_of):
             if taken := sum(info.load.amounts.get(resource, 0) for info in here.values()):
                 self.requested.set_lane(lane, row, clipped(taken))
+                self.changes.note(row)
 
     def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
         """Amounts by resource lane; what has no lane is left out."""

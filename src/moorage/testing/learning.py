@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.cluster.columns import CodeColumn
+from moorage.cluster.labels import LabelColumns
 from moorage.framework.status import PluginError
 from moorage.testing.asking import ask
 from moorage.testing.clusters import Extras, Values, standard_clusters
@@ -47,6 +49,19 @@ class _Attentive(dict[str, str]):
         return super().__contains__(key)
 
 
+class _AttentiveColumns(LabelColumns):
+    """Columns of node labels that take down which of them are asked for, also those that no node has."""
+
+    def __init__(self, columns: LabelColumns, asked: set[str]) -> None:
+        super().__init__()
+        vars(self).update(vars(columns))
+        self._asked = asked
+
+    def column(self, key: str, nodes: Sequence[Node]) -> CodeColumn[str]:
+        self._asked.add(key)
+        return super().column(key, nodes)
+
+
 @dataclass(slots=True)
 class _Asked:
     node_labels: set[str] = field(default_factory=set)
@@ -77,6 +92,8 @@ def learn_extras(recipe: Recipe) -> Extras:
     clusters = standard_clusters()[1:3]
     for cluster in clusters:
         stage = recipe.stage([asked.attentive(each) for each in cluster.objects])
+        snapshot = stage.cache.snapshot()
+        snapshot.labels = _AttentiveColumns(snapshot.labels, asked.node_labels)
         for pod in cluster.pods:
             try:
                 ask(stage, asked.attentive(pod))
