@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 
 _MINUTE: Final = timedelta(minutes=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -142,7 +142,7 @@ class Interval(NamedTuple):
         return start + count * self.length if count > 0 else None
 
 
-@remembered(count=1024)
+@cached_by_text(count=1024)
 def parse_schedule(text: str, zone: tzinfo = UTC) -> Schedule:
     """A schedule such as `*/5 * * * *` in the local time of a zone, or ScheduleError."""
     if not text:

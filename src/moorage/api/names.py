@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 
 Problems = tuple[str, ...]
 Rule = Callable[[str], Problems]
@@ -21,7 +21,7 @@ _MOST_OF_A_SUBDOMAIN = 253
 _MOST_OF_A_PORT_NAME = 15
 
 
-remembered_rule: Callable[[Rule], Rule] = remembered(count=16384)
+remembered_rule: Callable[[Rule], Rule] = cached_by_text(count=16384)
 """A rule with a memory for texts of a sensible length: no longer one follows any rule."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from moorage.api.remembering import LONGEST_REMEMBERED
+from moorage.api.text_cache import MAX_CACHED_LENGTH
 
 NANO = 1_000_000_000
 _MICRO_PER_MILLI = 1_000_000  # billionths in a thousandth
@@ -52,9 +52,9 @@ def round_up(billionths: int, unit: int) -> int:
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str) -> Quantity:
     """The amount that `text` says; ValueError with a plain reason if it says none."""
-    match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_REMEMBERED else None
+    match = _PATTERN.fullmatch(text) if len(text) <= MAX_CACHED_LENGTH else None
     if match is None or not (match[2] or match[3]):
-        raise ValueError(f"{text[:LONGEST_REMEMBERED]!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
+        raise ValueError(f"{text[:MAX_CACHED_LENGTH]!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
     sign, whole, fraction, _, exponent, suffix = match.groups(default="")
     digits = int(whole + fraction or "0")
     if suffix in _BINARY_EXPONENTS:

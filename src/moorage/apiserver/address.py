@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACE_PARTS = ("status", "finalize")
@@ -25,7 +25,7 @@ class Address(NamedTuple):
     is_resource: bool
 
 
-@remembered(count=1024, longest=1024)
+@cached_by_text(count=1024, max_length=1024)
 def parse_address(path: str, method: str, watching: bool) -> Address:
     """What a request to a path means; `watching` is the query's `watch`."""
     verb = method.lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver import errors
 
 _OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -37,7 +37,7 @@ _TRANSFORMS = {
 }
 
 
-@remembered(count=512)
+@cached_by_text(count=512)
 def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
     """The first form in an Accept header that we speak; ApiError (406) if there is none."""
     if not accept:

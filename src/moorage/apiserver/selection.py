@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from moorage.api.remembering import remembered
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver import errors
 from moorage.apiserver.text import quoted
 
@@ -18,7 +18,7 @@ _WORDS = {"in": Operator.IN, "notin": Operator.NOT_IN}
 LabelSelector = tuple[Requirement, ...]
 
 
-@remembered(count=4096)
+@cached_by_text(count=4096)
 def parse_label_selector(text: str) -> LabelSelector:
     """The requirements that a label selector names; ApiError (400) if it cannot be read."""
     try:
@@ -126,7 +126,7 @@ _COMMA = re.compile(r"(?<!\\),")
 _ESCAPED = re.compile(r"\\([\\,=])")
 
 
-@remembered(count=4096)
+@cached_by_text(count=4096)
 def parse_field_selector(text: str) -> FieldSelector:
     """The conditions that a field selector names; ApiError (400) if it cannot be read."""
     terms = []

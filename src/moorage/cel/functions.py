@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 
 from moorage.api.quantity import NANO, Quantity, parse_quantity
-from moorage.cel.semver import LONGEST_REMEMBERED, Semver, parse_semver, parse_semver_leniently
+from moorage.cel.semver import Semver, parse_semver, parse_semver_leniently
 from moorage.cel.values import (
     NONE,
     NUMBERS,
@@ -54,9 +54,8 @@ def compare(left: Any, right: Any) -> int:
 
 
 def _quantity(text: Any) -> Quantity:
-    parse = parse_quantity if len(want(text, str)) <= LONGEST_REMEMBERED else parse_quantity.__wrapped__
     try:
-        return parse(text)
+        return parse_quantity(want(text, str))
     except ValueError as error:
         raise CelError(str(error)) from None
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
+
+from moorage.api.text_cache import cached_by_text
 
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _ASCII_DIGITS = re.compile(r"[0-9]+")
-LONGEST_REMEMBERED = 256
-"""How long texts are that are worth remembering what they say; expressions can make long ones."""
 
 _UINT64_LIMIT = 1 << 64
 
@@ -37,12 +36,9 @@ class Semver:
         return (self.major, self.minor, self.patch, not self.prerelease, self.prerelease)
 
 
+@cached_by_text(count=4096)
 def parse_semver(text: str) -> Semver:
     """A version in its strict form, or ValueError."""
-    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _parse(text)
-
-
-def _parse(text: str) -> Semver:
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", 2)
@@ -60,9 +56,6 @@ def _parse(text: str) -> Semver:
         for part in build.split("."):
             _check_build(part)
     return version
-
-
-_remembered = lru_cache(maxsize=4096)(_parse)
 
 
 def parse_semver_leniently(text: str) -> Semver:

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from moorage.api.names import dns_subdomain_problems, label_value_problems
-from moorage.api.remembering import remembered
 from moorage.api.selectors import Operator, SelectorError, parse_integer, requirement
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.extensions import patterns
 from moorage.apiserver.extensions.formats import _BY_NAME, conforms
@@ -72,7 +72,7 @@ def test_pattern_that_backtracks_elsewhere_looks_at_each_character_once() -> Non
 def test_long_texts_are_not_remembered() -> None:
     asked = []
 
-    @remembered(count=10)
+    @cached_by_text(count=10)
     def length(text: str) -> int:
         asked.append(text)
         return len(text)

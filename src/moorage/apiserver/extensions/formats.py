@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from moorage.api.names import long_name_problems, short_name_problems
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 
 _HOST_LETTER: Final = r"[^\W_]"
 _HOSTNAME: Final = re.compile(rf"(?=.{{1,255}}\Z){_HOST_LETTER}(?:(?:{_HOST_LETTER}|[-.])*{_HOST_LETTER})?")
@@ -195,7 +195,7 @@ def is_known(name: str, type_name: str) -> bool:
     return name in _OF_NUMBERS.get(type_name, ())
 
 
-@remembered(count=8192)
+@cached_by_text(count=8192)
 def conforms(text: str, name: str) -> bool:
     """Whether a text is of a format; every text is of a format that texts do not have."""
     check = _BY_NAME.get(name.replace("-", ""))

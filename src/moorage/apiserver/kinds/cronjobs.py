@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.api.cron import ScheduleError, parse_schedule
 from moorage.api.manifests import Manifest, child
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.fields import FieldError, complaints, invalid, not_supported, required
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_not_negative, check_one_of
@@ -93,7 +93,7 @@ def _check_schedule(schedule: str, spec: Manifest, *, with_zone: bool) -> list[F
     return errors
 
 
-@remembered(count=256)
+@cached_by_text(count=256)
 def _zone_problems(zone: str) -> tuple[str, ...]:
     if not zone:
         return ("timeZone must be nil or non-empty string",)

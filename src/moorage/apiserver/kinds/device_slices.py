@@ -9,7 +9,7 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
 from moorage.api.names import is_native_resource
 from moorage.api.quantity import parse_quantity
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.fields import (
     NOT_POSITIVE,
     FieldError,
@@ -234,7 +234,7 @@ def _check_text(value: str, path: str) -> list[FieldError]:
     return [too_long(path, _LONGEST_VALUE)] if len(value.encode()) > _LONGEST_VALUE else []
 
 
-@remembered(count=4096)
+@cached_by_text(count=4096)
 def _is_version(value: str) -> bool:
     return _VERSION_RE.fullmatch(value) is not None
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver import errors
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
@@ -28,7 +28,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 _decode_json = msgspec.json.Decoder().decode
 
 
-@remembered(count=256)
+@cached_by_text(count=256)
 def media_type(content_type: str) -> str:
     """A content type without its parameters."""
     return content_type.partition(";")[0].strip().lower()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, NoReturn
 
 from moorage.api.manifests import micro_timestamp, timestamp
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.text import quoted
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -34,7 +34,7 @@ _PARTS: Final = (
 )
 
 
-@remembered(count=8192)
+@cached_by_text(count=8192)
 def canonical_time(text: str) -> str:
     """A time in whole seconds, UTC; ValueError with Go's message if it is none."""
     return text if _is_canonical(text, _SECONDS) else timestamp(_parsed(text, SECONDS_LAYOUT))

@@ -13,7 +13,7 @@ from typing import Final
 
 from moorage.api.amounts import Amount, Style
 from moorage.api.quantity import parse_quantity
-from moorage.api.remembering import LONGEST_REMEMBERED
+from moorage.api.text_cache import MAX_CACHED_LENGTH
 
 WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -35,7 +35,7 @@ _SURE_BINARY_DIGITS: Final = 14
 @lru_cache(maxsize=65536)
 def canonical_quantity(text: str) -> str:
     """The canonical text of a quantity; ValueError with Kubernetes' message if it is none."""
-    is_too_long = len(text) > LONGEST_REMEMBERED
+    is_too_long = len(text) > MAX_CACHED_LENGTH
     text = text.strip()
     match = _PARTS.fullmatch(text)
     if match is None or not text:

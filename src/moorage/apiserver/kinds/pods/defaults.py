@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import parse_quantity
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.kinds.pods.resources import default_pod_level_resources
 
 DEFAULT_GRACE_SECONDS: Final = 30
@@ -46,7 +46,7 @@ _VOLUME_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-@remembered(count=8192)
+@cached_by_text(count=8192)
 def pull_policy(image: str) -> str:
     """When an image is pulled if nobody says: always if it may move, that is if its tag is `latest`."""
     match = _IMAGE.fullmatch(image)

@@ -8,7 +8,7 @@ from collections.abc import Set
 from moorage.api.manifests import Manifest
 from moorage.api.names import HUGE_PAGES, is_pod_level_resource
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.fields import (
     FieldError,
     Problem,
@@ -67,7 +67,7 @@ def _above_limit(name: str, amount: str, limit: str, path: str) -> list[FieldErr
     return []
 
 
-@remembered(count=8192)
+@cached_by_text(count=8192)
 def _fine(name: str, amount: str, of_pod: bool) -> bool:
     return not _amount_errors(name, amount, "", of_pod)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.api.remembering import remembered
+from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.json_values import go_json, go_text
 from moorage.apiserver.shape import Shape
 from moorage.apiserver.text import quoted
@@ -64,7 +64,7 @@ def _key_element(key: dict[str, Any]) -> str:
     return f"k:{{{fields}}}"
 
 
-@remembered(count=1 << 16)
+@cached_by_text(count=1 << 16)
 def normalized(element: str) -> str | None:
     """The one text for an element that others wrote; None if its form is not known, MalformedError if bad."""
     form, content = element[:1], element[2:]
@@ -87,7 +87,7 @@ def normalized(element: str) -> str | None:
     raise MalformedError(f"parsing key as path element: {element}")
 
 
-@remembered(count=1 << 16)
+@cached_by_text(count=1 << 16)
 def sort_key(element: str) -> tuple[Any, ...]:
     """Where an element stands among its siblings."""
     form, content = element[0], element[2:]

@@ -1,0 +1,32 @@
+"""Caches of what was worked out for texts from outside: bounded in their number, and each in its length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+MAX_CACHED_LENGTH: Final = 320
+"""In characters: names with prefixes are shorter. Longer texts rarely come twice, and could fill memory."""
+
+P = ParamSpec("P")
+ReturnT = TypeVar("ReturnT")
+OfText = Callable[Concatenate[str, P], ReturnT]
+
+
+def cached_by_text(
+    count: int, max_length: int = MAX_CACHED_LENGTH
+) -> Callable[[OfText[P, ReturnT]], OfText[P, ReturnT]]:
+    """Keep a function's results by its first argument: `count` of them, and none of a long text."""
+
+    def decorate(function: OfText[P, ReturnT]) -> OfText[P, ReturnT]:
+        cached = lru_cache(maxsize=count)(function)
+
+        @wraps(function)
+        def call(text: str, /, *args: P.args, **kwargs: P.kwargs) -> ReturnT:
+            ask: OfText[P, ReturnT] = cached if len(text) <= max_length else function
+            return ask(text, *args, **kwargs)
+
+        return call
+
+    return decorate
