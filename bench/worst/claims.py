@@ -1,8 +1,9 @@
 """The claims that take the scheduler the most work, each as the requests and constraints of a ResourceClaim.
 
 `CLAIMS` is plain data: put one in a ResourceClaim's `spec.devices` and have a pod use it. `slices` are the
-devices they are measured with, eight to a node. Run `.venv/bin/python bench/worst/claims.py` for the
-processor time of an attempt at 5,000 nodes.
+devices they are measured with, eight to a node; `CLAIMS_ON_UNIQUE_DEVICES` are measured with devices that
+each have a uuid, as real ones do. Run `.venv/bin/python bench/worst/claims.py` for the processor time of an
+attempt at 5,000 nodes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from moorage.api.decode import convert
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
@@ -103,8 +106,28 @@ CLAIMS: dict[str, Manifest] = {
     },
 }
 
+_ORDINARY = f'device.attributes["{DRIVER}"].model == "m"'
 
-def slices(node: str) -> Manifest:
+CLAIMS_ON_UNIQUE_DEVICES: dict[str, Manifest] = {
+    "unique devices: an ordinary claim": CLAIMS["an ordinary claim"],
+    "unique devices: a model that is nowhere": {
+        "requests": _exactly(f'device.attributes["{DRIVER}"].model == "a100"')
+    },
+    "unique devices: all eight of a node": {"requests": _exactly(_ORDINARY, count=8)},
+    "unique devices: an attribute that was not read before": {
+        "requests": _exactly(f'has(device.attributes["{DRIVER}"].half)')
+    },
+    "unique devices: two that differ in uuid": {
+        "requests": _exactly(_ORDINARY, count=2),
+        "constraints": [{"distinctAttribute": f"{DRIVER}/uuid"}],
+    },
+    "unique devices: a uuid that is nowhere": {
+        "requests": _exactly(f'device.attributes["{DRIVER}"].uuid == "GPU-0"')
+    },
+}
+
+
+def slices(node: str, *, unique: bool = False) -> Manifest:
     """The devices of a node: two halves of four, and each with a number of its own within the node."""
     devices = [
         {
@@ -113,6 +136,7 @@ def slices(node: str) -> Manifest:
                 "model": {"string": "m"},
                 "half": {"int": index % 4},
                 "index": {"int": index},
+                **({"uuid": {"string": f"GPU-{node}-{index}"}} if unique else {}),
             },
             "capacity": {"memory": {"value": "80Gi"}},
         }
@@ -123,14 +147,14 @@ def slices(node: str) -> Manifest:
     return {"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
 
 
-def _cluster() -> Cache:
+def _cluster(claims: dict[str, Manifest], *, unique: bool) -> Cache:
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
     gpu = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
     cache = Cache([convert(gpu, DeviceClass)])
     for name in (f"node-{index}" for index in range(NODE_COUNT)):
         cache.put(convert({"kind": "Node", "metadata": {"name": name}}, Node))
-        cache.put(convert(slices(name), ResourceSlice))
-    for number, devices in enumerate(CLAIMS.values()):
+        cache.put(convert(slices(name, unique=unique), ResourceSlice))
+    for number, devices in enumerate(claims.values()):
         metadata = {"name": f"c{number}", "namespace": "default", "uid": f"c{number}"}
         claim = {"kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
         cache.put(convert(claim, ResourceClaim))
@@ -153,18 +177,23 @@ def _attempt(plugin: DynamicResources, pod: Pod, nodes: Nodes) -> str:
     return "fits" if verdict.codes is None else verdict.reasons[int(verdict.codes[0]) - 1].texts[0]
 
 
-def main() -> None:
-    cache = _cluster()
+def _measure(claims: dict[str, Manifest], *, unique: bool) -> None:
+    cache = _cluster(claims, unique=unique)
     handle = Handle(cache.objects, CacheEffects(cache), VirtualClock())
     plugin = DynamicResources(DynamicResourcesArgs().defaulted(), handle)
     nodes = Nodes(cache.snapshot())
-    _attempt(plugin, _pod(0), nodes)
-    for number, name in enumerate(CLAIMS):
+    _attempt(plugin, _pod(0), nodes.at(np.arange(1)))  # takes up the slices
+    for number, name in enumerate(claims):
         print(name)
         for _ in range(ATTEMPTS):
             start = time.thread_time()
             end = _attempt(plugin, _pod(number), nodes)
             print(f"  {(time.thread_time() - start) * 1000:8.1f} ms  {end[:120]}")
+
+
+def main() -> None:
+    _measure(CLAIMS, unique=False)
+    _measure(CLAIMS_ON_UNIQUE_DEVICES, unique=True)
 
 
 if __name__ == "__main__":

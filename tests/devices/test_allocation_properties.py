@@ -18,6 +18,7 @@ from moorage.api.pod import Pod
 from moorage.api.quantity import Quantity
 from moorage.cel.budget import Work
 from moorage.devices.capacity import consumed
+from moorage.devices.kinds import Reading
 from moorage.devices.pools import consumption
 from moorage.devices.search import Search
 from moorage.plugins.dynamic_resources import _STATE
@@ -208,7 +209,8 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
         for node in feasible:
             plan = state.plans.get(node)
             assert plan is not None
-            alone = Search(plan.wishes, plan.found.outlook, scene.plugin._situations.holdings, Work()).run()
+            holdings, outlook = scene.plugin._situations.holdings, plan.found.outlook
+            alone = Search(plan.wishes, outlook, holdings, Work(), Reading()).run()
             assert alone is not None
             assert plan.found.picks is not None
             assert [[(p.alternative, p.index, p.amounts) for p in picks] for picks in alone] == [

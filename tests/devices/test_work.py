@@ -13,7 +13,7 @@ from moorage.api.decode import convert
 from moorage.api.devices import ResourceClaim
 from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cel.program import Selector
-from moorage.devices.pools import VerdictCount
+from moorage.devices.kinds import Verdict, Verdicts
 from moorage.framework.status import PluginError
 from tests.builders import make_node, make_pod
 from tests.devices.device_objects import (
@@ -113,7 +113,8 @@ def test_what_an_attempt_has_judged_the_next_one_need_not_judge(monkeypatch: pyt
     monkeypatch.setattr(
         Selector, "matches", lambda self, *rest: asked.append(self.expression) or matches(self, *rest)
     )
-    slow = "lists.range(100).all(a, lists.range(80).all(b, true)) || device.driver == ''"
+    index = 'device.attributes["gpu.example.com"].index'
+    slow = f"lists.range(100).all(a, lists.range(80).all(b, true)) || {index} < 0"
     cluster = scene(claim("c", request("r", asking(8, slow))), nodes=20)
     attempts = 1
     while not gets_through(cluster):
@@ -127,14 +128,16 @@ def test_verdicts_are_forgotten_before_there_are_too_many() -> None:
     cluster.judge(pod_claiming("p", "c"))
     kinds = {entry.kind for _, entries in cluster.plugin._situations.inventory.slices() for entry in entries}
     assert len(kinds) == 8
-    counts = next(iter(kinds))._counts
-    counts.limit = 20
+    verdicts = next(iter(kinds))._verdicts
+    verdicts.limit = 20
     for number in range(100):
         for kind in kinds:
-            kind.remember(str(number), True)
-            assert sum(len(each._verdicts) for each in kinds if each._generation == counts.generation) <= 20
-            assert kind.verdict(str(number)) is True
-    assert VerdictCount().limit > 100_000
+            kind.remember(str(number), None, Verdict(True, None))
+            assert sum(len(each._held) for each in kinds if each._generation == verdicts.generation) <= 20
+            known = kind.verdict(str(number))
+            assert known is not None
+            assert known.answer is True
+    assert Verdicts().limit > 100_000
 
 
 def test_a_reason_that_an_expression_made_long_is_cut() -> None:

@@ -18,7 +18,8 @@ PATTERN_WORK = 12
 _CLASS_STATES, _MOST_REPETITIONS = 200, 1000
 _REPETITION = re.compile(r"[{,]\s*([0-9]+)\s*}")
 
-_HOLDERS = frozenset((str, bytes, list, dict, Domains, Optional))
+_MAPS: frozenset[type] = frozenset((dict, Domains))
+_HOLDERS: frozenset[type] = _MAPS | {str, bytes, list, Optional}
 _VISITORS = frozenset(("_==_", "_!=_", "@in", "isSorted", "sum", "max", "min", "distinct", "sort")) | {
     "indexOf",
     "lastIndexOf",
@@ -33,11 +34,12 @@ def payment(node: Call, is_plain: bool) -> Callable[[Budget, list[Any]], None]:
     """How to pay for a call, given its arguments. Plain functions are the CEL library's."""
     cost, name = call_cost(node.function, node.overloads), node.function
     visits = is_plain or name in _VISITORS
+    holders = _HOLDERS - _MAPS if name == "@in" else _HOLDERS  # maps find a key without looking at the others
 
     def pay(budget: Budget, values: list[Any]) -> None:
         if visits:
             for value in values:
-                if type(value) in _HOLDERS:
+                if type(value) in holders:
                     budget.visit(value)
         budget.spend(1 if cost is None else cost(*values))
         if is_plain:

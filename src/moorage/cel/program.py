@@ -16,6 +16,7 @@ from moorage.cel.estimate import max_cost
 from moorage.cel.evaluation import closure
 from moorage.cel.literals import check_literals
 from moorage.cel.logic import BUDGET
+from moorage.cel.reads import attributes_read
 from moorage.cel.semver import parse_semver
 from moorage.cel.tree import Node, TreeError, read_tree
 from moorage.cel.values import CelError, Domains, type_name
@@ -147,6 +148,11 @@ class Selector:
         self.expression = expression
         self._tree = tree
         self._evaluate = closure(tree)
+
+    @cached_property
+    def reads(self) -> frozenset[str] | None:
+        """The attributes that it can read, as `domain/name`; None if that may be all of them."""
+        return attributes_read(self._tree)
 
     @cached_property
     def max_cost(self) -> int:

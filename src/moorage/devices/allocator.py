@@ -21,8 +21,10 @@ from moorage.api.devices import (
 from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
 from moorage.cel.budget import Work
+from moorage.devices.constraints import constrained_attribute
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory, Outlook
+from moorage.devices.kinds import Reading
 from moorage.devices.pools import Entry
 from moorage.devices.requests import AllocationError, Alternative, Wish
 from moorage.devices.search import OutOfTimeError, Pick, Search
@@ -49,6 +51,24 @@ class Found:
         return any(view.invalid for view in self.outlook.views)
 
 
+class _Searches:
+    """What the searches for some claims came to, by what they could see of nodes that they were made for."""
+
+    def __init__(self, wishes: tuple[Wish, ...]) -> None:
+        self.reading = Reading(
+            constrained_attribute(each) for wished in wishes for each in wished.claim.spec.devices.constraints
+        )
+        self._found: dict[Hashable, Picks | None] = {}
+
+    def get(self, outlook: Outlook, taken: Hashable) -> Picks | None:
+        """What another search came to that cannot go another way; KeyError if there was none."""
+        return self._found[outlook.situation_to(self.reading), taken]
+
+    def put(self, outlook: Outlook, taken: Hashable, picks: Picks | None) -> None:
+        """Keep what a search came to, by all that it has read by now."""
+        self._found[outlook.situation_to(self.reading), taken] = picks
+
+
 class Allocator:
     """Searches for devices, in one cycle: nothing that it reads may change while it is in use.
 
@@ -67,20 +87,31 @@ class Allocator:
         self._work = work
         self._holdings = holdings
         self._deadline = deadline
-        self._found: dict[Hashable, Picks | None] = {}
+        self._searches: dict[tuple[Wish, ...], _Searches] = {}
 
     def find(self, node: Node, wishes: tuple[Wish, ...]) -> Found:
         """Devices for claims on a node; AllocationError if no node can help."""
+        searches = self._searches.get(wishes)
+        if searches is None:
+            searches = self._searches[wishes] = _Searches(wishes)
         outlook = self._inventory.seen_from(node)
-        situation = (wishes, outlook.situation, tuple(map(self._holdings.signature, outlook.views)))
-        if situation not in self._found:
-            self._work.left += _FREE_SEARCH_WORK + _FREE_DEVICE_WORK * len(outlook.entries)
-            search = Search(wishes, outlook, self._holdings, self._work, self._deadline())
-            try:
-                self._found[situation] = search.run()
-            except OutOfTimeError:
-                raise AllocationError(f"node {node.name}: timed out trying to allocate devices") from None
-        return Found(outlook, self._found[situation])
+        taken = tuple(map(self._holdings.signature, outlook.views))
+        try:
+            return Found(outlook, searches.get(outlook, taken))
+        except KeyError:
+            picks = self._search(node, wishes, outlook, searches.reading)
+        searches.put(outlook, taken, picks)
+        return Found(outlook, picks)
+
+    def _search(
+        self, node: Node, wishes: tuple[Wish, ...], outlook: Outlook, reading: Reading
+    ) -> Picks | None:
+        self._work.left += _FREE_SEARCH_WORK + _FREE_DEVICE_WORK * len(outlook.entries)
+        search = Search(wishes, outlook, self._holdings, self._work, reading, self._deadline())
+        try:
+            return search.run()
+        except OutOfTimeError:
+            raise AllocationError(f"node {node.name}: timed out trying to allocate devices") from None
 
 
 def allocation(

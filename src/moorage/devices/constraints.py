@@ -112,3 +112,8 @@ def constraint(source: DeviceConstraint) -> Constraint | None:
     if source.distinct_attribute is not None:
         return DistinctAttribute(source.distinct_attribute, source.requests)
     return None
+
+
+def constrained_attribute(source: DeviceConstraint) -> str:
+    """The attribute that a constraint of a known kind is about."""
+    return source.distinct_attribute or "" if source.match_attribute is None else source.match_attribute

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Any
-from weakref import WeakValueDictionary
 
-import msgspec
-
-from moorage.api.devices import Device, ResourceSlice
+from moorage.api.devices import ResourceSlice
 from moorage.api.node import Node
 from moorage.cluster.objects import ObjectTable
-from moorage.devices.pools import DeviceId, Entry, Kind, Pool, PoolId, Shapes, Slice, VerdictCount, View
+from moorage.devices.kinds import Kinds, Reading
+from moorage.devices.pools import DeviceId, Entry, Pool, PoolId, Shapes, Slice, View
 
 
 class Outlook:
@@ -32,6 +29,10 @@ class Outlook:
     def situation(self) -> Hashable:
         """What nodes have in common for which, with nothing taken, searches go the same way."""
         return tuple(view.look for view in self.views)
+
+    def situation_to(self, reading: Reading) -> Hashable:
+        """The same, for searches that read only some attributes."""
+        return tuple([view.look_to(reading) for view in self.views])
 
     @cached_property
     def _usable(self) -> list[View]:
@@ -66,8 +67,7 @@ class Inventory:
         self._members: dict[PoolId, dict[str, Slice]] = {}
         self._of_node: dict[str, dict[PoolId, None]] = {}
         self._outlooks: dict[str, tuple[Node, Outlook]] = {}
-        self._kinds: WeakValueDictionary[Any, Kind] = WeakValueDictionary()
-        self._verdict_count = VerdictCount()
+        self._kinds = Kinds()
         self._shapes = Shapes()
         self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
@@ -127,7 +127,7 @@ class Inventory:
     def _add(self, source: ResourceSlice, changed: dict[PoolId, None]) -> None:
         driver, pool = identity = (source.spec.driver, source.spec.pool.name)
         entries = tuple(
-            Entry(DeviceId(driver, pool, device.name), device, source, self._kind(driver, device))
+            Entry(DeviceId(driver, pool, device.name), device, source, self._kinds.of(driver, device))
             for device in source.spec.devices
         )
         self._slices[source.name] = Slice(source, entries)
@@ -160,22 +160,6 @@ class Inventory:
             self._bad[identity] = pool.seen_from_afar
         return pool
 
-    def _kind(self, driver: str, device: Device) -> Kind:
-        bare = msgspec.structs.replace(
-            device,
-            name="",
-            node_name=None,
-            node_selector=None,
-            all_nodes=False,
-            binds_to_node=False,
-            taints=tuple(msgspec.structs.replace(taint, time_added=None) for taint in device.taints),
-        )
-        key = (driver, msgspec.msgpack.encode(bare, enc_hook=_plain, order="deterministic"))
-        kind = self._kinds.get(key)
-        if kind is None:
-            kind = self._kinds[key] = Kind(driver, device, self._verdict_count)
-        return kind
-
     def seen_from(self, node: Node) -> Outlook:
         """What a node sees; that rests on its name and labels alone."""
         known = self._outlooks.get(node.name)
@@ -205,8 +189,3 @@ class Inventory:
     def slices(self) -> Iterable[tuple[ResourceSlice, tuple[Entry, ...]]]:
         """All slices as they are, whatever their generation, with their devices."""
         return ((each.source, each.entries) for each in self._slices.values())
-
-
-def _plain(value: Any) -> Any:
-    """What msgpack does not know: quantities, which can be larger than its integers."""
-    return str(int(value))

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from moorage.api.base import NodeSelector
-from moorage.api.devices import Device, ResourceSlice
+from moorage.api.devices import Device, DeviceAttribute, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.selectors import NodeTerm, node_terms
-from moorage.cel.program import DeviceFacts
-from moorage.cel.values import CelError
+from moorage.devices.kinds import Base, Kind, Reading, published_names
+
+_MAX_FILLED = 8
+"""How many shapes an outline keeps: those of the attributes that the last searches read."""
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
@@ -33,54 +36,6 @@ class DeviceId(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join(self)
-
-
-class VerdictCount:
-    """How many verdicts the kinds of devices remember. When there are too many, all are forgotten at once."""
-
-    __slots__ = ("count", "generation", "limit")
-
-    def __init__(self, limit: int = 400_000) -> None:
-        self.limit = limit
-        self.count = 0
-        self.generation = 0
-
-    def add(self) -> None:
-        """One more."""
-        self.count += 1
-        if self.count > self.limit:
-            self.count = 1
-            self.generation += 1
-
-
-class Kind:
-    """What devices that differ only in name and place have in common; selectors judge each kind once.
-
-    Verdicts go with the slices that publish such devices, and when there are too many.
-    """
-
-    __slots__ = ("__weakref__", "_counts", "_generation", "_verdicts", "driver", "facts")
-
-    def __init__(self, driver: str, device: Device, counts: VerdictCount) -> None:
-        self.driver = driver
-        self.facts = DeviceFacts(driver, device)
-        self._counts = counts
-        self._generation = counts.generation
-        self._verdicts: dict[str, bool | CelError] = {}
-
-    def verdict(self, expression: str) -> bool | CelError | None:
-        """What an expression said, or why it could not say anything; None if it was not asked."""
-        if self._generation != self._counts.generation:
-            return None
-        return self._verdicts.get(expression)
-
-    def remember(self, expression: str, verdict: bool | CelError) -> None:
-        """Keep what an expression said."""
-        self._counts.add()
-        if self._generation != self._counts.generation:
-            self._generation = self._counts.generation
-            self._verdicts = {}
-        self._verdicts[expression] = verdict
 
 
 class Shape:
@@ -128,6 +83,7 @@ class View:
     """The pool's other devices: they share its counters."""
     counters: CounterAmounts | None = None
     shape: Shape | None = None
+    outline: Outline | None = None
 
     @property
     def usable(self) -> bool:
@@ -138,6 +94,12 @@ class View:
     def look(self) -> Hashable:
         """What views have in common for which, with nothing taken, searches go the same way."""
         return self.shape if self.usable else (self.id, self.invalid)
+
+    def look_to(self, reading: Reading) -> Hashable:
+        """The same, for searches that read only some attributes."""
+        if self.outline is None or reading.names is None:
+            return self.look
+        return self.outline.filled_in(reading.names, self.id[0])
 
     @cached_property
     def after_others(self) -> bool:
@@ -261,9 +223,18 @@ class Pool:
         if not unique or counters is None or not _known_counters(counters, (*entries, *others)):
             return View(self.id, invalid=True)
         reachable = tuple(flag for _, reach in targeting for flag in reach)
-        shape = self._shapes.of(entries, reachable, others, counters)
         return View(
-            self.id, entries=entries, reachable=reachable, others=others, counters=counters, shape=shape
+            self.id,
+            entries=entries,
+            reachable=reachable,
+            others=others,
+            counters=counters,
+            shape=self._shapes.of([entry.kind for entry in entries], reachable, others, counters),
+            outline=Outline(
+                self._shapes,
+                self._shapes.of([entry.kind.base for entry in entries], reachable, others, counters),
+                [entry.device.attributes for entry in entries],
+            ),
         )
 
 
@@ -296,23 +267,46 @@ class Shapes:
     """One object for each shape that a view has."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[Any, Shape] = WeakValueDictionary()
+        self._known: WeakValueDictionary[Hashable, Shape] = WeakValueDictionary()
 
     def of(
         self,
-        entries: tuple[Entry, ...],
+        kinds: Iterable[Kind | Base],
         reachable: tuple[bool, ...],
-        others: tuple[Entry, ...],
+        others: Iterable[Entry],
         counters: CounterAmounts,
     ) -> Shape:
-        """The shape of a view with these contents."""
-        key = (
-            tuple(entry.kind for entry in entries),
-            reachable,
-            tuple(entry.kind for entry in others) if counters else (),
-            frozenset(counters.items()),
-        )
+        """The shape of a view with devices of these kinds; others count where they take of its counters."""
+        shared = tuple(entry.kind.base for entry in others) if counters else ()
+        return self.one((tuple(kinds), reachable, frozenset(counters.items()), shared))
+
+    def one(self, key: Hashable) -> Shape:
+        """The same object for equal keys."""
         shape = self._known.get(key)
         if shape is None:
             shape = self._known[key] = Shape()
+        return shape
+
+
+class Outline:
+    """A view's shape but for its devices' attributes, which are filled in as far as a search reads them."""
+
+    __slots__ = ("_attributes", "_filled", "_shape", "_shapes")
+
+    def __init__(self, shapes: Shapes, shape: Shape, attributes: list[dict[str, DeviceAttribute]]) -> None:
+        self._shapes = shapes
+        self._shape = shape
+        self._attributes = attributes
+        self._filled: dict[frozenset[str], Shape] = {}
+
+    def filled_in(self, names: frozenset[str], driver: str) -> Shape:
+        """The shape with the values of some attributes of the driver's devices."""
+        shape = self._filled.get(names)
+        if shape is None:
+            values: list[DeviceAttribute | None] = []
+            for name in published_names(names, driver):
+                values.extend(map(dict.get, self._attributes, repeat(name)))
+            if len(self._filled) == _MAX_FILLED:
+                self._filled.clear()
+            shape = self._filled[names] = self._shapes.one((self._shape, names, tuple(values)))
         return shape

@@ -24,7 +24,7 @@ from moorage.cel.program import CompileError, compile_selector
 from moorage.cel.values import CelError
 from moorage.cluster.objects import ObjectTable
 from moorage.devices.constraints import constraint
-from moorage.devices.pools import Kind
+from moorage.devices.kinds import Kind, Reading, Verdict
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
@@ -49,21 +49,33 @@ class Choice:
     whose: str
     expression: str
 
-    def accepts(self, kind: Kind, work: Work) -> bool:
-        """Whether devices of a kind are chosen; each kind is judged once. AllocationError if it cannot be."""
-        verdict = kind.verdict(self.expression)
-        if verdict is None:
-            try:
-                verdict = compile_selector(self.expression, work).matches(kind.facts, work)
-            except CompileError as error:
-                raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
-            except CelError as error:
-                verdict = CelError(
-                    str(error)[:_LONGEST_REASON]
-                )  # a new one: errors remember where they were raised
-            kind.remember(self.expression, verdict)
-        if isinstance(verdict, CelError):
-            raise AllocationError(f"{self.whose}: CEL runtime error: {verdict}")
+    def accepts(self, kind: Kind, work: Work, reading: Reading) -> bool:
+        """Whether devices of a kind are chosen; AllocationError if that cannot be said."""
+        verdict = kind.verdict(self.expression) or self._ask(kind, work)
+        reading.add(verdict.reads)
+        if isinstance(verdict.answer, CelError):
+            raise AllocationError(f"{self.whose}: CEL runtime error: {verdict.answer}")
+        return verdict.answer
+
+    def _ask(self, kind: Kind, work: Work) -> Verdict:
+        """The verdict on a kind; kinds that the selector cannot tell apart are judged once."""
+        try:
+            selector = compile_selector(self.expression, work)
+        except CompileError as error:
+            raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
+        look = kind.look_to(selector.reads)
+        known = kind.shared_verdict(self.expression, look)
+        if known is not None:
+            return known
+        answer: bool | CelError
+        try:
+            answer = selector.matches(kind.facts, work)
+        except CelError as error:
+            answer = CelError(
+                str(error)[:_LONGEST_REASON]
+            )  # a new one: errors remember where they were raised
+        verdict = Verdict(answer, selector.reads)
+        kind.remember(self.expression, look, verdict)
         return verdict
 
 
@@ -98,9 +110,9 @@ class Alternative:
         """How messages refer to it."""
         return self.name or self.request
 
-    def accepts(self, kind: Kind, work: Work) -> bool:
+    def accepts(self, kind: Kind, work: Work, reading: Reading) -> bool:
         """Whether the selectors of class and request choose devices of a kind."""
-        return all(choice.accepts(kind, work) for choice in self.choices)
+        return all(choice.accepts(kind, work, reading) for choice in self.choices)
 
     def tolerates(self, taints: tuple[DeviceTaint, ...]) -> bool:
         """Whether it puts up with all taints that keep others away."""

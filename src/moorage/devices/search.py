@@ -20,6 +20,7 @@ from moorage.devices.constraints import Constraint, constraint
 from moorage.devices.counters import Counters
 from moorage.devices.holdings import Amounts, Holdings
 from moorage.devices.inventory import Outlook
+from moorage.devices.kinds import Reading
 from moorage.devices.pools import DeviceId
 from moorage.devices.requests import AllocationError, Alternative, Wish
 
@@ -84,10 +85,12 @@ class Search:
         outlook: Outlook,
         holdings: Holdings,
         work: Work,
+        reading: Reading,
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
         self._wishes = wishes
         self._work = work
+        self._reading = reading
         self._outlook = outlook
         self._holdings = holdings
         self._out_of_time = out_of_time
@@ -248,7 +251,7 @@ class Search:
     def _suits(self, alternative: Alternative, index: int) -> bool:
         """Whether the selectors choose a device, and the node reaches it."""
         kind = self._outlook.entries[index].kind
-        return alternative.accepts(kind, self._work) and self._outlook.reachable[index]
+        return alternative.accepts(kind, self._work, self._reading) and self._outlook.reachable[index]
 
     def _has_capacity(self, alternative: Alternative, index: int) -> bool:
         entry = self._outlook.entries[index]

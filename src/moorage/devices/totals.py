@@ -25,7 +25,8 @@ from moorage.devices.extended import backing_class
 from moorage.devices.flights import flights_of
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
-from moorage.devices.pools import DeviceId, Entry, Kind, PoolId
+from moorage.devices.kinds import Kind
+from moorage.devices.pools import DeviceId, Entry, PoolId
 from moorage.framework.nodes import Nodes
 
 Counts = NDArray[np.int64]
