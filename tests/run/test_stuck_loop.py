@@ -37,7 +37,7 @@ def plugin(kubectl: Kubectl, tmp_path: Path) -> Iterator[str]:
 def test_a_leader_whose_loop_is_stuck_ends_so_that_another_can_lead(start: Start, plugin: str) -> None:
     leader = start(plugin, "--leader-elect-renew-deadline=500ms")
     line = leader.says("Scheduling loop is stuck, giving up leadership")
-    assert "the scheduling loop has not turned for 0.5" in line
+    assert "the scheduling loop has not turned for " in line
     assert "endless.py:6 filter_node" in line or "endless.py:7 filter_node" in line
     assert leader.ended() == 1
 

@@ -59,6 +59,8 @@ class ApiServer:
             return self._answer(request)
         except ApiError as error:
             return failure(error)
+        except RecursionError:  # What is stored is read within limits: it is the request that is too deep.
+            return failure(errors.bad_request("the request is nested too deeply"))
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)
             return failure(errors.internal(f"{type(error).__name__} in the server; see its log"))

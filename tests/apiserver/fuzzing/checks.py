@@ -25,6 +25,7 @@ _POSTS_WITH_500S = ("/binding", "/bindings", "/eviction")
 """So it does with what is wrong with a binding or an eviction."""
 _WRONG_VERSION = "strconv.ParseUint: "
 """And with a resourceVersion that is no number, where an object is written over."""
+_VERSION_OF_NEW = "resourceVersion should not be set on objects to be created"
 _BAD_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _MOST_HEADER_BYTES = 8 * 1024
 _EVENTS = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}
@@ -90,7 +91,7 @@ def _may_lack_reason(shot: Shot, message: str) -> bool:
     if shot.method in ("PUT", "PATCH") and message.startswith(_WRONG_VERSION):
         return True
     if shot.method == "POST":
-        return shot.path.rstrip("/").endswith(_POSTS_WITH_500S)
+        return message == _VERSION_OF_NEW or shot.path.rstrip("/").endswith(_POSTS_WITH_500S)
     content_type = dict(shot.headers).get("content-type", "").strip().lower()
     return shot.method == "PATCH" and content_type.startswith(_PATCHES_WITH_500S)
 

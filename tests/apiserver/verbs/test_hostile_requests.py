@@ -109,6 +109,15 @@ def nested(depth: int) -> str:
     return '{"a":' * depth + "{}" + "}" * depth
 
 
+def test_a_patch_whose_error_message_is_nested_too_deeply_is_a_bad_request(cluster: Cluster) -> None:
+    cluster.create(PODS, pod("a"))
+    for depth in (400, 500, 700, 900):
+        deep = b"[" * depth + b"]" * depth
+        patch = b'{"spec":{"tolerations":[{"key":"a","operator":"Exists","unknown":' + deep + b"}]}}"
+        answer = cluster.patch(f"{PODS}/a", "strategic", patch, fieldValidation="Strict")
+        assert answer.code in (400, 422), answer
+
+
 @pytest.mark.parametrize("depth", [200, 480, 950, 20_000])
 def test_deeply_nested_json_is_read_or_refused(cluster: Cluster, depth: int) -> None:
     cluster.create(DEFINITIONS, definition(".a"))
