@@ -124,6 +124,12 @@ CLAIMS_ON_UNIQUE_DEVICES: dict[str, Manifest] = {
     "unique devices: a uuid that is nowhere": {
         "requests": _exactly(f'device.attributes["{DRIVER}"].uuid == "GPU-0"')
     },
+    "unique devices: a uuid that starts with what none does": {
+        "requests": _exactly(f'device.attributes["{DRIVER}"].uuid.startsWith("TPU")')
+    },
+    "unique devices: eight whose attributes are counted": {
+        "requests": _exactly(f'device.attributes["{DRIVER}"].size() > 0', count=8)
+    },
 }
 
 

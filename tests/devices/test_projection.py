@@ -16,8 +16,9 @@ from moorage.cel.program import Selector
 from moorage.config.args import DynamicResourcesArgs
 from moorage.devices.inventory import Inventory
 from moorage.devices.kinds import Kind, Kinds, Verdict
-from moorage.devices.pools import _MAX_FILLED
+from moorage.devices.pools import MAX_PROJECTIONS
 from moorage.devices.search import Search
+from moorage.devices.search_results import MAX_CONTENTS
 from moorage.plugins.dynamic_resources import DynamicResources
 from tests import strategies as s
 from tests.builders import make_node
@@ -181,6 +182,8 @@ class Counted:
         (f'{A}.colour == "blue"', None),
         (f"has({A}.colour) && '{DRIVER}' == device.driver", None),
         (RED, {"matchAttribute": f"{DRIVER}/colour"}),
+        (RED, {"distinctAttribute": SERIAL}),
+        (RED, {"matchAttribute": SERIAL}),
     ],
 )
 def test_a_claim_cannot_make_the_scheduler_judge_every_device_that_has_a_serial_number(
@@ -193,7 +196,56 @@ def test_a_claim_cannot_make_the_scheduler_judge_every_device_that_has_a_serial_
     assert len(set(verdicts.values())) == 1
     assert (counted.evaluated, counted.searched) == (2, 1)  # the class's selector and the claim's
     scene.judge(pod_claiming("p", "c"))
-    assert (counted.evaluated, counted.searched) == (2, 2)
+    assert (counted.evaluated, counted.searched) == (2, 1)
+
+
+def test_a_serial_number_that_is_compared_tells_apart_those_it_is_compared_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = claim("c", request("r", asking(1, f'{A}.serial == "n3-2"')))
+    scene = Scene(device_class(), *own_devices(30), wanted)
+    counted = Counted(monkeypatch)
+    assert scene.feasible(pod_claiming("p", "c")) == ["n3"]
+    assert (
+        counted.evaluated == 1 + 3
+    )  # the class's; the serial number itself, and others of four and five letters
+    assert counted.searched == 3  # n3, and nodes with serial numbers of each length
+
+
+def test_claims_that_ask_for_the_same_share_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = [claim(f"c{n}", request("r", asking(2, f'{A}.serial.startsWith("n1")'))) for n in range(3)]
+    scene = Scene(device_class(), *own_devices(12), *claims, claim("d", request("r", asking(2, RED))))
+    counted = Counted(monkeypatch)
+    for each in claims:
+        assert scene.feasible(pod_claiming("p", each.name)) == ["n1", "n10", "n11"]
+    assert counted.searched == 12
+    assert scene.bind(pod_claiming("p", "c0"), "n10") is None
+    assert scene.feasible(pod_claiming("p", "c1")) == ["n1", "n10", "n11"]
+    assert counted.searched == 13  # n10, where two devices are taken now
+    assert len(scene.feasible(pod_claiming("p", "d"))) == 12
+
+
+def test_a_class_that_changes_is_searched_for_again() -> None:
+    scene = Scene(device_class(), *own_devices(2), claim("c", request("r", asking())))
+    assert scene.feasible(pod_claiming("p", "c")) == ["n0", "n1"]
+    scene.cache.put(device_class("gpu", f'{A}.serial == "n1-0"'))
+    assert scene.feasible(pod_claiming("p", "c")) == ["n1"]
+    scene.cache.put(device_class())
+    assert scene.feasible(pod_claiming("p", "c")) == ["n0", "n1"]
+
+
+def test_results_are_forgotten_before_there_are_too_many() -> None:
+    serial = f"{A}.serial.startsWith"
+    claims = [claim(f"c{n}", request("r", asking(1, f'{serial}("{n}")'))) for n in range(2 * MAX_CONTENTS)]
+    scene = Scene(device_class(), *own_devices(3), *claims)
+    results = scene.plugin._results
+    for each in claims:
+        scene.judge(pod_claiming("p", each.name))
+        assert len(results) <= 6 * MAX_CONTENTS  # by situation, and by what was read of it
+    results._limit = 10
+    for each in claims[:4]:
+        scene.judge(pod_claiming("p", each.name))
+        assert len(results) <= 10 + 6  # those of the last claim are counted when the next one comes
 
 
 def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +257,7 @@ def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: p
 
 
 def test_what_is_read_is_told_apart_by_type() -> None:
-    kinds, reads = Kinds(), frozenset((SERIAL,))
+    kinds, reads = Kinds(), frozenset([(SERIAL, None)])
     made = [DeviceAttribute(int_value=1), DeviceAttribute(bool_value=True), DeviceAttribute(string_value="1")]
     looks = {kind_with(kinds, each).look_to(reads) for each in (*made, DeviceAttribute(int_value=2))}
     assert len(looks) == 4
@@ -221,7 +273,7 @@ def kind_with(kinds: Kinds, attribute: DeviceAttribute, other: str = "") -> Kind
 
 
 def test_shared_verdicts_go_with_the_last_kind_that_they_are_about() -> None:
-    kinds, reads = Kinds(), frozenset((f"{DRIVER}/colour",))
+    kinds, reads = Kinds(), frozenset([(f"{DRIVER}/colour", None)])
     one, other = (kind_with(kinds, DeviceAttribute(int_value=number)) for number in (1, 2))
     look = one.look_to(reads)
     one.remember("x", look, Verdict(True, reads))
@@ -234,7 +286,7 @@ def test_shared_verdicts_go_with_the_last_kind_that_they_are_about() -> None:
 
 
 def test_few_looks_at_a_pool_are_kept() -> None:
-    claims = [claim(f"c{n}", request("r", asking(1, f"!has({A}.a{n})"))) for n in range(3 * _MAX_FILLED)]
+    claims = [claim(f"c{n}", request("r", asking(1, f"!has({A}.a{n})"))) for n in range(3 * MAX_PROJECTIONS)]
     scene = Scene(device_class(), *own_devices(3), *claims)
     for each in claims:
         assert len(scene.feasible(pod_claiming("p", each.name))) == 3
@@ -243,4 +295,4 @@ def test_few_looks_at_a_pool_are_kept() -> None:
     assert len(outlines) == 3
     for outline in outlines:
         assert outline is not None
-        assert 0 < len(outline._filled) <= _MAX_FILLED
+        assert 0 < len(outline._filled) <= MAX_PROJECTIONS

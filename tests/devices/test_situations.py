@@ -96,16 +96,17 @@ def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
     said.scores = dict(zip(view.names, plugin.score(cycle, pod, view).tolist(), strict=True))
     said.unavailable = state.unavailable
     for name in view.names:
-        plan = None if state.plans is None else state.plans.get(name)
-        if plan is not None:
-            said.given[name], said.mappings[name] = allocations(plan, name), plan.extended
+        found = None if state.plans is None else state.plans.get(name)
+        if found is not None:
+            plan, outlook = found
+            said.given[name], said.mappings[name] = allocations(plan, outlook, name), plan.extended
     return said
 
 
-def allocations(plan: Plan, name: str) -> list[AllocationResult]:
+def allocations(plan: Plan, outlook: Outlook, name: str) -> list[AllocationResult]:
     return [
-        allocation(wished.claim, wished, plan.found, number, name)
-        for number, wished in enumerate(plan.wishes)
+        allocation(wished.claim, wished, picks, outlook, name)
+        for wished, picks in zip(plan.wishes, plan.picks, strict=True)
     ]
 
 
@@ -120,13 +121,15 @@ def plainly_told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
     said = Said(unavailable=state.unavailable)
     try:
         for node in (each.node for each in view):
-            said.refusals[node.name] = plain_refusal(state, pod, node, view, said)
+            said.refusals[node.name] = plain_refusal(plugin, state, pod, node, view, said)
     except AllocationError as error:
         return Said(str(PluginError(plugin.name, "filter", str(error))))
     return said
 
 
-def plain_refusal(state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Said) -> str:
+def plain_refusal(
+    plugin: DynamicResources, state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Said
+) -> str:
     said.scores[node.name] = 0
     variant = state.variants_in(pod, view.objects.of(DeviceClass)).of(node)
     if variant is None:
@@ -134,7 +137,7 @@ def plain_refusal(state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Sa
     wishes, extended = variant
     if extended is None and not state.user_claims:
         return ""
-    found = None if state.allocator is None else state.allocator.find(node, wishes)
+    found = None if state.allocator is None else state.allocator.find(node, object(), wishes)
     if found is not None and found.picks is None:
         return INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE
     missing = [place for place, home in state.homes.items() if not home.matches(node)]
@@ -142,7 +145,8 @@ def plain_refusal(state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Sa
     if missing:
         return NOT_AVAILABLE
     if found is not None and found.picks is not None:
-        said.given[node.name] = allocations(Plan(wishes, found, extended), node.name)
+        outlook = plugin._situations.inventory.seen_from(node)
+        said.given[node.name] = allocations(Plan(wishes, found.picks, extended), outlook, node.name)
         said.mappings[node.name] = extended
         chosen = {pick.alternative for picks in found.picks for pick in picks if pick.alternative.name}
         said.scores[node.name] = sum(8 - alternative.place for alternative in chosen)

@@ -14,6 +14,7 @@ from moorage.api.devices import ResourceClaim
 from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cel.program import Selector
 from moorage.devices.kinds import Verdict, Verdicts
+from moorage.devices.state import work_limit
 from moorage.framework.status import PluginError
 from tests.builders import make_node, make_pod
 from tests.devices.device_objects import (
@@ -29,7 +30,7 @@ from tests.devices.device_objects import (
 
 EXCEEDED = (
     'running "DynamicResources" filter plugin: allocating devices exceeds the limit of '
-    f"{WORK_LIMIT} units of work in one attempt"
+    f"{work_limit(3)} units of work in one attempt"
 )
 
 
@@ -121,6 +122,33 @@ def test_what_an_attempt_has_judged_the_next_one_need_not_judge(monkeypatch: pyt
         attempts += 1
     assert 1 < attempts < 10
     assert 8 <= asked.count(slow) < 8 + attempts  # once for each kind of device, whatever the number of nodes
+
+
+def test_a_claim_that_reads_what_differs_on_every_device_gets_through_in_several_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluated: list[int] = []
+    matches = Selector.matches
+    monkeypatch.setattr(Selector, "matches", lambda self, *rest: evaluated.append(1) or matches(self, *rest))
+    count = 100
+    objects = []
+    for number in range(count):
+        devices = [device(f"d{i}", {"uuid": f"{number}-{i}"}) for i in range(8)]
+        objects += [make_node(f"n{number}"), pool_slice(f"n{number}", *devices, node=f"n{number}")]
+    wanted = claim("c", request("r", asking(1, 'device.attributes["gpu.example.com"].uuid.startsWith("x")')))
+    cluster = Scene(device_class(), *objects, wanted)
+    attempts = 0
+    while True:
+        attempts, before = attempts + 1, len(evaluated)
+        try:
+            verdicts = cluster.judge(pod_claiming("p", "c"))
+            break
+        except PluginError:
+            assert len(evaluated) - before < work_limit(count) / 40
+    assert set(verdicts.values()) == {"cannot allocate all claims"}
+    assert 1 < attempts < 6
+    once = 1 + 8 * count  # the class's selector, and the claim's for each device
+    assert once <= len(evaluated) < once + attempts  # again only where an attempt ended within an evaluation
 
 
 def test_verdicts_are_forgotten_before_there_are_too_many() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from bench.worst.claims import CLAIMS, DRIVER, slices
 from moorage.api.manifests import Manifest
-from moorage.cel.budget import WORK_LIMIT
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
+from moorage.devices.state import work_limit
 from moorage.plugins.dynamic_resources import DynamicResources
 from tests.scheduler.running import World, in_world
 
@@ -51,7 +51,7 @@ def test_a_pod_with_an_endless_claim_is_tried_at_growing_intervals(
         assert (condition["status"], condition["reason"]) == ("False", "SchedulerError")
         assert condition["message"] == (
             'running "DynamicResources" filter plugin: allocating devices exceeds the limit of '
-            f"{WORK_LIMIT} units of work in one attempt"
+            f"{work_limit(1)} units of work in one attempt"
         )
         pauses = [after - before for before, after in pairwise(moments)]
         assert pauses[:4] == sorted(pauses[:4])

@@ -17,7 +17,9 @@ COST_LIMIT: Final = 1_000_000
 """What one evaluation may cost."""
 
 WORK_LIMIT: Final = 50_000
-"""The units of work in one attempt to schedule a pod: 25 ms where one takes half a microsecond."""
+"""The units of work in one attempt to schedule a pod, whatever the size of the cluster: 25 ms where one takes
+half a microsecond.
+"""
 
 PLAIN_CALL_WORK: Final = 120
 """What it takes to call the CEL library, beside its cost."""

@@ -16,7 +16,7 @@ from moorage.cel.estimate import max_cost
 from moorage.cel.evaluation import closure
 from moorage.cel.literals import check_literals
 from moorage.cel.logic import BUDGET
-from moorage.cel.reads import attributes_read
+from moorage.cel.reads import AttributesRead, attributes_read
 from moorage.cel.semver import parse_semver
 from moorage.cel.tree import Node, TreeError, read_tree
 from moorage.cel.values import CelError, Domains, type_name
@@ -150,8 +150,8 @@ class Selector:
         self._evaluate = closure(tree)
 
     @cached_property
-    def reads(self) -> frozenset[str] | None:
-        """The attributes that it can read, as `domain/name`; None if that may be all of them."""
+    def reads(self) -> AttributesRead | None:
+        """The attributes that it can read; None if that may be all of them."""
         return attributes_read(self._tree)
 
     @cached_property
@@ -256,6 +256,11 @@ class DeviceFacts:
         self._driver = driver
         self._device = device
         self._variables: dict[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of the device's attributes and capacities."""
+        return len(self._device.attributes) + len(self._device.capacity)
 
     def variables(self) -> dict[str, Any]:
         """The variables of an expression; CelError for a device that cannot be described."""

@@ -1,13 +1,16 @@
-"""Which of a device's attributes an expression can read.
+"""Which of a device's attributes an expression can read, and which of their values it can tell apart.
 
-Two devices that differ in other attributes only are the same to it: it says the same of both, fails in the
-same words and costs as much. So a path into the attributes, `device.attributes["domain"].name`, may be looked
-up, tested or looked into further, by keys that are literals. An expression that does anything else with the
-attributes (loops, sizes, keys that are worked out, maps passed on) may read all of them.
+Two devices that differ in nothing else are the same to it: it says the same of both, fails in the same words
+and costs as much. So a path into the attributes, `device.attributes["domain"].name`, may be looked up, tested
+or looked into further, by keys that are literals. An expression that does anything else with the attributes
+(loops, sizes, keys that are worked out, maps passed on) may read all of them. Strings that are only compared
+with literals (a uuid, a product's name) are told apart by those literals and by length, which the cost of a
+comparison depends on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node, Select, Variable
@@ -15,33 +18,83 @@ from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node
 MAX_NAMES: Final = 8
 """How many attributes are told apart from all of them; verdicts are kept by the values of each."""
 
+MAX_LITERALS: Final = 64
+"""Maximum number of strings that values of an attribute are told apart by; beyond, all values are."""
+
+Literals = frozenset[str] | None
+"""The strings that an attribute is compared with; None if it is read in other ways too."""
+
+AttributesRead = frozenset[tuple[str, Literals]]
+"""Attributes as `domain/name`, each once, with what their values are told apart by."""
+
 _ATTRIBUTES: Final = "device.attributes"
 _INDEXES: Final = frozenset(("_[_]", "_[?_]", "_?._"))
+_EQUALITIES: Final = frozenset(("_==_", "_!=_"))
+_NO_LITERALS: Final[frozenset[str]] = frozenset()
 
 
 class _AllAttributesError(Exception):
     """The expression may read all attributes."""
 
 
-def attributes_read(tree: Node) -> frozenset[str] | None:
-    """The attributes that an expression can read, as `domain/name`; None if that may be all of them."""
-    names: set[str] = set()
+def attributes_read(tree: Node) -> AttributesRead | None:
+    """The attributes that an expression can read; None if that may be all of them."""
     try:
-        _collect(tree, names)
+        return together(_collect(tree))
     except _AllAttributesError:
         return None
-    return frozenset(names) if len(names) <= MAX_NAMES else None
 
 
-def _collect(node: Node, names: set[str]) -> None:
-    step = _step(node) or _test(node)
-    if step is not None and (domain := _domain(step[0])) is not None:
-        names.add(f"{domain}/{step[1]}")
+def together(reads: Iterable[tuple[str, Literals]]) -> AttributesRead | None:
+    """All that is read, each attribute once; None for more attributes than are told apart."""
+    literals_of: dict[str, Literals] = {}
+    for name, literals in reads:
+        known = literals_of.get(name, _NO_LITERALS)
+        union = None if literals is None or known is None else known | literals
+        literals_of[name] = None if union is None or len(union) > MAX_LITERALS else union
+    return frozenset(literals_of.items()) if len(literals_of) <= MAX_NAMES else None
+
+
+def _collect(node: Node) -> Iterator[tuple[str, Literals]]:
+    name, literals = _comparison(node)
+    if name is None:
+        step, test = _step(node), _test(node)
+        name, literals = _attribute(step or test), None if step else _NO_LITERALS
+    if name is not None:
+        yield name, literals
         return
     if isinstance(node, Variable) and node.name == _ATTRIBUTES:
         raise _AllAttributesError
     for each in _parts(node):
-        _collect(each, names)
+        yield from _collect(each)
+
+
+def _comparison(node: Node) -> tuple[str | None, Literals]:
+    """The attribute that a node compares with literal strings, if it does, and those."""
+    match node:
+        case Call(function, (value, Const(str(text)))) if function in _EQUALITIES:
+            return _value(value), frozenset((text,))
+        case Call(function, (Const(str(text)), value)) if function in _EQUALITIES:
+            return _value(value), frozenset((text,))
+        case Call("@in", (value, MakeList(elements))):
+            texts = [each.value for each in elements if isinstance(each, Const) and type(each.value) is str]
+            if len(texts) == len(elements):
+                return _value(value), frozenset(texts)
+    return None, None
+
+
+def _value(node: Node) -> str | None:
+    """The attribute whose value a node stands for, if it does."""
+    match node:
+        case Select(_, _, False) | Call("_[_]", _):
+            return _attribute(_step(node))
+    return None
+
+
+def _attribute(step: tuple[Node, str] | None) -> str | None:
+    """The attribute that a step leads to, if it does."""
+    domain = None if step is None else _domain(step[0])
+    return None if step is None or domain is None else f"{domain}/{step[1]}"
 
 
 def _domain(node: Node) -> str | None:

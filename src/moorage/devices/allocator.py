@@ -7,7 +7,6 @@ once and its result is read with each node's own devices.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
 from moorage.api.base import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -21,58 +20,25 @@ from moorage.api.devices import (
 from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
 from moorage.cel.budget import Work
-from moorage.devices.constraints import constrained_attribute
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory, Outlook
 from moorage.devices.kinds import Reading
 from moorage.devices.pools import Entry
 from moorage.devices.requests import AllocationError, Alternative, Wish
 from moorage.devices.search import OutOfTimeError, Pick, Search
+from moorage.devices.search_results import ClaimResults, Picks, SearchResult, SearchResults
 
 FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"
 
-_FREE_SEARCH_WORK, _FREE_DEVICE_WORK = 60, 24
-"""The work for each distinct situation, and each device in it, that an ordinary claim needs."""
-
-Picks = tuple[tuple[Pick, ...], ...]
-"""The devices of each claim."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search came to on one node: the devices of each claim, or None if there are not enough."""
-
-    outlook: Outlook
-    picks: Picks | None
-
-    @property
-    def meets_invalid_pools(self) -> bool:
-        """Whether the node sees pools that cannot be used for mistakes of their drivers."""
-        return any(view.invalid for view in self.outlook.views)
-
-
-class _Searches:
-    """What the searches for some claims came to, by what they could see of nodes that they were made for."""
-
-    def __init__(self, wishes: tuple[Wish, ...]) -> None:
-        self.reading = Reading(
-            constrained_attribute(each) for wished in wishes for each in wished.claim.spec.devices.constraints
-        )
-        self._found: dict[Hashable, Picks | None] = {}
-
-    def get(self, outlook: Outlook, taken: Hashable) -> Picks | None:
-        """What another search came to that cannot go another way; KeyError if there was none."""
-        return self._found[outlook.situation_to(self.reading), taken]
-
-    def put(self, outlook: Outlook, taken: Hashable, picks: Picks | None) -> None:
-        """Keep what a search came to, by all that it has read by now."""
-        self._found[outlook.situation_to(self.reading), taken] = picks
+_LOOKUP_WORK, _SEARCH_WORK = 4, 40
+"""The units of work of looking for a kept result, and of starting a search."""
 
 
 class Allocator:
     """Searches for devices, in one cycle: nothing that it reads may change while it is in use.
 
-    work: how much of it the searches may take; what a large cluster makes necessary is not counted.
+    work: how much of it the searches may take.
+    results: those of earlier searches.
     deadline: makes what tells a search that its time is over; called when a search starts.
     """
 
@@ -81,32 +47,41 @@ class Allocator:
         inventory: Inventory,
         holdings: Holdings,
         work: Work,
+        results: SearchResults,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
     ) -> None:
         self._inventory = inventory
         self._work = work
         self._holdings = holdings
         self._deadline = deadline
-        self._searches: dict[tuple[Wish, ...], _Searches] = {}
+        self._all_results = results
+        self._results: dict[tuple[Wish, ...], ClaimResults] = {}
 
-    def find(self, node: Node, wishes: tuple[Wish, ...]) -> Found:
-        """Devices for claims on a node; AllocationError if no node can help."""
-        searches = self._searches.get(wishes)
-        if searches is None:
-            searches = self._searches[wishes] = _Searches(wishes)
+    def find(self, node: Node, situation: Hashable, wishes: tuple[Wish, ...]) -> SearchResult:
+        """Devices for claims on a node in a situation; AllocationError if no node can help."""
+        results = self._results.get(wishes)
+        if results is None:
+            results = self._results[wishes] = self._all_results.of(wishes)
+        self._work.spend(_LOOKUP_WORK)
+        result = results.by_situation.get(situation)
+        if result is None:
+            result = results.by_situation[situation] = self._find(node, wishes, results)
+        return result
+
+    def _find(self, node: Node, wishes: tuple[Wish, ...], results: ClaimResults) -> SearchResult:
         outlook = self._inventory.seen_from(node)
         taken = tuple(map(self._holdings.signature, outlook.views))
-        try:
-            return Found(outlook, searches.get(outlook, taken))
-        except KeyError:
-            picks = self._search(node, wishes, outlook, searches.reading)
-        searches.put(outlook, taken, picks)
-        return Found(outlook, picks)
+        result = results.get(outlook, taken, self._work)
+        if result is None:
+            picks = self._search(node, wishes, outlook, results.reading)
+            result = SearchResult(picks, any(view.invalid for view in outlook.views))
+            results.put(outlook, taken, self._work, result)
+        return result
 
     def _search(
         self, node: Node, wishes: tuple[Wish, ...], outlook: Outlook, reading: Reading
     ) -> Picks | None:
-        self._work.left += _FREE_SEARCH_WORK + _FREE_DEVICE_WORK * len(outlook.entries)
+        self._work.spend(_SEARCH_WORK)
         search = Search(wishes, outlook, self._holdings, self._work, reading, self._deadline())
         try:
             return search.run()
@@ -115,12 +90,10 @@ class Allocator:
 
 
 def allocation(
-    claim: ResourceClaim, wished: Wish, found: Found, number: int, node_name: str
+    claim: ResourceClaim, wished: Wish, picks: Sequence[Pick], outlook: Outlook, node_name: str
 ) -> AllocationResult:
-    """What the claim in place `number` of those searched for gets on a node."""
-    assert found.picks is not None
-    picks = found.picks[number]
-    entries = [found.outlook.entries[pick.index] for pick in picks]
+    """What a claim gets on a node: the devices that were picked, as the node sees them."""
+    entries = [outlook.entries[pick.index] for pick in picks]
     results = tuple(
         _result(claim, pick, entry, place)
         for place, (pick, entry) in enumerate(zip(picks, entries, strict=True))

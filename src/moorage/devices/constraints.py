@@ -5,10 +5,15 @@ Constraints are asked device by device and keep count: once one says no, more de
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 from moorage.api.devices import DeviceAttribute, DeviceConstraint
 from moorage.devices.pools import Entry
+
+_NO_VALUE = DeviceAttribute()
+_MISSING, _EQUAL_TO_NOTHING = 0, 1
+"""The numbers of an attribute that is not there, and of one without a value."""
 
 
 class Constraint(Protocol):
@@ -61,7 +66,7 @@ class MatchAttribute:
             return False
         if self._count == 0:
             self._value = value
-        elif value != self._value or value == DeviceAttribute():
+        elif value != self._value or value == _NO_VALUE:
             return False
         self._count += 1
         return True
@@ -92,7 +97,7 @@ class DistinctAttribute:
         value = attribute_of(entry, self._name)
         if value is None:
             return False
-        if self._count and (value in self._values.values() or (self._values and value == DeviceAttribute())):
+        if self._count and (value in self._values.values() or (self._values and value == _NO_VALUE)):
             return False
         self._values[request] = value
         self._count += 1
@@ -103,6 +108,12 @@ class DistinctAttribute:
         if self._scope.covers(request, alternative):
             self._values.pop(request, None)
             self._count -= 1
+
+
+def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
+    """What constraints can see of the devices' values of an attribute: which of them are equal."""
+    numbers: dict[Hashable, int] = {None: _MISSING, _NO_VALUE: _EQUAL_TO_NOTHING}
+    return tuple([numbers.setdefault(each, len(numbers)) for each in values])
 
 
 def constraint(source: DeviceConstraint) -> Constraint | None:

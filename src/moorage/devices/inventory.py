@@ -8,12 +8,25 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import chain
 
 from moorage.api.devices import ResourceSlice
 from moorage.api.node import Node
+from moorage.cel.budget import Work
 from moorage.cluster.objects import ObjectTable
+from moorage.devices.constraints import equality
 from moorage.devices.kinds import Kinds, Reading
-from moorage.devices.pools import DeviceId, Entry, Pool, PoolId, Shapes, Slice, View
+from moorage.devices.pools import (
+    MAX_PROJECTIONS,
+    VIEW_WORK,
+    DeviceId,
+    Entry,
+    Pool,
+    PoolId,
+    Shapes,
+    Slice,
+    View,
+)
 
 
 class Outlook:
@@ -24,15 +37,35 @@ class Outlook:
 
     def __init__(self, views: Iterable[View]) -> None:
         self.views = sorted(views, key=lambda view: (view.after_others, view.id))
+        self._equal_values: dict[tuple[str, ...], Hashable] = {}
 
     @property
     def situation(self) -> Hashable:
         """What nodes have in common for which, with nothing taken, searches go the same way."""
         return tuple(view.look for view in self.views)
 
-    def situation_to(self, reading: Reading) -> Hashable:
-        """The same, for searches that read only some attributes."""
-        return tuple([view.look_to(reading) for view in self.views])
+    def situation_to(self, reading: Reading, work: Work) -> Hashable:
+        """The same, for searches whose selectors read only some attributes."""
+        return tuple([view.look_to(reading, work) for view in self.views])
+
+    def equal_values(self, names: tuple[str, ...], work: Work) -> Hashable:
+        """Which devices have equal values of each of some attributes: all that constraints can see."""
+        if not names:
+            return ()
+        known = self._equal_values.get(names)
+        if known is None:
+            if len(self._equal_values) == MAX_PROJECTIONS:
+                self._equal_values.clear()
+            outlines = [(view.outline, view.id[0]) for view in self.views if view.outline is not None]
+            work.spend(len(names) * sum(VIEW_WORK + len(view.entries) for view in self.views))
+            known = tuple(
+                [
+                    equality(chain.from_iterable([each.values_of(name, driver) for each, driver in outlines]))
+                    for name in names
+                ]
+            )
+            self._equal_values[names] = known
+        return known
 
     @cached_property
     def _usable(self) -> list[View]:

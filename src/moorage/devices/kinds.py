@@ -16,7 +16,7 @@ import msgspec
 
 from moorage.api.devices import Device, DeviceAttribute
 from moorage.cel.program import DeviceFacts
-from moorage.cel.reads import MAX_NAMES
+from moorage.cel.reads import AttributesRead, Literals, together
 from moorage.cel.values import CelError
 
 
@@ -25,7 +25,7 @@ class Verdict:
 
     __slots__ = ("__weakref__", "answer", "reads")
 
-    def __init__(self, answer: bool | CelError, reads: frozenset[str] | None) -> None:
+    def __init__(self, answer: bool | CelError, reads: AttributesRead | None) -> None:
         self.answer = answer
         self.reads = reads
 
@@ -83,11 +83,14 @@ class Kind:
         """What an expression said; None if it was not asked."""
         return self._held.get(expression) if self._generation == self._verdicts.generation else None
 
-    def look_to(self, reads: frozenset[str] | None) -> Hashable:
+    def look_to(self, reads: AttributesRead | None) -> Hashable:
         """What an expression that reads some attributes can see of it; None if nothing is left out."""
         if reads is None:
             return None
-        return self.base, *map(self._attributes.get, published_names(reads, self.driver))
+        look: list[Hashable] = [self.base]
+        for name, literals in published(reads, self.driver):
+            look += projected([self._attributes], name, literals)
+        return tuple(look)
 
     def shared_verdict(self, expression: str, look: Hashable) -> Verdict | None:
         """What an expression said of another kind that looks the same to it."""
@@ -131,8 +134,8 @@ class Kinds:
             binds_to_node=False,
             taints=tuple(msgspec.structs.replace(taint, time_added=None) for taint in device.taints),
         )
-        common = (driver, _ENCODER.encode(bare))
-        key = (common, _ENCODER.encode(device.attributes))
+        common = (driver, CONTENT_ENCODER.encode(bare))
+        key = (common, CONTENT_ENCODER.encode(device.attributes))
         kind = self._known.get(key)
         if kind is None:
             base = self._bases.get(common)
@@ -144,46 +147,54 @@ class Kinds:
 
 def _is_plain(attribute: DeviceAttribute) -> bool:
     """Whether an attribute matters only where it is read; one with a bad version fails every expression."""
-    return (
-        attribute.string_value is not None
-        or attribute.int_value is not None
-        or attribute.bool_value is not None
-    )
+    values = (attribute.string_value, attribute.int_value, attribute.bool_value)
+    return values.count(None) == len(values) - 1
 
 
-def _encoded(value: Any) -> Any:
-    """What msgpack does not know: quantities, which can be larger than its integers."""
+def _encoded_quantity(value: Any) -> Any:
+    """A quantity as text: it can be larger than msgpack's integers."""
     return str(int(value))
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encoded, order="deterministic")
+CONTENT_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encoded_quantity, order="deterministic")
+"""Encodes equal objects to equal bytes."""
 
 
 @lru_cache(maxsize=1024)
-def published_names(names: frozenset[str], driver: str) -> tuple[str, ...]:
-    """What a driver may call the attributes with these names; its own need no domain."""
-    published = []
-    for name in sorted(names):
-        published.append(name)
+def published(reads: AttributesRead, driver: str) -> tuple[tuple[str, Literals], ...]:
+    """What is read by the names that a driver may give to attributes; its own need no domain."""
+    found = []
+    for name, literals in sorted(reads, key=lambda each: each[0]):
+        found.append((name, literals))
         domain, slash, identifier = name.partition("/")
         if slash and domain == driver:
-            published.append(identifier)
-    return tuple(published)
+            found.append((identifier, literals))
+    return tuple(found)
+
+
+def projected(
+    devices: Iterable[dict[str, DeviceAttribute]], name: str, literals: Literals
+) -> list[DeviceAttribute | str | int | None]:
+    """What can be told apart of the values of an attribute: strings that are no literals by their length."""
+    return [
+        value
+        if (value := attributes.get(name)) is None or (text := value.string_value) is None
+        else (text if literals is None or text in literals else len(text))
+        for attributes in devices
+    ]
 
 
 class Reading:
-    """The attributes that a search can have read so far, as `domain/name`."""
+    """The attributes that selectors can have read so far in a search."""
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.names: frozenset[str] | None = frozenset()
-        """None: possibly all of them."""
-        self._added: set[frozenset[str] | None] = set()
-        self.add(frozenset(names))
+    def __init__(self) -> None:
+        self.reads: AttributesRead | None = frozenset()
+        """None: possibly all attributes."""
+        self._added: set[AttributesRead | None] = set()
 
-    def add(self, names: frozenset[str] | None) -> None:
+    def add(self, reads: AttributesRead | None) -> None:
         """These can have been read as well."""
-        if names in self._added:
-            return
-        self._added.add(names)
-        together = None if self.names is None or names is None else self.names | names
-        self.names = None if together is None or len(together) > MAX_NAMES else together
+        if reads not in self._added:
+            self._added.add(reads)
+            both = self.reads is not None and reads is not None
+            self.reads = together((*(self.reads or ()), *(reads or ()))) if both else None

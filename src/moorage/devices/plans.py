@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cluster.snapshot import Snapshot
-from moorage.devices.allocator import Found, Picks
 from moorage.devices.extended import NodeClaim
-from moorage.devices.inventory import Inventory
+from moorage.devices.inventory import Inventory, Outlook
 from moorage.devices.requests import Wish
+from moorage.devices.search_results import Picks
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
 
@@ -40,10 +40,10 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pod would get on a node: devices for the claims in `wishes`."""
+    """What a pod would get on nodes that are alike to it: devices for each of the claims in `wishes`."""
 
     wishes: tuple[Wish, ...]
-    found: Found
+    picks: Picks
     extended: NodeClaim | None
 
 
@@ -64,17 +64,16 @@ class Plans:
         self._plans += plans
         self._of_row[nodes.row_numbers()] = np.where(passing, numbers, _NO_PLAN)
 
-    def get(self, node_name: str) -> Plan | None:
-        """What the pod would get on a node; None if it would get nothing there."""
+    def get(self, node_name: str) -> tuple[Plan, Outlook] | None:
+        """What the pod would get on a node, and the node's devices; None if it would get nothing there."""
         row = self.snapshot.row_of.get(node_name)
         number = _NO_PLAN if row is None else int(self._of_row[row])
         plan = None if number == _NO_PLAN else self._plans[number]
         if plan is None or row is None:
             return None
-        outlook = self._inventory.seen_from(self.snapshot.nodes[row])
-        return replace(plan, found=Found(outlook, plan.found.picks))
+        return plan, self._inventory.seen_from(self.snapshot.nodes[row])
 
     def scores(self, nodes: Nodes, worth: Callable[[Picks], int]) -> Scores:
         """What the devices are worth that each node would give; 0 where it gives none. Shape (nodes,)."""
-        worths = [0 if plan is None else worth(plan.found.picks or ()) for plan in (*self._plans, None)]
+        worths = [0 if plan is None else worth(plan.picks) for plan in (*self._plans, None)]
         return np.array(worths, np.int64)[self._of_row[nodes.row_numbers()]]

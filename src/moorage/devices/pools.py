@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -18,10 +17,18 @@ from moorage.api.base import NodeSelector
 from moorage.api.devices import Device, DeviceAttribute, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.selectors import NodeTerm, node_terms
-from moorage.devices.kinds import Base, Kind, Reading, published_names
+from moorage.cel.budget import Work
+from moorage.cel.reads import AttributesRead
+from moorage.devices.kinds import Base, Kind, Reading, projected, published
 
-_MAX_FILLED = 8
-"""How many shapes an outline keeps: those of the attributes that the last searches read."""
+MAX_PROJECTIONS = 8
+"""Maximum number of sets of attributes for which a pool or a node keeps what its devices look like."""
+
+VIEW_WORK = 4
+"""The units of work of projecting a pool's devices to some attributes."""
+
+VALUES_PER_UNIT = 2
+"""How many attributes of devices are read in a unit of work."""
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
@@ -95,11 +102,11 @@ class View:
         """What views have in common for which, with nothing taken, searches go the same way."""
         return self.shape if self.usable else (self.id, self.invalid)
 
-    def look_to(self, reading: Reading) -> Hashable:
-        """The same, for searches that read only some attributes."""
-        if self.outline is None or reading.names is None:
+    def look_to(self, reading: Reading, work: Work) -> Hashable:
+        """The same, for searches whose selectors read only some attributes."""
+        if self.outline is None or reading.reads is None:
             return self.look
-        return self.outline.filled_in(reading.names, self.id[0])
+        return self.outline.filled_in(reading.reads, self.id[0], work)
 
     @cached_property
     def after_others(self) -> bool:
@@ -291,22 +298,35 @@ class Shapes:
 class Outline:
     """A view's shape but for its devices' attributes, which are filled in as far as a search reads them."""
 
-    __slots__ = ("_attributes", "_filled", "_shape", "_shapes")
+    __slots__ = ("_attributes", "_filled", "_names", "_shape", "_shapes")
 
     def __init__(self, shapes: Shapes, shape: Shape, attributes: list[dict[str, DeviceAttribute]]) -> None:
         self._shapes = shapes
         self._shape = shape
         self._attributes = attributes
-        self._filled: dict[frozenset[str], Shape] = {}
+        self._names = frozenset[str]().union(*attributes)
+        self._filled: dict[AttributesRead, Shape] = {}
 
-    def filled_in(self, names: frozenset[str], driver: str) -> Shape:
-        """The shape with the values of some attributes of the driver's devices."""
-        shape = self._filled.get(names)
+    def filled_in(self, reads: AttributesRead, driver: str, work: Work) -> Shape:
+        """The shape with the values of some attributes of the driver's devices, as far as they are read."""
+        shape = self._filled.get(reads)
         if shape is None:
-            values: list[DeviceAttribute | None] = []
-            for name in published_names(names, driver):
-                values.extend(map(dict.get, self._attributes, repeat(name)))
-            if len(self._filled) == _MAX_FILLED:
+            work.spend(VIEW_WORK + len(reads) * len(self._attributes) // VALUES_PER_UNIT)
+            values = [
+                tuple(projected(self._attributes, name, literals)) if name in self._names else None
+                for name, literals in published(reads, driver)
+            ]
+            if len(self._filled) == MAX_PROJECTIONS:
                 self._filled.clear()
-            shape = self._filled[names] = self._shapes.one((self._shape, names, tuple(values)))
+            shape = self._filled[reads] = self._shapes.one((self._shape, reads, *values))
         return shape
+
+    def values_of(self, name: str, driver: str) -> Sequence[Hashable]:
+        """The devices' values of an attribute, equal where those are; None where there is none."""
+        forms = [form for form, _ in published(frozenset(((name, None),)), driver) if form in self._names]
+        if not forms:
+            return [None] * len(self._attributes)
+        values, *others = [projected(self._attributes, form, None) for form in forms]
+        for other in others:
+            values = [one if one is not None else two for one, two in zip(values, other, strict=True)]
+        return values

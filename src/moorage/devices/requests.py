@@ -35,6 +35,9 @@ _LONGEST_REASON = 1024
 _REQUEST_WORK, _SELECTOR_WORK = 24, 4
 """The work of making a request or one of its alternatives ready, and one of its selectors."""
 
+_EVALUATION_WORK, _FACT_WORK = 40, 4
+"""The work of asking a selector about a device, beside the cost, and for each of the device's facts."""
+
 _KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 
@@ -67,6 +70,7 @@ class Choice:
         known = kind.shared_verdict(self.expression, look)
         if known is not None:
             return known
+        work.spend(_EVALUATION_WORK + _FACT_WORK * kind.facts.size)
         answer: bool | CelError
         try:
             answer = selector.matches(kind.facts, work)

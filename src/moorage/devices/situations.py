@@ -76,6 +76,11 @@ class Situations:
         """How many codes there are: the size of a table by situation."""
         return len(self._situations.vocabulary)
 
+    def named(self, codes: Iterable[int]) -> list[Hashable]:
+        """The situations with some codes; they stay comparable when codes are used again."""
+        values = self._situations.vocabulary.values
+        return [values[code] for code in codes]
+
     # Keeping up
 
     def _catch_up(self, snapshot: Snapshot) -> None:

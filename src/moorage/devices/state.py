@@ -11,10 +11,10 @@ from moorage.api.devices import AllocationResult, DeviceClass, ResourceClaim
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes
-from moorage.cel.budget import Work
+from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cluster.objects import ObjectTable
 from moorage.cluster.snapshot import Snapshot
-from moorage.devices.allocator import Allocator, Picks
+from moorage.devices.allocator import Allocator
 from moorage.devices.claims import claim_uid
 from moorage.devices.extended import (
     NOT_STORED,
@@ -27,13 +27,22 @@ from moorage.devices.extended import (
 from moorage.devices.inventory import Inventory
 from moorage.devices.plans import Plan, Plans
 from moorage.devices.requests import Wish, wish
+from moorage.devices.search_results import Picks
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
 
 _NO_RESOURCES: frozenset[str] = frozenset()
 
+_NODE_WORK = 8
+"""The units of work that an attempt may do in addition for each node of the cluster."""
+
 MAX_ALTERNATIVES = 8
 """How many alternatives a request can have; the first is worth this many points."""
+
+
+def work_limit(node_count: int) -> int:
+    """The units of work that an attempt to schedule a pod may do for its claims."""
+    return WORK_LIMIT + _NODE_WORK * node_count
 
 
 @dataclass(slots=True, eq=False)

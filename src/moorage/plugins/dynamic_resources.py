@@ -8,6 +8,7 @@ node could not use, one at a time, so that the next attempt can choose anew.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
-from moorage.cel.budget import WorkLimitError
+from moorage.cel.budget import Work, WorkLimitError
 from moorage.cluster.objects import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
 from moorage.devices.allocator import Allocator, allocation
@@ -38,8 +39,9 @@ from moorage.devices.flights import flights_of
 from moorage.devices.offers import Offers
 from moorage.devices.plans import Groups, Plan
 from moorage.devices.requests import AllocationError
+from moorage.devices.search_results import SearchResults
 from moorage.devices.situations import Situations
-from moorage.devices.state import PodDevices, Variants
+from moorage.devices.state import PodDevices, Variants, work_limit
 from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.diagnosis import Diagnosis
@@ -88,6 +90,7 @@ class DynamicResources:
         self._flights = flights_of(handle.objects)
         self._binder = ClaimBinder(handle, self._flights, self._binding_seconds)
         self._situations = Situations()
+        self._results = SearchResults()
         self._offers = Offers()
 
     # When to try
@@ -142,7 +145,7 @@ class DynamicResources:
         """Gather the pod's claims, and what is taken already."""
         cycle.write(_STATE, PodDevices())  # post-filter asks whether this plugin has seen the pod at all
         try:
-            state = self._gather(pod, nodes.objects)
+            state = self._gather(pod, nodes)
         except ClaimError as error:
             return unresolvable(str(error))
         except WorkLimitError as error:
@@ -152,10 +155,11 @@ class DynamicResources:
         cycle.write(_STATE, state)
         return None
 
-    def _gather(self, pod: Pod, objects: Objects) -> PodDevices:
+    def _gather(self, pod: Pod, nodes: Nodes) -> PodDevices:
         """The pod's claims in this cycle; ClaimError if one of them has to be waited for."""
+        objects = nodes.objects
         claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
-        state = PodDevices(claims_of(pod, claims))
+        state = PodDevices(claims_of(pod, claims), work=Work(work_limit(len(nodes.snapshot))))
         if wants_backed_resources(pod, classes):
             state.claims.append(existing_claim(pod, claims) or new_claim(pod))
             state.has_extended = True
@@ -177,6 +181,7 @@ class DynamicResources:
                 self._situations.inventory,
                 self._situations.holdings,
                 state.work,
+                self._results,
                 lambda: deadline(self._handle.clock, self._filter_seconds),
             )
         return state
@@ -186,7 +191,7 @@ class DynamicResources:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
         try:
-            state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes.objects))
+            state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes))
             if not state.claims:
                 return ALL
             if state.extended is not None and state.extended.spec.devices.requests:
@@ -200,10 +205,13 @@ class DynamicResources:
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
         """One search for all nodes that are alike: the first of them in order speaks for the others."""
-        groups = self._groups(state, nodes)
+        groups, situations = self._groups(state, nodes)
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
-        there, rows = nodes.snapshot.nodes, nodes.row_numbers()
-        outcomes = [_look_for(state, variants, there[rows[index]]) for index in groups.firsts]
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
+        outcomes = [
+            _look_for(state, variants, there[row], situation)
+            for row, situation in zip(rows, situations, strict=True)
+        ]
         codes = np.array([each.refusal for each in outcomes], np.int8)[groups.numbers]
         uses_claims = np.array([each.uses_claims for each in outcomes], bool)[groups.numbers]
         for place, mask in self._unusable(state, nodes).items():
@@ -217,14 +225,21 @@ class DynamicResources:
             noted.note(nodes, groups, plans, codes == 0)
         return Verdict(codes, _REASONS) if codes.any() else ALL
 
-    def _groups(self, state: PodDevices, nodes: Nodes) -> Groups:
-        """The nodes on which the pod wants the same, and the search for it goes the same way."""
+    def _groups(self, state: PodDevices, nodes: Nodes) -> tuple[Groups, list[Hashable]]:
+        """The nodes on which the pod wants the same, and the search for it goes the same way.
+
+        Also the situation of each group, as far as searches depend on it.
+        """
         codes, size = np.zeros(len(nodes), np.intp), 1
         if state.allocator is not None:
             codes, size = codes + self._situations.of(nodes), len(self._situations)
+        situation_count = size
         if state.has_extended:
             codes, size = codes + size * self._offers.of(nodes), size * len(self._offers)
-        return Groups(codes, size)
+        groups = Groups(codes, size)
+        if state.allocator is None:
+            return groups, [None] * len(groups.firsts)
+        return groups, self._situations.named((codes[groups.firsts] % situation_count).tolist())
 
     def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
         """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
@@ -285,16 +300,18 @@ class DynamicResources:
         state = cycle.read(_STATE)
         if state is None or state.allocator is None:
             return None
-        plan = state.plan = None if state.plans is None else state.plans.get(node_name)
-        if plan is None:
+        found = None if state.plans is None else state.plans.get(node_name)
+        if found is None:
             if all(state.claims[place] is state.extended for place in state.unallocated()):
                 return None  # the node has the extended resources itself
             return Status(Code.ERROR, ("claim allocation not found for node",))
+        plan, outlook = found
+        state.plan = plan
         for number, place in enumerate(list(state.unallocated())):
             wished = plan.wishes[number]
             if state.claims[place] is state.extended and plan.extended is None:
                 continue
-            given = allocation(wished.claim, wished, plan.found, number, node_name)
+            given = allocation(wished.claim, wished, plan.picks[number], outlook, node_name)
             state.allocations[place] = given
             uid = state.flight_ids[place] = state.flight_id(place, pod)
             claim = protected(wished.claim)
@@ -336,7 +353,7 @@ class _Outcome(NamedTuple):
     uses_claims: bool = False
 
 
-def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
+def _look_for(state: PodDevices, variants: Variants, node: Node, situation: Hashable) -> _Outcome:
     """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
     variant = variants.of(node)
     if variant is None:
@@ -346,10 +363,10 @@ def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
         return _Outcome()
     if state.allocator is None:
         return _Outcome(uses_claims=True)
-    found = state.allocator.find(node, wishes)
-    if found.picks is None:
-        return _Outcome(_CODES[INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE])
-    return _Outcome(plan=Plan(wishes, found, extended), uses_claims=True)
+    result = state.allocator.find(node, situation, wishes)
+    if result.picks is None:
+        return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
+    return _Outcome(plan=Plan(wishes, result.picks, extended), uses_claims=True)
 
 
 def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:
