@@ -1,9 +1,4 @@
-"""What the most expensive pods that a user of one namespace can create cost the scheduler, at 5,000 nodes.
-
-Run `.venv/bin/python bench/worst_pods.py [PART_OF_A_NAME ...]`; progress goes to standard error. A shape from
-`SHAPES` is created in a cluster that is a store in this process, with the production scheduler, all default
-plugins, its queue and its failure handling beside it. Figures are CPU milliseconds of the one event loop, the
-best of a few attempts, and kibibytes that are still held after everything the shape created was deleted.
+"""The most expensive pods that a user of one namespace can create, as manifests.
 
 A further shape is one more entry of `SHAPES`: a name and a function from a prefix, which makes its names and
 labels different from those of the last round, to manifests. The last manifest is the pod that is measured.
@@ -11,42 +6,27 @@ labels different from those of the last round, to manifests. The last manifest i
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import sys
-import tracemalloc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from random import Random
-from time import process_time
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from moorage.api.base import Object
-from moorage.api.decode import KINDS, convert
-from moorage.api.manifests import Manifest, utc_now
-from moorage.api.pod import Pod
-from moorage.bench.store import Store
-from moorage.bench.store_client import StoreClient, StoreInformer
-from moorage.client import kinds
-from moorage.client.kinds import POD, Kind
-from moorage.clock import VirtualClock
-from moorage.config.load import default_config
-from moorage.plugins import default_registry
-from moorage.scheduler.scheduler import Scheduler
-
-NODES = 5000
-ZONES = 10
-BACKGROUND_PODS = 10_000
-BACKGROUND_APPS = 200
-REPEATS = 2
-TENANT = "tenant"
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-_KINDS = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+from bench.worst.manifests import (
+    BACKGROUND_APPS,
+    HOSTNAME,
+    NODES,
+    TENANT,
+    ZONE,
+    claim,
+    claimed,
+    expression,
+    node_affinity,
+    pod,
+    pod_affinity,
+    spread,
+    term,
+)
+from moorage.api.manifests import Manifest
 
 Objects = Iterable[Manifest]
 
@@ -57,60 +37,6 @@ class Shape:
 
     name: str
     build: Callable[[str], Objects]
-
-
-# Manifests
-
-
-def pod(prefix: str, name: str = "worst", *, cpu: str = "100m", labels: Any = None, **spec: Any) -> Manifest:
-    containers = [{"name": "c", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}]
-    return {
-        "kind": "Pod",
-        "metadata": {"name": f"{prefix}-{name}", "namespace": TENANT, "labels": labels or {"app": prefix}},
-        "spec": {"containers": containers, "terminationGracePeriodSeconds": 0, **spec},
-    }
-
-
-def node_affinity(terms: Sequence[Manifest], *, preferred: bool = False) -> Manifest:
-    if preferred:
-        weighted = [{"weight": 1 + index % 100, "preference": term} for index, term in enumerate(terms)]
-        return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
-    selector = {"nodeSelectorTerms": list(terms)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
-
-
-def pod_affinity(field: str, terms: Sequence[Manifest], *, preferred: bool = False) -> Manifest:
-    if preferred:
-        weighted = [{"weight": 1 + index % 100, "podAffinityTerm": term} for index, term in enumerate(terms)]
-        return {field: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
-    return {field: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
-
-
-def term(key: str, labels: Manifest | None = None, **fields: Any) -> Manifest:
-    selector = {"matchLabels": labels} if labels is not None else {}
-    return {"topologyKey": key, "labelSelector": selector, **fields}
-
-
-def expression(key: str, operator: str, *values: str) -> Manifest:
-    return {"key": key, "operator": operator, "values": list(values)}
-
-
-def spread(key: str, labels: Manifest, when: str = "DoNotSchedule") -> Manifest:
-    selector = {"matchLabels": labels}
-    return {"maxSkew": 10_000, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": selector}
-
-
-def claim(prefix: str, index: int, **spec: Any) -> Manifest:
-    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    meta = {"name": f"{prefix}-{index}", "namespace": TENANT}
-    return {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": wanted}
-
-
-def claimed(prefix: str, count: int) -> list[Manifest]:
-    return [
-        {"name": f"v{index}", "persistentVolumeClaim": {"claimName": f"{prefix}-{index}"}}
-        for index in range(count)
-    ]
 
 
 # Shapes: each takes how many of something a pod has
@@ -437,162 +363,3 @@ shape("beside a bound pod, terms", lambda n: bound(1, anti_terms(n)), 100, 30_00
 shape("beside 1,000 bound pods, terms", lambda n: bound(1000, anti_terms(n)), 10)
 shape("beside 1,000 bound pods, terms for any namespace", lambda n: bound(1000, _any_terms(n)), 10)
 shape("beside bound pods with a label each", bound_labels, 5000)
-
-
-# Measuring
-
-
-class Lab:
-    """A cluster of many nodes with pods on them, and the scheduler."""
-
-    def __init__(self) -> None:
-        self._clock = VirtualClock()
-        self._store = Store(utc_now)
-        client = StoreClient(self._store)
-        self.scheduler = Scheduler(
-            client,
-            default_config(),
-            default_registry(),
-            self._clock,
-            utc_now,
-            Random(1),
-            "bench",
-            new_informer=StoreInformer,
-        )
-
-    async def begin(self) -> asyncio.Task[None]:
-        """Build the cluster; the scheduler runs as the task."""
-        for index in range(NODES):
-            self._create(_decoded(_node(index)))
-        self._fill()
-        running = asyncio.create_task(self.scheduler.run())
-        await self._settle()
-        self._clock.advance(1.0)
-        await self._settle()
-        return running
-
-    def _fill(self) -> None:
-        """Have all pods on nodes that are to be there; some may have been evicted."""
-        there = self._store.table(POD)
-        for index in range(BACKGROUND_PODS):
-            if ("default", f"background-{index}-worst") not in there:
-                self._create(_decoded(_background(index)))
-
-    def _create(self, obj: Object) -> Any:
-        return self._store.create(_KINDS[obj.kind], obj.namespace, obj)
-
-    async def _settle(self) -> float:
-        """Let what is under way come to rest; CPU milliseconds of that."""
-        start = process_time()
-        for _ in range(60):
-            await asyncio.sleep(0)
-        return (process_time() - start) * 1000
-
-    async def measure(self, build: Callable[[str], Objects], prefix: str) -> tuple[float, float, float]:
-        """Milliseconds of the first attempt, of another one, and of another user's pod beside it."""
-        *others, last = map(_decoded, build(prefix))
-        created = [self._create(each) for each in others]
-        await self._settle()
-        self._clock.advance(0.5)
-        await self._settle()
-        start = process_time()
-        worst = self._create(last)
-        first = (process_time() - start) * 1000 + await self._settle()
-        self._clock.advance(0.5)
-        again = await self._again(worst)
-        beside = await self._bystander(prefix)
-        await self._delete([*created, worst])
-        self._fill()
-        await self._settle()
-        return first, again, beside
-
-    async def _again(self, worst: Pod) -> float:
-        """Another attempt; for a pod that has its node, one with the same template."""
-        if self.scheduler.queue.get(worst.uid) is None:
-            return 0.0
-        await self._settle()
-        start = process_time()
-        self.scheduler.queue.activate([worst])
-        return (process_time() - start) * 1000 + await self._settle()
-
-    async def _bystander(self, prefix: str) -> float:
-        other = pod(prefix, "bystander")
-        other["metadata"]["namespace"] = "default"
-        other["metadata"]["labels"] = {"app": f"bystander-{prefix}"}
-        decoded = _decoded(other)
-        start = process_time()
-        made = self._create(decoded)
-        spent = (process_time() - start) * 1000 + await self._settle()
-        await self._delete([made])
-        return spent
-
-    async def _delete(self, objects: Iterable[Any]) -> None:
-        for each in reversed(list(objects)):
-            if not isinstance(each, KINDS["StorageClass"]):
-                kind = _KINDS[each.kind]
-                self._store.delete(kind, each.namespace if kind.namespaced else "", each.name)
-        await self._settle()
-        self._clock.advance(2.0)
-        await self._settle()
-
-    async def held(self, build: Callable[[str], Objects], prefix: str) -> float:
-        """Kibibytes that are held more after a shape has come and gone than before."""
-        gc.collect()
-        tracemalloc.start()
-        try:
-            await self.measure(build, prefix)
-            gc.collect()
-            return tracemalloc.get_traced_memory()[0] / 1024
-        finally:
-            tracemalloc.stop()
-
-
-def _decoded(manifest: Manifest) -> Object:
-    return convert(manifest, KINDS[manifest["kind"]])
-
-
-def _node(index: int) -> Manifest:
-    own = {HOSTNAME: f"node-{index}", ZONE: f"zone-{index % ZONES}", "pool": f"pool-{index % 7}"}
-    own |= {f"known-{n}": f"value-{index % (n + 2)}" for n in range(20)}
-    taints = [{"key": "dedicated", "value": f"team-{index % 5}", "effect": "PreferNoSchedule"}]
-    room = {"cpu": "4", "memory": "32Gi", "pods": "110"}
-    return {
-        "kind": "Node",
-        "metadata": {"name": f"node-{index}", "labels": own},
-        "spec": {"taints": taints if index % 10 == 0 else []},
-        "status": {"allocatable": room, "capacity": room},
-    }
-
-
-def _background(index: int) -> Manifest:
-    app = f"app-{index % BACKGROUND_APPS}"
-    made = pod(
-        f"background-{index}", labels={"app": app, "tier": f"t{index % 3}"}, nodeName=f"node-{index % NODES}"
-    )
-    made["metadata"]["namespace"] = "default"
-    if index % 10 == 0:
-        made["spec"]["affinity"] = pod_affinity("podAntiAffinity", [term(HOSTNAME, {"app": app})])
-    return made
-
-
-async def run(names: Sequence[str]) -> None:
-    console = Console(width=130)
-    table = Table("shape", "first, ms", "again, ms", "another pod, ms", "kept, KiB")
-    lab = Lab()
-    running = await lab.begin()
-    for number, each in enumerate(SHAPES):
-        if names and not any(name in each.name for name in names):
-            continue
-        print(each.name, file=sys.stderr, end=" ", flush=True)
-        rounds = [await lab.measure(each.build, f"s{number}r{n}") for n in range(REPEATS)]
-        first, again, beside = (min(values) for values in zip(*rounds, strict=True))
-        kept = await lab.held(each.build, f"s{number}h")
-        print(f"{first:.1f} {again:.1f} {beside:.1f} {kept:.0f}", file=sys.stderr, flush=True)
-        table.add_row(each.name, f"{first:,.1f}", f"{again:,.1f}", f"{beside:,.1f}", f"{kept:,.0f}")
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    console.print(table)
-
-
-if __name__ == "__main__":
-    asyncio.run(run(sys.argv[1:]))
