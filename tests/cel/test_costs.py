@@ -1,4 +1,4 @@
-"""What expressions cost, at most and in fact, beside what Kubernetes v1.36.4 says of them.
+"""The costs of evaluating expressions, compared with those of Kubernetes v1.36.4.
 
 `facts.json` has, for each expression, what kube-apiserver answered to a claim with it (None: accepted), what
 its CEL environment estimated, and what evaluating it cost for the device of `test_cel`: "cancelled" past the
@@ -37,13 +37,6 @@ def test_what_is_not_supported_is_refused_when_it_is_compiled() -> None:
         except CompileError:
             continue
         raise AssertionError(expression)
-
-
-def test_estimates_are_kubernetes() -> None:
-    assert len(ROWS) > 200
-    for row in ROWS:
-        if row["estimate"] is not None and row["expression"] not in NOT_SUPPORTED:
-            assert compile_selector(row["expression"]).max_cost == row["estimate"], row
 
 
 def test_costs_are_kubernetes() -> None:

@@ -17,8 +17,9 @@ over plain values (string functions, conversions, regular expressions by RE2) ar
 (25 to 55 microseconds for a selector that uses them).
 
 What an expression costs is counted as Kubernetes counts it (`costs`, `budget`), with its limit, and estimated
-beforehand as its API server does (`estimate`). The library's parser goes 32 levels deep, where Kubernetes'
-goes 250, and an expression has at most 1,000 words and signs, so that compiling it does not take long.
+beforehand as its API server does (`estimate`, with `estimated_calls` and `estimated_sizes`). The library's
+parser goes 32 levels deep, where Kubernetes' goes 250, and an expression has at most 1,000 words and signs,
+so that compiling it does not take long.
 
 Known differences from kube-scheduler's environment: the libraries for URLs, addresses, named formats and
 authorisation, `find` and `findAll`, `device` as a value of its own (`has(device.driver)`), comprehensions

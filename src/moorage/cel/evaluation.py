@@ -1,69 +1,32 @@
 """From syntax tree to closures: every node becomes a function of the variables.
 
-Each closure pays for what it does before it does it (`costs`). Looking into a variable is one operation for
-the variable and one for each step into it; what is constant costs nothing.
+Each closure spends the cost of an operation (`costs`) before it runs it. Reading a variable is one operation,
+and so is each field or index after it; constants cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from moorage.cel.arithmetic import ARITHMETIC
 from moorage.cel.budget import Budget, Work
+from moorage.cel.calls import called
 from moorage.cel.costs import LIST_COST, MAP_COST
-from moorage.cel.functions import (
-    FUNCTIONS,
-    LIST_FUNCTIONS,
-    Members,
-    compare,
-    contained,
-)
+from moorage.cel.functions import Members
 from moorage.cel.logic import BUDGET, SPECIAL, Closure, Scope, spend
-from moorage.cel.payments import payment
-from moorage.cel.plain import plain_function
-from moorage.cel.tree import (
-    Call,
-    Comprehension,
-    Const,
-    MakeList,
-    MakeMap,
-    Node,
-    Select,
-    TreeError,
-    Variable,
-)
-from moorage.cel.values import (
-    NONE,
-    TYPE_NAMES,
-    CelError,
-    Domains,
-    Optional,
-    TypeName,
-    Uint,
-    equal,
-    no_such_overload,
-    same,
-    type_name,
-)
+from moorage.cel.lookup import INDEXES, indexed, selected
+from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node, Select, Variable
+from moorage.cel.values import TYPE_NAMES, CelError, TypeName, Uint, no_such_overload, type_name
 
 _TYPES = frozenset(TYPE_NAMES.values())
 _KEYS = frozenset((bool, int, Uint, float, str))
-_INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
-_LOOKS = _INDEXES | {"_?_:_"}
+_LOOKS = INDEXES | {"_?_:_"}
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_COMPARISONS: dict[str, Callable[[int], bool]] = {
-    "_<_": lambda order: order < 0,
-    "_<=_": lambda order: order <= 0,
-    "_>_": lambda order: order > 0,
-    "_>=_": lambda order: order >= 0,
-}
 
 
 class _Failure:
-    """An error that is kept as a value: it strikes whoever looks at it."""
+    """An error that is kept as a value, and raised when the value is read."""
 
     __slots__ = ("error",)
 
@@ -81,22 +44,22 @@ def closure(node: Node) -> Closure:
 
 
 def _closure(node: Node, base: int = 1) -> Closure:
-    """base: what it costs to look at all if the node is a variable or looks into one."""
+    """base: the cost of reading the variable, if the node is one or selects from one."""
     match node:
         case Const(value):
             return lambda scope: value
         case Variable(name):
             return _variable(name, base)
         case Select(operand, field, test_only):
-            return _select(_operand(operand, base), field, test_only)
+            return selected(_operand(operand, base), field, test_only)
         case Call(function, arguments, _, overloads):
-            if function in _INDEXES:
-                return _indexed(function, _operand(arguments[0], base), _key(arguments[1]))
+            if function in INDEXES:
+                return indexed(function, _operand(arguments[0], base), _key(arguments[1]))
             if function == "_?_:_":
                 return SPECIAL[function](closure(arguments[0]), *map(_branch, arguments[1:]))
             if function == "@in" and overloads == ("in_list",) and _is_scalars(arguments[1]):
                 return _known_members(closure(arguments[0]), closure(arguments[1]))
-            return _call(node, [closure(argument) for argument in arguments])
+            return called(node, [closure(argument) for argument in arguments])
         case MakeList(elements, optional):
             return _list([(closure(each), index in optional) for index, each in enumerate(elements)])
         case MakeMap(entries):
@@ -122,7 +85,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def _folded(node: Node) -> Closure | None:
-    """The value, worked out once; None if it has none."""
+    """The closure of the value, which is computed here; None if that is an error."""
     try:
         value = _closure(node)({BUDGET: Budget(Work())})
     except CelError:
@@ -158,12 +121,12 @@ def _variable(name: str, base: int) -> Closure:
 
 
 def _looks(node: Node) -> bool:
-    """Whether a node is a variable, or looks into something."""
+    """Whether a node is a variable, or selects from a value."""
     return isinstance(node, Variable | Select) or (isinstance(node, Call) and node.function in _LOOKS)
 
 
 def _operand(node: Node, base: int) -> Closure:
-    """What is looked into: where that is not a variable, looking has to be paid for here."""
+    """The value that a field or index selects from; `base` is spent here if that is not a variable."""
     if _looks(node):
         return _closure(node, base)
     inner = closure(node)
@@ -181,81 +144,6 @@ def _key(node: Node) -> Closure:
 
 
 _branch = _key
-
-
-# Looking into values
-
-
-def _look_up(container: Any, key: Any) -> Any:
-    if isinstance(container, dict):
-        try:
-            return container[key]
-        except KeyError:
-            raise CelError(f"no such key: {key}") from None
-        except TypeError:
-            raise no_such_overload() from None
-    if type(container) is list:
-        if type(key) not in (int, Uint):
-            raise no_such_overload()
-        if not 0 <= key < len(container):
-            raise CelError(f"index out of bounds: {key}")
-        return container[key]
-    raise no_such_overload()
-
-
-def _look_up_optionally(container: Any, key: Any) -> Optional:
-    """What is there, or nothing; looking into nothing gives nothing."""
-    if type(container) is Optional:
-        return _look_up_optionally(container.value, key) if container.present else NONE
-    if isinstance(container, dict):
-        there = isinstance(container, Domains) or contained(key, container)
-    elif type(container) is list:
-        there = type(key) in (int, Uint) and 0 <= key < len(container)
-    else:
-        raise no_such_overload()
-    return Optional(_look_up(container, key)) if there else NONE
-
-
-def _select(operand: Closure, field: str, test_only: bool) -> Closure:
-    if test_only:
-
-        def test(scope: Scope) -> bool:
-            container = operand(scope)
-            if type(container) is not Optional and not isinstance(container, dict):
-                raise no_such_overload()
-            return _look_up_optionally(container, field).present
-
-        return test
-
-    def select(scope: Scope) -> Any:
-        container = operand(scope)
-        spend(scope, 1)
-        if type(container) is Optional:
-            return _look_up_optionally(container, field)
-        if not isinstance(container, dict):
-            raise no_such_overload()
-        return _look_up(container, field)
-
-    return select
-
-
-def _indexed(function: str, operand: Closure, key: Closure) -> Closure:
-    def index(scope: Scope) -> Any:
-        container = operand(scope)
-        wanted = key(scope)
-        spend(scope, 1)
-        return (
-            _look_up_optionally(container, wanted)
-            if type(container) is Optional
-            else _look_up(container, wanted)
-        )
-
-    def index_optionally(scope: Scope) -> Optional:
-        found = _look_up_optionally(operand(scope), key(scope))
-        spend(scope, int(found.present))
-        return found
-
-    return index if function == "_[_]" else index_optionally
 
 
 # Making values
@@ -293,54 +181,7 @@ def _map(entries: list[tuple[Closure, Closure, bool]]) -> Closure:
     return make
 
 
-# Calls
-
-
-def _call(node: Call, arguments: list[Closure]) -> Closure:
-    name = node.function
-    special = SPECIAL.get(name)
-    if special is not None:
-        return special(*arguments)
-    function = _function(name, len(arguments), node.member)
-    is_plain = name not in FUNCTIONS and name not in _BINARY and name not in _COMPARISONS
-    pay = payment(node, is_plain)
-
-    def call(scope: Scope) -> Any:
-        try:
-            values = [argument(scope) for argument in arguments]
-        except CelError:
-            spend(scope, 1)
-            raise
-        pay(scope[BUDGET], values)
-        return function(*values)
-
-    return call
-
-
-def _function(name: str, count: int, member: bool) -> Callable[..., Any]:
-    if name in _COMPARISONS:
-        judge = _COMPARISONS[name]
-        return lambda left, right: judge(compare(left, right))
-    if name in _BINARY:
-        return _BINARY[name]
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    try:
-        plain = plain_function(name, count, member)
-    except RuntimeError as error:
-        raise TreeError(f"unknown function {name}") from error
-    for_lists = LIST_FUNCTIONS.get(name)
-    if for_lists is None:
-        return plain
-    return lambda first, *rest: (for_lists if type(first) is list and len(rest) == 1 else plain)(first, *rest)
-
-
-_BINARY: dict[str, Callable[..., Any]] = {
-    "_==_": equal,
-    "_!=_": lambda left, right: not same(left, right),
-    "@in": contained,
-    **ARITHMETIC,
-}
+# Loops
 
 
 def _fold(node: Comprehension) -> Closure:
