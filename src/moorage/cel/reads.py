@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from moorage.cel.lookup import INDEXES
 from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node, Select, Variable
 
 MAX_NAMES: Final = 8
@@ -28,7 +29,6 @@ AttributesRead = frozenset[tuple[str, Literals]]
 """Attributes as `domain/name`, each once, with what their values are told apart by."""
 
 _ATTRIBUTES: Final = "device.attributes"
-_INDEXES: Final = frozenset(("_[_]", "_[?_]", "_?._"))
 _EQUALITIES: Final = frozenset(("_==_", "_!=_"))
 _NO_LITERALS: Final[frozenset[str]] = frozenset()
 
@@ -110,7 +110,7 @@ def _step(node: Node) -> tuple[Node, str] | None:
     match node:
         case Select(operand, field, False):
             return operand, field
-        case Call(function, (operand, Const(str(key)))) if function in _INDEXES:
+        case Call(function, (operand, Const(str(key)))) if function in INDEXES:
             return operand, key
     return None
 
