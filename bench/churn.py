@@ -1,14 +1,14 @@
-"""Measures whether a cluster's memory stays level while pods come and go.
+"""Measures whether a cluster's memory stays level while pods are created and deleted.
 
     python -m bench.churn [--minutes 10] [--pods 30000] [--live 1500] [--nodes 100] [--output churn]
 
 `moorage up` runs in its own process and is driven over HTTPS: bare pods and Deployments, each with labels
 of its own, some with topology spread, affinity and anti-affinity, are created at an even rate, and the oldest
 are deleted. Its resident memory is read every second, written to OUTPUT.csv and drawn in OUTPUT.svg. It is
-level if it does not grow with the number of pods that have been there.
+level if it does not grow with the number of pods that were created.
 
-Events expire an hour after they were written, as in Kubernetes, so in a short run they only pile up, six to
-a pod. They are deleted every so many seconds instead; `--event-seconds 0` leaves them.
+Events expire an hour after they were written, as in Kubernetes, so in a short run they accumulate, six for
+each pod. They are deleted every `--event-seconds` instead; 0 keeps them for the hour.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, NODE, POD, Kind
 NAMESPACE = "default"
 MIB = 1 << 20
 WARM_UP_SHARE = 0.3
-"""The part of the run in which caches fill, which counts for nothing."""
+"""Share of the run, at its beginning, that is not measured because caches fill."""
 LEVEL_MIB_PER_10_000_PODS = 5.0
-"""Slope up to which memory is called level: 500 bytes a pod."""
+"""Maximum slope of level memory: 500 bytes for each pod."""
 SAMPLE_SECONDS, STEP_SECONDS = 1.0, 0.2
 DEPLOYMENT_SHARE, MAX_REPLICAS = 0.05, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was seen at one moment."""
+    """A measurement at one moment."""
 
     seconds: float
     pods_created: int
@@ -57,7 +57,7 @@ class Sample:
 
 
 class Churn:
-    """Creates workloads at an even rate, and deletes the oldest beyond so many pods."""
+    """Creates workloads at an even rate, and deletes the oldest while there are more than `live` pods."""
 
     def __init__(self, client: Client, live: int, event_seconds: float, random: Random) -> None:
         self._client, self._live, self._random = client, live, random
@@ -67,14 +67,14 @@ class Churn:
         self.created = 0
 
     async def advance(self, until: int) -> None:
-        """Create workloads until so many pods have been asked for in all."""
+        """Create workloads until they have `until` pods in all, deleted ones included."""
         while self.created < until:
             await self._create()
             while self._pods > self._live:
                 await self._delete()
 
     async def expire_events(self, seconds: float) -> None:
-        """Delete all events, if the time for it has come."""
+        """Delete all events if `event_seconds` have passed since the last time."""
         if self._event_seconds and seconds - self._events_deleted_at >= self._event_seconds:
             self._events_deleted_at = seconds
             await self._client.exchange("DELETE", CORE_EVENT.path(NAMESPACE))

@@ -128,7 +128,7 @@ def test_what_is_refused_in_a_line(text: str, reason: str) -> None:
 
 
 def test_a_body_may_have_no_alias() -> None:
-    assert yaml.__with_libyaml__, "the composer in C asks nobody about aliases"
+    assert yaml.__with_libyaml__, "the composer in C has no limit on aliases"
     limits = YamlLimits(allows_aliases=False)
     with pytest.raises(YamlError, match=r"^line 2: aliases are not supported$"):
         load_yaml("a: &a 1\nb: *a", limits)

@@ -1,4 +1,4 @@
-"""Expressions that would take for ever, or all memory, if nobody counted."""
+"""Expressions that would take for ever, or all memory, without limits."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_an_expression_reads_what_it_names(expression: str, names: dict[str, set
     assert (None if reads is None else dict(reads)) == names
 
 
-# Whatever the expression and the device
+# Any expression and any device
 
 NAME = s.one_of("model", "x", "y")
 LITERAL = s.one_of('"m"', '"1"', "1", "1.0", "true", 'semver("1.0.0")', f'"{"m" * 70}"', '["m", 1]')

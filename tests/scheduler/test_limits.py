@@ -1,4 +1,4 @@
-"""A tenant's pods that ask too much: told so, tried at growing intervals, in nobody's way."""
+"""A tenant's pods beyond a limit: they get an error, are tried at growing intervals, and delay no others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_terms_beyond_the_limit_of_a_pod_put_onto_a_node_are_ignored_and_that_is
         await world.passes(0.5)
         await world.add_pod("beside")
         await world.passes(0.5)
-        assert await world.node_of("beside") == "n1", "its terms keep nobody away"
+        assert await world.node_of("beside") == "n1", "its terms keep no pod away"
         assert len(scheduler.cache.snapshot().pods.terms.vocabulary) == 0
         await world.delete_pod("hostile")
         await world.passes(0.5)

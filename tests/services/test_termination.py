@@ -1,4 +1,4 @@
-"""A process that is asked to end does so, whatever its event loop is doing."""
+"""A process ends when it is asked to, also while its event loop is stuck."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How much one pod may ask of a scheduling attempt: limits on what its spec can list.
+"""Limits on the lists and maps of a pod, which bound the time of a scheduling attempt.
 
-Every limit is far above what workloads need, and low enough that the most expensive pod within all of them
-takes no more than some 50 ms of the scheduler at 5,000 nodes (bench/RELIABILITY.md). A pod beyond one is not
-tried: it gets an error that says which.
+Every limit is far above what workloads need, and low enough that an attempt for the most expensive pod within
+all of them takes at most about 50 ms at 5,000 nodes (bench/RELIABILITY.md). No plugin runs for a pod that
+exceeds a limit: the attempt fails with an error that names the limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage.api.pod import Container, Pod, PodAffinity, PodAffinityTerm, Volume
 
 
 class PodLimit(NamedTuple):
-    """What is counted, in words for users, and how many of it a pod may have."""
+    """A description for users, the maximum count of one pod, and how to count."""
 
     what: str
     max_count: int
@@ -24,13 +24,13 @@ class PodLimit(NamedTuple):
 
 
 class PodLimitError(Exception):
-    """A pod is beyond a limit; the text says beyond which."""
+    """A pod exceeds a limit, which the message names."""
 
 
 def check_pod(pod: Pod) -> None:
-    """Raise PodLimitError if a pod is beyond a limit.
+    """Raise PodLimitError if a pod exceeds a limit.
 
-    Takes no longer than a pod within the limits can make it: what is nested is counted after what nests it.
+    The check itself takes bounded time: a list is counted before the lists of its items.
     """
     for what, max_count, count in POD_LIMITS:
         if (found := count(pod)) > max_count:
@@ -38,7 +38,7 @@ def check_pod(pod: Pod) -> None:
 
 
 def has_too_many_terms(pod: Pod) -> bool:
-    """Whether a pod has more inter-pod affinity terms, or larger ones, than count for other pods."""
+    """Whether a pod's inter-pod affinity terms exceed a limit, so that they do not count for other pods."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return False
@@ -89,7 +89,7 @@ def _pod_affinities(pod: Pod) -> Iterator[PodAffinity]:
 
 
 def count_pod_terms(pod: Pod) -> int:
-    """How many inter-pod affinity terms a pod has, required and preferred."""
+    """The number of inter-pod affinity terms of a pod, required and preferred."""
     if pod.spec.affinity is None:
         return 0
     return sum(
@@ -118,7 +118,7 @@ def _count_term_namespaces(pod: Pod) -> int:
 
 
 def _count_requirements(selectors: Iterable[LabelSelector | None]) -> int:
-    """How many labels and values selectors name."""
+    """The number of labels and values in selectors."""
     return sum(
         len(selector.match_labels) + sum(max(len(each.values), 1) for each in selector.match_expressions)
         for selector in selectors
@@ -189,4 +189,4 @@ POD_LIMITS: Final = (
     PodLimit("container ports", 1000, _count_ports),
     PodLimit("volumes with storage", MAX_STORAGE_VOLUMES, _count_volumes),
 )
-"""All limits: what a namespace's user can make a scheduling attempt cost is bounded by these."""
+"""All limits on a pod."""

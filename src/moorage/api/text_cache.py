@@ -7,7 +7,7 @@ from functools import lru_cache, wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 MAX_CACHED_LENGTH: Final = 320
-"""In characters: names with prefixes are shorter. Longer texts rarely come twice, and could fill memory."""
+"""Characters of a cached text at most; names with prefixes are shorter. Longer texts could fill memory."""
 
 P = ParamSpec("P")
 ReturnT = TypeVar("ReturnT")

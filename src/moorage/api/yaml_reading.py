@@ -18,15 +18,15 @@ from typing import Any, Final, TypeVar
 import yaml
 
 MAX_DEPTH: Final = 250
-"""How many lists and maps may be within each other.
+"""Maximum depth of nested lists and maps.
 
 A quarter of Python's recursion limit, which msgspec keeps too: walks over values take up to two frames a
 level, and their callers have frames as well. Kubernetes reads 10,000 levels; its objects have less than 100.
 """
 _MAX_TAG_DIRECTIVES: Final = 100
-"""libyaml compares each with all before it."""
+"""Maximum number of tag directives; libyaml compares each with all before it."""
 _MAX_NUMBER_LENGTH: Final = 400
-"""Longer than the longest number that a float can be."""
+"""Maximum characters of a number; the longest number that a float can be is shorter."""
 
 # go-yaml's rule for aliases: what comes of them may be a limited share of all nodes.
 _UNCHECKED_ALIASED_NODES: Final = 100
@@ -68,7 +68,7 @@ class YamlLimits:
 
 
 FILE_LIMITS: Final = YamlLimits()
-"""For files that users name: aliases are fine, as for kubectl, as long as little comes of them."""
+"""For files that users name: aliases are allowed, as in kubectl, if their expansion is small."""
 
 
 class _Loader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The data directory: only its owner reads what is in it, whatever the modes of its files were before."""
+"""The data directory: its files are made readable for their owner only, also those that were there before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events go by themselves, an hour after they were last written, as with a lease in etcd.
+"""Events are deleted an hour after they were last written, as with a lease in etcd.
 
 All events live equally long, so the order of their last writes is the order in which they expire: a write
 moves an event to the end of the queue, and one timer waits for its head. No event is ever looked for.
@@ -17,9 +17,9 @@ from moorage.clock import Clock
 EVENTS: Final = "/events"
 EVENT_TTL_SECONDS: Final = 3600.0
 _BATCH: Final = 200
-"""Events that are deleted before requests get their turn again."""
+"""Number of events that are deleted before requests are answered again."""
 _LEAST_WAIT_SECONDS: Final = 1.0
-"""Events that expire within this time go together."""
+"""Minimum time between two batches: events that expire within it are deleted together."""
 
 
 class EventExpiry:
@@ -34,7 +34,7 @@ class EventExpiry:
         self._is_waiting = False
 
     def load(self) -> None:
-        """Events from before a restart begin a new life, since it is not known how old they are."""
+        """Events from before a restart expire as if they were new, since their age is unknown."""
         self._work.soon(self._load)
 
     def _load(self) -> None:

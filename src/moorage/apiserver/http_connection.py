@@ -1,10 +1,10 @@
 """One client's connection: its requests answered in the order in which they came.
 
-What a transport can answer at once is answered without a task, and answers to what came together leave
-together: on two cores that is what HTTP costs, more than half of a small request. But no client decides how
-much is held in memory, or for how long. What it sent is read a slice at a time, and answers are handed to the
-socket before they are many. One that does not read them, or asks more while a long one is under way, is not
-read from until it is its turn again; one that keeps the server waiting is let go (`http_connections`).
+A request that the transport can answer at once needs no task, and the answers to requests that were received
+together are sent together: HTTP is more than half of the cost of a small request. The memory for a client is
+bounded, and so is the time it is held. Input is parsed a slice at a time, and answers are written to the
+socket before they become large. Reading stops while the client does not read its answers or a long one is not
+finished; a connection on which the server waits for too long is closed (`http_connections`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from moorage.apiserver.rest.watches import Watch
 from moorage.transport import Immediate, Response, Stream, Transport
 
 _SLICE_BYTES: Final = 64 * 1024
-"""How much of what came is made into requests at a time."""
+"""Bytes of input that are parsed at a time."""
 _TOGETHER_BYTES: Final = 64 * 1024
-"""How much is gathered of answers before they leave."""
+"""Bytes of answers that are collected before they are written to the socket."""
 _PIECE_BYTES: Final = 256 * 1024
-"""How much of a longer answer leaves at once: encrypting all of it takes time, and buffers hold it again."""
+"""Bytes of a longer answer that are written at a time: encryption takes time, and buffers hold a copy."""
 _MOST_AT_ONCE: Final = 128
-"""How many requests are answered before it is another connection's turn."""
+"""Requests of one connection that are answered before other connections are."""
 _FAILED: Final = Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_lost = False
 
     def waiting(self) -> tuple[Waiting, int]:
-        """What is awaited of the client, and a number that changes when it does something for it."""
+        """What the client has to do next, and a number that changes when it makes progress."""
         if not self._may_write.is_set() or (self._is_ending and self._task is None):
             return Waiting.FOR_SPACE, self._socket.get_write_buffer_size()
         if self._task is not None or self._unread:
@@ -68,7 +68,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_outrun(self) -> bool:
-        """Whether it is a watch that is too far behind ever to be sent to its end."""
+        """Whether this is a watch that has fallen behind the history, so that it cannot be completed."""
         return isinstance(self._stream, Watch) and self._stream.is_behind
 
     def finish(self) -> None:
@@ -166,7 +166,7 @@ class HttpConnection(asyncio.Protocol):
         return self._task is None and not self._is_ending and self._may_write.is_set()
 
     def _read_on(self) -> None:
-        """Read what has come until there is a request, or no more of it."""
+        """Parse received input until there is a request, or no input is left."""
         while self._unread and not self._asked:
             if len(self._unread) <= _SLICE_BYTES:
                 piece, self._unread = self._unread, b""

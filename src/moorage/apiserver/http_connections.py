@@ -1,4 +1,4 @@
-"""All connections of a server: how many there may be, and how long a client may keep the server waiting."""
+"""All connections of a server: their maximum number, and how long the server waits for a client."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Waiting(Enum):
     FOR_NOTHING = auto()
     """An answer is under way."""
     FOR_HEAD = auto()
-    """The head of a request has begun; of the first one it has when there is a connection."""
+    """The rest of a request's head; on a new connection, the whole of the first one."""
     FOR_BODY = auto()
     FOR_REQUEST = auto()
-    """The next one, if there will be one."""
+    """The next request on an idle connection."""
     FOR_SPACE = auto()
-    """The client does not read what it is sent."""
+    """Space in the send buffer: the client does not read its answers."""
 
 
 _MOST_SECONDS: Final = {
@@ -28,19 +28,19 @@ _MOST_SECONDS: Final = {
     Waiting.FOR_BODY: 60.0,
     Waiting.FOR_SPACE: 60.0,
 }
-"""The first two are kube-apiserver's; the others are the time that it has for a request."""
+"""Maximum waiting times: the first two are kube-apiserver's, the others its time limit of a request."""
 _DISPENSABLE: Final = (Waiting.FOR_HEAD, Waiting.FOR_BODY, Waiting.FOR_REQUEST)
 
 
 class Connection(Protocol):
-    """One of them."""
+    """One connection."""
 
     def waiting(self) -> tuple[Waiting, int]:
-        """What is awaited of the client, and a number that changes when it does something for it."""
+        """What the client has to do next, and a number that changes when it makes progress."""
 
     @property
     def is_outrun(self) -> bool:
-        """Whether the client is too far behind ever to be sent all there is."""
+        """Whether the connection is a watch that has fallen behind the history."""
 
     def finish(self) -> None:
         """Close once what is under way is answered; a stream ends now."""
@@ -50,7 +50,7 @@ class Connection(Protocol):
 
 
 class Connections:
-    """Those that are open, and those over which TLS is not yet spoken, in the order in which they came."""
+    """The open connections, and those in their TLS handshake, in the order in which they were accepted."""
 
     def __init__(self, max_connections: int) -> None:
         self._max_connections = max_connections
@@ -61,14 +61,14 @@ class Connections:
         self._all_closed.set()
 
     async def room(self) -> None:
-        """Returns once there may be one more; the one that has waited longest for its client makes room."""
+        """Wait until one more is allowed; at the maximum, the one that is idle for longest is closed."""
         while len(self._open) + len(self._opening) >= self._max_connections:
             self._one_less.clear()
             self._dispense()
             await self._one_less.wait()
 
     def open(self, opening: Coroutine[Any, Any, None]) -> None:
-        """There is one more, as soon as both sides speak TLS."""
+        """Accept a connection, whose TLS handshake is `opening`."""
         task = asyncio.get_running_loop().create_task(opening)
         self._opening[task] = None
         task.add_done_callback(self._opened)
@@ -80,19 +80,19 @@ class Connections:
             task.result()
 
     def add(self, connection: Connection) -> None:
-        """There is one more."""
+        """Add an open connection."""
         self._open[connection] = _Wait()
         self._all_closed.clear()
 
     def remove(self, connection: Connection) -> None:
-        """One is no more, and nothing is done for it."""
+        """Remove a connection that is closed and has no request left."""
         self._open.pop(connection, None)
         self._one_less.set()
         if not self._open:
             self._all_closed.set()
 
     def pass_time(self, seconds: float) -> None:
-        """So much time has passed since the last call: let go of those that have waited for too long."""
+        """Add the seconds since the last call to all waiting times; close connections that exceed theirs."""
         for connection, wait in list(self._open.items()):
             now = connection.waiting()
             wait.seconds = wait.seconds + seconds if wait.last == now else 0.0
@@ -111,7 +111,7 @@ class Connections:
             next(iter(self._opening)).cancel()
 
     async def close(self, grace_seconds: float) -> None:
-        """End streams and close all connections, once they have their answers or after that long."""
+        """End streams, and close each connection when its requests are answered or the time is over."""
         for task in list(self._opening):
             task.cancel()
         for connection in list(self._open):

@@ -1,4 +1,4 @@
-"""How large an object may be: what etcd takes in one request, 1.5 MiB.
+"""The maximum size of an object: that of a request to etcd, 1.5 MiB.
 
 etcd holds built-in kinds as protobuf, which is smaller than JSON, and custom kinds as JSON. An object whose
 JSON fits is stored without a second look; only for a larger one is the size of its protobuf form worked out,
@@ -20,11 +20,11 @@ from moorage.apiserver.schema.wire import PRIMITIVES, TypeUse, WireField, wire_f
 MOST_REQUEST_BYTES: Final = 1536 * 1024
 """`--max-request-bytes` of etcd, by default."""
 _MOST_MESSAGE_BYTES: Final = 2 * 1024 * 1024
-"""More than this kube-apiserver's client of etcd does not even send."""
+"""Maximum bytes of a request that kube-apiserver's etcd client sends."""
 _TRANSACTION_BYTES: Final = 112
-"""What a request to etcd holds beside the object: the key twice, a condition, the kind."""
+"""Bytes of a request to etcd in addition to the object: the key twice, a condition, the kind."""
 SURELY_STORABLE_BYTES: Final = MOST_REQUEST_BYTES - _TRANSACTION_BYTES
-"""An object whose JSON is no longer than this need not be measured."""
+"""Bytes of JSON up to which an object need not be measured."""
 _TIME_BYTES: Final = 8
 
 

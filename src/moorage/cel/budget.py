@@ -1,9 +1,9 @@
-"""What an evaluation may cost.
+"""The budget of an evaluation.
 
 Two things are counted. Cost is Kubernetes' measure with its limit for one evaluation, so that the same
 expressions fail in the same words. Work is our own measure of the time that an attempt to schedule a pod may
 take: cost, and what cost does not show of this implementation (calls into the library, elements copied or
-compared). Both are charged before anything is done or made: neither time nor memory can be had on credit.
+compared). Both are charged before an operation runs or allocates memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from moorage.cel.values import Optional
 
 COST_LIMIT: Final = 1_000_000
-"""What one evaluation may cost."""
+"""The maximum cost of one evaluation."""
 
 WORK_LIMIT: Final = 50_000
 """The units of work in one attempt to schedule a pod, whatever the size of the cluster: 25 ms where one takes
@@ -22,20 +22,20 @@ half a microsecond.
 """
 
 PLAIN_CALL_WORK: Final = 120
-"""What it takes to call the CEL library, beside its cost."""
+"""The work of a call of the CEL library, in addition to its cost."""
 
 VISIT_WORK: Final = 8
-"""What it takes to look at a list within a list, and to compare it with another."""
+"""The work of visiting a list within a list, and of comparing it with another."""
 
 ELEMENTS_PER_UNIT: Final = 8
-"""How many elements of a list are copied, compared or hashed in a unit of work."""
+"""Elements of a list that are copied, compared or hashed in a unit of work."""
 
 CHARACTERS_PER_UNIT: Final = 64
-"""How many characters are copied in a unit of work."""
+"""Characters that are copied in a unit of work."""
 
 
 class CostLimitError(Exception):
-    """The whole evaluation ends: no operator forgives this error."""
+    """The cost limit is exceeded: the evaluation ends, and no operator ignores this error."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
@@ -58,7 +58,7 @@ class Work:
         self.left = limit
 
     def spend(self, units: int) -> None:
-        """Take work from what is left; WorkLimitError if there is not as much."""
+        """Subtract work from what is left; WorkLimitError if less is left."""
         self.left -= units
         if self.left < 0:
             raise WorkLimitError(self.limit)
@@ -94,7 +94,7 @@ class Budget:
         self.work.spend(size // CHARACTERS_PER_UNIT)
 
     def visit(self, value: Any) -> None:
-        """Pay for looking at all of a value: lists can hold one list many times, so it may be enormous."""
+        """Pay for visiting all members of a value; there may be many if lists hold one list many times."""
         if isinstance(value, str | bytes):
             self.write(len(value))
         elif isinstance(value, list):

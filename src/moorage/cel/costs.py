@@ -1,7 +1,7 @@
-"""What calls cost when they are evaluated: Kubernetes' and CEL's own rules, by function and overload.
+"""The costs of calls when they are evaluated: Kubernetes' and CEL's own rules, by function and overload.
 
-A call whose overload is only known when it is evaluated costs one, whatever it does, unless Kubernetes has a
-rule for the function's name.
+A call whose overload is not known before it is evaluated always costs one, unless Kubernetes has a rule for
+the function's name.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from moorage.cel.semver import Semver
 from moorage.cel.values import Optional
 
 Cost = Callable[..., int]
-"""What a call costs, given its arguments."""
+"""The cost of a call, as a function of its arguments."""
 
 LIST_COST, MAP_COST = 10, 30
-"""What it costs to make a list or a map."""
+"""The costs of creating a list and a map."""
 
 TRAVERSAL_FACTOR = 0.1
-"""The cost of looking at a character."""
+"""The cost of reading a character."""
 
 PATTERN_FACTOR = 0.25
 """The cost of a character of a regular expression."""
@@ -32,7 +32,7 @@ _CALL_COST = 1
 
 
 def size(value: Any) -> int:
-    """How large a value is for what it costs: the number of its members or characters, or one."""
+    """The size of a value that costs depend on: the number of its members or characters, or one."""
     kind = type(value)
     if kind in _SIZED or isinstance(value, dict):
         return len(value)
@@ -143,7 +143,7 @@ BY_OVERLOAD: Mapping[str, Cost] = {
 
 
 def call_cost(function: str, overloads: tuple[str, ...]) -> Cost | None:
-    """What a call costs; None if it always costs one."""
+    """The cost of a call; None if it always costs one."""
     if function in BY_NAME:
         return BY_NAME[function]
     return BY_OVERLOAD.get(overloads[0]) if len(overloads) == 1 else None

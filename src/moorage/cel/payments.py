@@ -27,7 +27,7 @@ _VISITORS = frozenset(("_==_", "_!=_", "@in", "isSorted", "sum", "max", "min", "
     "sets.equivalent",
     "sets.intersects",
 }
-"""Functions that look at all there is in their arguments, however deep."""
+"""Functions that visit all members of their arguments, at any depth."""
 
 
 def payment(node: Call, is_plain: bool) -> Callable[[Budget, list[Any]], None]:

@@ -17,7 +17,7 @@ from moorage.cel.lookup import INDEXES
 from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node, Select, Variable
 
 MAX_NAMES: Final = 8
-"""How many attributes are told apart from all of them; verdicts are kept by the values of each."""
+"""Maximum number of attributes that are listed by name; an expression with more counts as reading all."""
 
 MAX_LITERALS: Final = 64
 """Maximum number of strings that values of an attribute are told apart by; beyond, all values are."""

@@ -90,8 +90,8 @@ def extender(
 ) -> None:
     """Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.
 
-    Whoever reaches an extender can have pods bound: only loopback is listened on, unless clients have to show
-    certificates. Requests must name an address, localhost or a name in the extender's certificate as host;
+    Every client of an extender can bind pods: it listens on loopback only, unless client certificates are
+    required. Requests must name an address, localhost or a name in the extender's certificate as host;
     those that come from pages in browsers are refused.
     """
     long_running("extender")

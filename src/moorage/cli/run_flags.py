@@ -54,8 +54,8 @@ GROUPS: Final = (
                 "insecure-send-credentials-over-http",
                 SWITCH,
                 "false",
-                "Send tokens and passwords also to API servers whose address is http://, where everybody on "
-                "the way can read them. Without it, as with kubectl, such servers are not told who asks.",
+                "Send tokens and passwords also to API servers whose address is http://, where they can be "
+                "read on the network. Without it, requests to such servers are anonymous, as with kubectl.",
             ),
         ),
     ),

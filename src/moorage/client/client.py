@@ -1,8 +1,8 @@
 """Requests to an API server: verbs over a transport, answers decoded, refusals raised.
 
-That something was done is believed only of an API server's own answer: the object that was written, or a
-Status that says `Success`. Whatever else comes with a status of 2xx (a captive portal's page, a proxy's empty
-answer) is none: whether the request was carried out is unknown (`AnswerLost`).
+A request counts as done only if the API server's own answer says so: it is the object that was written, or a
+Status with `Success`. After any other answer with a status of 2xx (a captive portal's page, a proxy's empty
+answer) it is unknown whether the request was done (`AnswerLost`).
 """
 
 from __future__ import annotations
@@ -218,8 +218,8 @@ class Client:
         if body is None:
             return Request(method, path, encoded, self._headers)
         headers = self._headers_with.get(content_type) or self._with(content_type)
-        # What has a body changes something, and has a small answer. Who changes something has to know what
-        # to do when the answer is lost, whoever else the connection was shared with.
+        # A request with a body is a write, and has a small answer. Callers handle the loss of the answer to a
+        # write in any case, so it may share a connection.
         return Request(method, path, encoded, headers, _encode(body), may_share=True)
 
     def _with(self, content_type: str) -> dict[str, str]:

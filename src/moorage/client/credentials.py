@@ -1,7 +1,7 @@
-"""Who we are and where the server is: from a kubeconfig, from inside a pod, or by an address alone.
+"""Credentials and the server's address: from a kubeconfig, from inside a pod, or by an address alone.
 
-Credentials are not sent to a server whose address is `http://`, as in client-go: everybody on the way could
-read them.
+Credentials are not sent to a server whose address is `http://`, as in client-go: they could be read on the
+network.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from moorage.klog import Logger
 
 SERVICE_ACCOUNT_MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR: Final = "MOORAGE_SERVICE_ACCOUNT_DIR"
-"""Variable that says where an account's token and CA are, where they cannot be at their well-known path."""
+"""Environment variable with the directory of an account's token and CA, if it is not the well-known one."""
 _SECRETS: Final = ("exec", "auth-provider", "tokenFile", "token", "username")
-"""What a user of a kubeconfig may have that tells the server who asks, apart from certificates."""
+"""Fields of a kubeconfig's user with credentials other than certificates."""
 
 log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A server and what lets us in."""
+    """A server and the credentials for it."""
 
     endpoint: Endpoint
     credentials: Credentials
     impersonated: Sequence[tuple[str, str]] = ()
-    """Headers that ask to act as somebody else."""
+    """Headers for impersonation."""
 
 
 def find_access(
@@ -59,7 +59,7 @@ def find_access(
 ) -> Access:
     """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
 
-    `master` overrides the server's address, and is enough where nobody asks for credentials.
+    `master` overrides the server's address, and is enough for servers that need no credentials.
     """
     clock = clock or LoopClock()
     if kubeconfig is not None:
@@ -121,7 +121,7 @@ def from_kubeconfig(
 
 @cache
 def _warn_of_plain_http(url: str) -> None:
-    """Say once for each server why it is not told who asks."""
+    """Warn once for each server that requests to it are anonymous."""
     log.warning("Credentials are not sent to a server without TLS", server=url)
 
 

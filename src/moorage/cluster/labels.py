@@ -18,9 +18,9 @@ from moorage.api.selectors import Operator, Requirement, parse_integer
 from moorage.cluster.columns import ABSENT, CodeColumn, Vocabulary
 
 _MAX_CELLS: Final = 8_000_000
-"""How many rows all columns together have at most; at 4 bytes a row, 32 MB."""
+"""Maximum number of rows of all columns together; at 4 bytes a row, 32 MB."""
 _MIN_COLUMNS: Final = 64
-"""How many columns are kept in any case."""
+"""Number of columns that are kept for any number of rows."""
 
 
 class LabelColumns:
@@ -35,7 +35,7 @@ class LabelColumns:
         """The column of every key that no node has."""
 
     def column(self, key: str, nodes: Sequence[Node]) -> CodeColumn[str]:
-        """The column of a key; it is kept up to date as long as it is kept at all."""
+        """The column of a key; it is updated until it is evicted."""
         column = self._columns.get(key)
         if column is not None:
             return column
@@ -48,7 +48,7 @@ class LabelColumns:
         return column
 
     def write(self, row: int, old: Mapping[str, str] | None, new: Mapping[str, str]) -> None:
-        """The node of a row, which is there already, has these labels now; old: None if it is new."""
+        """Set the labels of an existing row's node. old: its labels before; None for a new node."""
         if old != new:
             self._nodes_having.update(new.keys())
             self.forget(old or {})
@@ -56,7 +56,7 @@ class LabelColumns:
                 column[row] = new.get(key)
 
     def forget(self, labels: Mapping[str, str]) -> None:
-        """A node has these labels no more; a key that no node has any more loses its column."""
+        """Remove a node's labels; the column of a key that no other node has is removed."""
         for key in labels:
             self._nodes_having[key] -= 1
             if not self._nodes_having[key]:

@@ -42,15 +42,15 @@ HostPort = tuple[str, str, int]
 ANY_IP = "0.0.0.0"
 
 NOT_STARTED = (1 << 63) - 1
-"""When a pod started that has not yet: after all others."""
+"""The start time of a pod that has not started: after all others."""
 
 Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
 
 _KEPT_MOVES: Final = 4096
-"""So many pods may come and go, at least, before somebody who keeps count has to count anew."""
+"""Minimum number of kept moves; a reader that is further behind has to count all pods again."""
 _MOST_NEW: Final = 512
-"""After so many new pods columns are brought up to date, whether or not somebody looks at them."""
+"""Number of new pods after which columns are updated even if they are not read."""
 
 _DISK_SOURCES = (
     "gce_persistent_disk",
@@ -191,9 +191,9 @@ class Move(NamedTuple, Generic[V]):
 
 
 class InfoColumn:
-    """What is worked out of each pod's info: numbers that only preemption and nominations look at.
+    """Numbers computed from each pod's info, which only preemption and nominations read.
 
-    Pods come by the thousand before somebody does, and are worked out all at once then.
+    Thousands of pods are added before they are read, and are computed together then.
     infos: the table's own. work_out: values of several pods, shape (pods,) or (lanes, pods).
     """
 
@@ -213,7 +213,7 @@ class InfoColumn:
         return self._column.values
 
     def catch_up(self) -> None:
-        """Work out what has not been yet."""
+        """Compute the values of the pods that were added since the last time."""
         known = len(self._column)
         if known < len(self._infos):
             self._column.extend(self._work_out(self._infos[known:]))
@@ -225,7 +225,7 @@ class InfoColumn:
             self._column.drop(row)
 
     def add_lane(self) -> None:
-        """One more lane; all is worked out anew when somebody looks."""
+        """Add a lane; all values are computed again at the next read."""
         self._column.add_lane()
         self._column.clear()
 

@@ -20,7 +20,7 @@ from moorage.cluster.vocabularies import ClassVocabulary
 
 
 class WantedPods(Protocol):
-    """Pods that somebody speaks of."""
+    """A set of pods, given by their classes."""
 
     def candidates(self, classes: ClassVocabulary, /) -> Collection[int]:
         """The codes of their classes."""

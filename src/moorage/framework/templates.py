@@ -23,11 +23,11 @@ from moorage.queue.templates import template_of
 
 _MOST_TEMPLATES: Final = 2048
 _MOST_ROWS: Final = 4_000_000
-"""So many rows are remembered over all templates, at most: at some 20 bytes a row, a bounded memory."""
+"""Maximum number of rows that are remembered for all templates together, at some 20 bytes a row."""
 MAX_TEMPLATE_BYTES: Final = 16_384
-"""The largest encoded template of which anything is remembered."""
+"""Maximum size of an encoded template for which anything is remembered."""
 MAX_COUNTED_TERMS: Final = 16
-"""The most inter-pod affinity terms and spread constraints of a template of which anything is remembered.
+"""Maximum number of inter-pod affinity terms and spread constraints of such a template.
 
 Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is a domain."""
 
@@ -59,9 +59,9 @@ class Templates:
         self._exceeded = Remembered(_exceeded)
 
     def of(self, pod: Pod, rows: int) -> Template | None:
-        """The template of a pod, in a cluster of so many nodes; None if nothing is to be remembered of it.
+        """The template of a pod; None if nothing is remembered for it. rows: the number of nodes.
 
-        PodLimitError if the pod is beyond a limit. That is looked at once for each template or pod.
+        PodLimitError if the pod exceeds a limit, which is checked once for each template or pod.
         """
         if error := self._exceeded.get(pod):
             raise PodLimitError(error)
@@ -84,7 +84,7 @@ class Templates:
 
 
 def _exceeded(pod: Pod) -> str:
-    """Which limit a pod is beyond; empty if it is within all of them."""
+    """The error of a pod that exceeds a limit; empty if it exceeds none."""
     try:
         check_pod(pod)
     except PodLimitError as error:
@@ -93,7 +93,7 @@ def _exceeded(pod: Pod) -> str:
 
 
 def _is_too_large(pod: Pod, key: bytes) -> bool:
-    """Whether more than a bounded amount would have to be remembered of a pod."""
+    """Whether a pod is too large for a template."""
     return (
         len(key) > MAX_TEMPLATE_BYTES
         or count_pod_terms(pod) + len(pod.spec.topology_spread_constraints) > MAX_COUNTED_TERMS

@@ -1,4 +1,4 @@
-"""Who may connect to the scheduler, and where it may connect to."""
+"""The NetworkPolicy: allowed connections to the scheduler and from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from moorage.manifests.objects import new_object, selector
 from moorage.manifests.workload import PORT_NAME
 
 _API_SERVER_PORTS: Final = (443, 6443)
-"""Of the Service `kubernetes`, and of API servers behind it: plugins of networks differ in which they see."""
+"""Ports of the Service `kubernetes` and of API servers behind it: network plugins check one or the other."""
 _DNS_PORT: Final = 53
 _DNS_PODS: Final = {
     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": CONTROL_PLANE}},
@@ -20,7 +20,7 @@ _PROMETHEUS_PODS: Final = {
     "namespaceSelector": {},
     "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
 }
-"""The labels that Prometheus' operator gives its pods, in whichever namespace they are."""
+"""The labels of pods of the Prometheus operator, in any namespace."""
 
 
 def network_policy(installation: Installation) -> Manifest:

@@ -8,8 +8,8 @@
 What the plugin sees of the cluster is what is followed (`cache`); where nothing is, the nodes that come with
 the question, of which no pods are known.
 
-Whoever reaches an extender can have pods bound and learn about nodes. Pages in browsers are kept out by their
-headers (`Guarded`), other hosts by client certificates or because only loopback is listened on.
+Every client of an extender can bind pods and read about nodes. Requests of web pages are refused by their
+headers (`Guarded`); other hosts need client certificates, or cannot connect because only loopback is served.
 """
 
 from __future__ import annotations

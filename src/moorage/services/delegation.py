@@ -1,9 +1,9 @@
 """Who may read the scheduler's metrics and state: the API server decides, as for every component.
 
-A client certificate says who asks (`client_certificates`). So does a bearer token, which is shown to the API
-server (TokenReview); what its owner wants is asked of it (SubjectAccessReview). Answers hold for ten seconds.
-Who shows neither is anonymous. Probes are open: nobody is asked about them, and only who shows credentials
-that are nobody's is refused.
+Users are authenticated by a client certificate (`client_certificates`) or a bearer token, which the API
+server reviews (TokenReview), and authorized by the API server (SubjectAccessReview). Answers hold for ten
+seconds. Requests without credentials are anonymous. Probes need no authorization; a request for one is
+refused only if it has invalid credentials.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from moorage.transport import Request
 
 CACHE_SECONDS: Final = 10.0
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
-"""What everybody may ask, unless other paths are named."""
+"""Default paths that need no authorization."""
 _LONGEST_REMEMBERED: Final = 10_000
-"""Decisions about longer questions are not remembered, as in every component: anybody can ask those."""
+"""Maximum length of a request whose decision is cached, as in every component: any client can send one."""
 _KNOWN_NAMES: Final = (
     "admin",
     "client",
@@ -38,15 +38,15 @@ _KNOWN_NAMES: Final = (
     "kubelet",
     "system:serviceaccount:kube-system:default",
 )
-"""The names that metrics tell apart."""
+"""User names that have a metric label of their own."""
 
 
 class OpenPathError(ValueError):
-    """A path for everybody that cannot be one."""
+    """An invalid path among those that need no authorization."""
 
 
 class Authentication:
-    """Finds out who asks. Without a client there is nobody to show tokens to: who has one is anonymous."""
+    """Authenticates requests. Without a client tokens cannot be reviewed: requests with one are anonymous."""
 
     def __init__(
         self,
@@ -169,11 +169,11 @@ class Decision:
     is_allowed: bool
     reason: str = ""
     is_final: bool = False
-    """Whether it was said to be forbidden; otherwise nobody has said that it is allowed."""
+    """Whether the request was denied explicitly; otherwise no authorizer has allowed it."""
 
 
 class Authorization:
-    """Finds out what somebody may do. Without a client nobody may do anything but ask for the open paths."""
+    """Authorizes requests. Without a client only the open paths are allowed."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class Authorization:
         self._open, self._open_prefixes = _open_paths(open_paths)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
-        """Whether a user may do something with a path; ReviewFailed if nobody knows."""
+        """Whether a user may do something with a path; ReviewFailed if the API server does not answer."""
         began = self._clock.now()
         result = "error"
         try:

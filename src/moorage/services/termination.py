@@ -1,7 +1,7 @@
 """Ending a process: in order on SIGTERM or SIGINT, and at once where its event loop does not get there.
 
 Handlers that an event loop calls are of no use while the loop is stuck. Here the signal handler only puts a
-number on a queue, which the interpreter does between two instructions of whatever the main thread runs. A
+number on a queue, which the interpreter does between any two instructions of the main thread. A
 thread of its own reads the queue, asks the loop to end, and ends the process when that takes too long or is
 asked for twice. Only native code that never returns to the interpreter can keep a process from ending.
 """

@@ -1,4 +1,4 @@
-"""Texts of any length cost no more than their length, in memory and in time, whatever is asked about them."""
+"""The memory and time of every check of a text are proportional to its length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request for a certificate says who made it, whatever the client says."""
+"""The requestor in a CertificateSigningRequest is the authenticated user, not what the client wrote."""
 
 from __future__ import annotations
 

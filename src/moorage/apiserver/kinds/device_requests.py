@@ -140,7 +140,7 @@ def _check_toleration(toleration: Manifest, path: str) -> list[FieldError]:
 
 
 class SelectorChecks:
-    """Checks the selectors of one object, which all together may take only so much work to compile."""
+    """Checks the selectors of one object, whose compilation together has a limit of work."""
 
     def __init__(self) -> None:
         self._work = Work(_MOST_COMPILING_WORK)

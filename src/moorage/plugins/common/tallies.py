@@ -1,4 +1,4 @@
-"""Pods counted by node, for questions asked again and again: counts follow the pods that come and go.
+"""Pods counted by node, for questions that are asked repeatedly: counts are updated as pods come and go.
 
 A question is about a pod's class (which pods does a selector mean?) or about its affinity terms (what do they
 say of an incoming pod?). Each distinct class or set of terms is judged once for each question. From then on a
@@ -25,13 +25,13 @@ Words = TypeVar("Words", contravariant=True)
 Vocab = TypeVar("Vocab", bound=Vocabulary[Any])
 
 _KEPT_STEPS: Final = 256
-"""So many steps of a count are kept, at least; following more is hardly cheaper than adding up by row."""
+"""Minimum number of kept steps of a count; following more is hardly cheaper than adding up by row."""
 _MOST_TALLIES: Final = 4096
 _MOST_ROWS: Final = 4_000_000
-"""So many rows are counted over all tallies, at most: at 8 or 16 bytes a row, a bounded memory."""
+"""Maximum number of rows of all tallies together, at 8 or 16 bytes for each topology key of a tally."""
 
 _MOST_JUDGEMENTS: Final = 16_384
-"""If more questions than this would have to be put to new classes or terms, it is cheaper to count anew."""
+"""Maximum number of questions times new classes or terms; beyond it, counting all pods again is cheaper."""
 
 _NO_PODS: Final = np.zeros(0, np.int32)
 _NO_WEIGHTS: Final = np.zeros(0, np.int64)
@@ -79,12 +79,12 @@ class RowCount:
                 self._weight = np.pad(self._weight, more)
 
     def pods(self, rows: int) -> NDArray[np.int64]:
-        """How many pods count on each of so many nodes; only to be read, and at once."""
+        """The number of pods that count on each of `rows` nodes; a view, valid until the next change."""
         self._reach(rows)
         return self._pods[:rows]
 
     def weight(self, rows: int) -> NDArray[np.int64]:
-        """What the pods on each of so many nodes weigh together; only to be read, and at once."""
+        """The sum of weights on each of `rows` nodes; a view, valid until the next change."""
         pods = self.pods(rows)
         return pods if self._weight is None else self._weight[:rows]
 
@@ -98,7 +98,7 @@ class Tally:
         self._weighted = weighted
         self.by_key: dict[str, RowCount] = {}
         self.is_kept = True
-        """Whether this is kept up to date; if not, the question must be asked anew."""
+        """Whether this is kept up to date; if not, the question must be asked again."""
         self.used = 0
 
     def count(self, key: str) -> RowCount:
@@ -173,7 +173,7 @@ class Tallies(Generic[V, Vocab]):
         return {code for code, value, _, _ in moves if code not in known or known[code].value is not value}
 
     def ask(self, question: Question[V, Vocab], rows: int) -> Tally:
-        """The answer to a question, in a cluster of so many nodes; it follows at every `catch_up`."""
+        """The answer to a question, updated at every `catch_up`. rows: the number of nodes."""
         self.catch_up()
         tally = self._tallies.get(question)
         if tally is None:
@@ -209,9 +209,9 @@ class Tallies(Generic[V, Vocab]):
         return found
 
     def _count(self, question: Question[V, Vocab], tally: Tally) -> None:
-        """Find out who is an answer to a new question, and count them."""
+        """Count the pods that are an answer to a new question."""
         vocabulary = self._vocabulary
-        # What nobody has any more is judged when it comes back: only those who are here are judged now.
+        # Classes and terms without pods are dropped; they are judged again if a pod with them is added.
         self._links = {
             code: links for code, links in self._links.items() if vocabulary.values[code] is links.value
         }
@@ -266,7 +266,7 @@ def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
 
 
 def of_terms(pods: PodTable) -> Tallies[PodTerms, TermsVocabulary]:
-    """Questions about what pods on nodes want of others."""
+    """Questions about the affinity terms of pods on nodes."""
     return Tallies(
         pods.terms, pods.terms_codes, pods.terms_moves, lambda: pods.node_rows, term_marks, weighted=True
     )
