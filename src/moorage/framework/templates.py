@@ -1,10 +1,11 @@
 """Pods made from one template get equal answers where nothing has changed: what is remembered for them.
 
 Two pods are of one template if namespace, labels, spec and managing owner are equal; only then. A plugin
-keeps what it has worked out for a template in `Template.memory`; all of it goes when the template does.
+keeps what it has computed for a template in `Template.memory`, which is freed with the template.
 
-What is remembered is bounded, for each template and for all together: of pods with very large specs nothing
-is remembered, and those beyond the limits of `api.limits` have no template.
+Templates are bounded in number, and each in size: the least recently used is evicted first, also while there
+are pods of it, and a template may outlive its pods. Pods with very large specs, and those beyond the limits
+of `api.limits`, have no template.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from moorage.queue.templates import template_of
 
 _MOST_TEMPLATES: Final = 2048
 _MOST_ROWS: Final = 4_000_000
-"""Maximum number of rows that are remembered for all templates together, at some 20 bytes a row."""
+"""Maximum number of rows of all templates together: some 20 bytes a row, and counts by domain for terms."""
 MAX_TEMPLATE_BYTES: Final = 16_384
 """Maximum size of an encoded template for which anything is remembered."""
 MAX_COUNTED_TERMS: Final = 16
@@ -52,7 +53,7 @@ class Template:
 
 
 class Templates:
-    """The templates that were seen last."""
+    """The most recently used templates."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Template] = OrderedDict()
