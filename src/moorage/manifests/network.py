@@ -20,7 +20,7 @@ _PROMETHEUS_PODS: Final = {
     "namespaceSelector": {},
     "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
 }
-"""The labels of pods of the Prometheus operator, in any namespace."""
+"""The labels that the Prometheus operator sets on its pods, in any namespace."""
 
 
 def network_policy(installation: Installation) -> Manifest:
