@@ -2,7 +2,7 @@
 
 `CLAIMS` is plain data: put one in a ResourceClaim's `spec.devices` and have a pod use it. `slices` are the
 devices they are measured with, eight to a node; `CLAIMS_ON_UNIQUE_DEVICES` are measured with devices that
-each have a uuid, as real ones do. Run `.venv/bin/python bench/worst/claims.py` for the processor time of an
+each have a uuid, as real ones do. Run `.venv/bin/python -m bench.worst.claims` for the processor time of an
 attempt at 5,000 nodes.
 """
 
@@ -18,6 +18,7 @@ from moorage.api.decode import convert
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.cli.process import collect_in_passing
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
@@ -198,6 +199,7 @@ def _measure(claims: dict[str, Manifest], *, unique: bool) -> None:
 
 
 def main() -> None:
+    collect_in_passing()  # as `moorage run` does
     _measure(CLAIMS, unique=False)
     _measure(CLAIMS_ON_UNIQUE_DEVICES, unique=True)
 
