@@ -6,7 +6,7 @@ labels different from those of the last round, to manifests. The last manifest i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,6 +29,8 @@ from bench.worst.manifests import (
 from moorage.api.manifests import Manifest
 
 Objects = Iterable[Manifest]
+
+KNOWN_KEYS = (ZONE, HOSTNAME, *(f"known-{n}" for n in range(20)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +126,8 @@ def pod_term_namespaces(count: int) -> Callable[[str], Objects]:
 
 def spreads(count: int, when: str, *, keys: bool = False) -> Callable[[str], Objects]:
     def build(prefix: str) -> Objects:
-        all_keys = (ZONE, HOSTNAME, *(f"known-{n}" for n in range(20)))
         wanted = [
-            spread(f"{prefix}-{n}" if keys else all_keys[n % 22], {"app": f"{prefix}-{n}"}, when)
+            spread(f"{prefix}-{n}" if keys else KNOWN_KEYS[n % 22], {"app": f"{prefix}-{n}"}, when)
             for n in range(count)
         ]
         return [pod(prefix, topologySpreadConstraints=wanted)]
@@ -290,6 +291,55 @@ def _any_terms(count: int) -> Callable[[str], Manifest]:
     return anti_terms(count, namespaceSelector={})
 
 
+def terms_for_all(
+    count: int,
+    keys: Sequence[str] = (),
+    selector: Callable[[str], list[Manifest]] = lambda name: [],
+    *,
+    preferred: bool = False,
+) -> Callable[[str], Manifest]:
+    """Terms for pods of any namespace. keys: topology keys; if there are none, each term has an unknown one.
+
+    selector: requirements made from a name that is different for each term; without any, all pods match.
+    """
+
+    def affinity(prefix: str) -> Manifest:
+        names = [f"{prefix}-{number}" for number in range(count)]
+        terms = [
+            {
+                "topologyKey": keys[number % len(keys)] if keys else name,
+                "labelSelector": {"matchExpressions": selector(name)},
+                "namespaceSelector": {},
+            }
+            for number, name in enumerate(names)
+        ]
+        return pod_affinity("podAntiAffinity", terms, preferred=preferred)
+
+    return affinity
+
+
+def _without_label(name: str) -> list[Manifest]:
+    """Matches all pods that do not have one label."""
+    return [expression(name, "DoesNotExist")]
+
+
+def _without_app(name: str) -> list[Manifest]:
+    """Matches no pod with the label `app`; which label a pod must have is not known without looking."""
+    return [expression("app", "DoesNotExist"), expression(name, "DoesNotExist")]
+
+
+def waiting(count: int) -> Callable[[str], Objects]:
+    """Pods that wait for 16 topology keys each that no node has."""
+
+    def build(prefix: str) -> Iterator[Manifest]:
+        for index in range(count):
+            terms = [term(f"{prefix}-{index}-{n}", {"app": prefix}) for n in range(16)]
+            yield pod(prefix, f"waits-{index}", affinity=pod_affinity("podAffinity", terms))
+        yield pod(prefix)
+
+    return build
+
+
 def _few_anti_terms(prefix: str) -> Manifest:
     return {"affinity": anti_terms(10)(prefix)}
 
@@ -363,3 +413,15 @@ shape("beside a bound pod, terms", lambda n: bound(1, anti_terms(n)), 100, 30_00
 shape("beside 1,000 bound pods, terms", lambda n: bound(1000, anti_terms(n)), 10)
 shape("beside 1,000 bound pods, terms for any namespace", lambda n: bound(1000, _any_terms(n)), 10)
 shape("beside bound pods with a label each", bound_labels, 5000)
+shape("beside bound pods, 100 unknown keys for all pods", lambda n: bound(n, terms_for_all(100)), 10, 200)
+shape("beside bound pods, known keys for all pods", lambda n: bound(n, terms_for_all(100, KNOWN_KEYS)), 200)
+for _name, _selector in (("meant", _without_label), ("not meant", _without_app)):
+    for _kind in ("required", "preferred"):
+        _affinity = terms_for_all(100, [HOSTNAME], _selector, preferred=_kind == "preferred")
+        shape(
+            f"beside bound pods, 100 {_kind} terms, all pods {_name}",
+            partial(bound, affinity=_affinity),
+            50,
+            200,
+        )
+shape("beside waiting pods, 16 unknown keys", waiting, 200)

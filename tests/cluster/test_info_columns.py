@@ -19,7 +19,7 @@ def info_of(number: int) -> PodInfo:
 
 @pytest.mark.parametrize("looks", [0.0, 0.02, 1.0])
 def test_columns_say_what_the_infos_say(looks: float) -> None:
-    random, table = Random(1), PodTable(LANES)
+    random, table = Random(1), PodTable(LANES, ())
     here: list[str] = []
     for number in range(1200):
         if here and random.random() < 0.3:
@@ -38,7 +38,7 @@ def test_columns_say_what_the_infos_say(looks: float) -> None:
 
 def test_pods_that_were_worked_out_have_nothing_of_a_new_resource() -> None:
     lanes = dict(LANES)
-    table = PodTable(lanes)
+    table = PodTable(lanes, ())
     table.add("p1", 0, info_of(1))
     assert table.load.values.shape == (3, 1)
     table.add("p2", 0, PodInfo(make_pod("p2", uid="p2", requests={"cpu": "2m", "gpu.org/x": "4"})))

@@ -30,7 +30,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.status import Status
 from moorage.framework.templates import Templates
 from moorage.plugins import default_registry
-from moorage.plugins.common import affinity_filter, affinity_worth, soft_spread, tallies
+from moorage.plugins.common import affinity_filter, affinity_worth, following, soft_spread, tallies
 from tests import builders as b
 from tests import strategies as s
 from tests.builders import Manifest, make, make_node
@@ -254,7 +254,8 @@ def test_what_follows_says_what_is_new(about: str, count: int) -> None:
     [
         pytest.param(pod_table, "_KEPT_MOVES", 2, id="few moves of pods are kept"),
         pytest.param(tallies, "_KEPT_STEPS", 1, id="few steps of counts are kept"),
-        pytest.param(tallies, "_MOST_TALLIES", 3, id="few counts are kept"),
+        pytest.param(tallies, "_MOST_COUNTS", 3, id="few counts are kept"),
+        pytest.param(following, "_MAX_CELLS", 0, id="few columns of domains are kept"),
         pytest.param(affinity_filter, "_FEW_ROWS", 0, id="many rows have another verdict"),
         pytest.param(affinity_worth, "_MANY", 0, id="few rows are worth something else"),
         pytest.param(soft_spread, "_MOST_SMALL_CELLS", 0, id="cells are too many"),
@@ -313,6 +314,33 @@ def test_default_constraints_follow_what_a_controller_selects() -> None:
         telling.compare(0)
     telling.happen(("remove", [controller]))
     telling.compare(0)
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_terms_with_a_key_that_no_node_has_count_from_when_a_node_has_it(kind: str) -> None:
+    term = b.pod_term("rack", APPS)
+    affinity = {kind: {s.REQUIRED: [term], s.PREFERRED: [{"weight": 5, "podAffinityTerm": term}]}}
+    telling = told()
+    telling.happen(("put", [b.pod("p0", on="n0", affinity=affinity)]))
+    telling.compare(0)
+    for name, labels in (("n1", {"rack": "r1"}), ("n0", {"rack": "r0"}), ("n0", {}), ("n1", {})) * 2:
+        telling.happen(("put", [b.node(name, labels=labels)]))
+        telling.compare(0)
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_a_pod_with_keys_that_no_node_has_is_judged_anew_when_a_node_has_them(kind: str) -> None:
+    terms = [b.pod_term(key, APPS) for key in ("rack", "row", s.ZONE)]
+    wished = [{"weight": 5, "podAffinityTerm": each} for each in terms]
+    telling = told(
+        *(b.spread(key, APPS, hard=hard) for key in ("rack", "row") for hard in (True, False)),
+        affinity={kind: {s.REQUIRED: terms, s.PREFERRED: wished}},
+    )
+    telling.happen(place("p0", "n0"))
+    telling.compare(0)
+    for name, labels in (("n1", {"rack": "r"}), ("n0", {"rack": "r", "row": "x"}), ("n1", {}), ("n0", {})):
+        telling.happen(("put", [b.node(name, labels={s.ZONE: name, **labels})]))
+        telling.compare(0)
 
 
 def test_a_namespace_that_changes_its_labels_is_meant_by_terms_that_did_not_mean_it() -> None:

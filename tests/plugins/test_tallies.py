@@ -68,8 +68,8 @@ def test_weights_are_added_up_by_topology_key() -> None:
     def wish(weight: int, key: str) -> dict[str, object]:
         return {"weight": weight, "podAffinityTerm": pod_term(key, {"matchLabels": {"app": "a"}})}
 
-    wishes = {PREFERRED: [wish(3, ZONE), wish(4, ZONE), wish(5, HOSTNAME)]}
-    cache = Cache([make_node("n0")])
+    wishes = {PREFERRED: [wish(3, ZONE), wish(4, ZONE), wish(5, HOSTNAME), wish(6, "unknown")]}
+    cache = Cache([make_node("n0", labels={ZONE: "z", HOSTNAME: "n0"})])
     counts = of_terms(cache.snapshot().pods)
     incoming = Incoming("default", frozenset({("app", "a")}), frozenset())
     tally = counts.ask(Claims(incoming, required_weight=1), 1)
@@ -90,7 +90,7 @@ def test_weights_are_added_up_by_topology_key() -> None:
 def test_what_is_of_use_is_kept_and_what_was_not_for_longest_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tallies, "_MOST_TALLIES", 4)
+    monkeypatch.setattr(tallies, "_MOST_COUNTS", 4)
     cache = Cache([make_node("n0")])
     counts = of_classes(cache.snapshot().pods)
     asked = [counts.ask(meant({"app": letter}), 1) for letter in "abcd"]

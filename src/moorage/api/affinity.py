@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod, PodAffinity, PodAffinityTerm
@@ -44,8 +45,13 @@ class PodTerms:
     required_anti: tuple[AffinityTerm, ...] = ()
     preferred: tuple[WeightedTerm, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.required or self.required_anti or self.preferred)
+    def __len__(self) -> int:
+        """The number of terms."""
+        return len(self.required) + len(self.required_anti) + len(self.preferred)
+
+    def __iter__(self) -> Iterator[AffinityTerm]:
+        """All terms, without weights."""
+        return chain(self.required, self.required_anti, (each.term for each in self.preferred))
 
 
 NO_TERMS = PodTerms()

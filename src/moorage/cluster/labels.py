@@ -27,8 +27,10 @@ class LabelColumns:
     """The labels of all nodes, by key. Columns are made on first use; `nodes` are those of the rows."""
 
     def __init__(self) -> None:
-        self._nodes_having: Counter[str] = Counter()
+        self.nodes_having: Counter[str] = Counter()
         """How many nodes have a label; those that none has are left out."""
+        self.keys_version = 0
+        """Moves when a node has a label that no node had."""
         self._columns: dict[str, CodeColumn[str]] = {}
         """Oldest first."""
         self._absent: CodeColumn[str] = CodeColumn()
@@ -39,7 +41,7 @@ class LabelColumns:
         column = self._columns.get(key)
         if column is not None:
             return column
-        if key not in self._nodes_having:
+        if key not in self.nodes_having:
             return self._absent
         while len(self._columns) >= max(_MAX_CELLS // len(nodes), _MIN_COLUMNS):
             del self._columns[next(iter(self._columns))]
@@ -47,20 +49,28 @@ class LabelColumns:
         column.extend(node.labels.get(key) for node in nodes)
         return column
 
-    def write(self, row: int, old: Mapping[str, str] | None, new: Mapping[str, str]) -> None:
-        """Set the labels of an existing row's node. old: its labels before; None for a new node."""
-        if old != new:
-            self._nodes_having.update(new.keys())
-            self.forget(old or {})
-            for key, column in self._columns.items():
-                column[row] = new.get(key)
+    def write(self, row: int, old: Mapping[str, str] | None, new: Mapping[str, str]) -> set[str]:
+        """Set the labels of an existing row's node, and return the keys that no node had.
+
+        old: its labels before; None for a new node.
+        """
+        if old == new:
+            return set()
+        added = {key for key in new if key not in self.nodes_having}
+        if added:
+            self.keys_version += 1
+        self.nodes_having.update(new.keys())
+        self.forget(old or {})
+        for key, column in self._columns.items():
+            column[row] = new.get(key)
+        return added
 
     def forget(self, labels: Mapping[str, str]) -> None:
         """Remove a node's labels; the column of a key that no other node has is removed."""
         for key in labels:
-            self._nodes_having[key] -= 1
-            if not self._nodes_having[key]:
-                del self._nodes_having[key]
+            self.nodes_having[key] -= 1
+            if not self.nodes_having[key]:
+                del self.nodes_having[key]
                 self._columns.pop(key, None)
 
     def at(self, row: int) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple
@@ -239,12 +239,13 @@ class PodTable:
     class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
     """
 
-    def __init__(self, resource_lanes: Mapping[str, int]) -> None:
+    def __init__(self, resource_lanes: Mapping[str, int], node_keys: Container[str]) -> None:
+        """node_keys: the label keys that nodes have; the snapshot's own, which change."""
         self.infos: list[PodInfo] = []
         self._row_of: dict[str, int] = {}
         self._resource_lanes = resource_lanes
         """The lane of each resource: the snapshot's own, which grows."""
-        self.class_codes, self.terms_codes = ClassVocabulary(), TermsVocabulary()
+        self.class_codes, self.terms_codes = ClassVocabulary(), TermsVocabulary(node_keys)
         self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
         self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
         self._node_rows = Column(np.int32)

@@ -57,7 +57,8 @@ class Snapshot:
         self.row_of: dict[str, int] = {}
         self.objects = Objects()
         self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
-        self.pods = PodTable(self.resource_lanes)
+        self.labels = LabelColumns()
+        self.pods = PodTable(self.resource_lanes, self.labels.nodes_having)
         self.images = ImageTable()
         self.nominated = Nominations()
         """Pods that wait for room on a node, by the node's name."""
@@ -72,7 +73,6 @@ class Snapshot:
         self.claims: CodeColumn[frozenset[str]] = CodeColumn()
         self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
-        self.labels = LabelColumns()
         self._pods_of: list[dict[str, PodInfo]] = []
         self.changes = RowLog()
         """The rows written lately, and those whose nominations have changed."""
@@ -226,7 +226,8 @@ class Snapshot:
         self.unschedulable[row] = node.spec.unschedulable
         self.taints[row] = node.spec.taints
         self.features[row] = frozenset(node.status.declared_features)
-        self.labels.write(row, None if old is None else old.labels, node.labels)
+        added = self.labels.write(row, None if old is None else old.labels, node.labels)
+        self.pods.terms_codes.add_keys(added)
         self.images.change(row, () if old is None else old.status.images, node.status.images)
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:

@@ -1,12 +1,13 @@
 """Which classes of pods a selector means, and which affinity terms may mean a pod: found by label.
 
 Users decide how many different classes and terms there are, so a question about pods must not be put to each
-of them. Codes are found by what they have; only those are looked at.
+of them. Codes are found by what they have; only those are looked at. Terms with a topology key that no node
+has are in no domain: they cannot be found until a node has that key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from moorage.api.affinity import AffinityTerm, PodTerms
 from moorage.api.selectors import Operator, Requirement, Selector
@@ -73,20 +74,48 @@ class ClassVocabulary(Vocabulary[PodClass]):
 class TermsVocabulary(Vocabulary[PodTerms]):
     """Sets of affinity terms by code, which are found by the labels of pods that they may mean."""
 
-    __slots__ = ("_by_label",)
+    __slots__ = ("_by_label", "_by_missing_key", "_node_keys")
 
-    def __init__(self) -> None:
+    def __init__(self, node_keys: Container[str]) -> None:
+        """node_keys: the label keys that nodes have; `add_keys` must be called when there are more."""
         super().__init__()
+        self._node_keys = node_keys
         self._by_label: _Index = {}
         """Codes by a label that one of the terms asks for; None: one of them asks for no certain label."""
+        self._by_missing_key: _Index = {}
+        """Codes by a topology key that no node has."""
 
     def added(self, code: int, value: PodTerms) -> None:
         """A set of terms is new."""
-        _enter(self._by_label, term_marks(value), code)
+        _enter(self._by_label, term_marks(self.in_domains(value)), code)
+        _enter(self._by_missing_key, self._missing_keys(value), code)
 
     def removed(self, code: int, value: PodTerms) -> None:
         """No pod has a set of terms any more."""
+        # Terms are still found by label when the last node that had their topology key is gone.
         _leave(self._by_label, term_marks(value), code)
+        _leave(self._by_missing_key, self._missing_keys(value), code)
+
+    def add_keys(self, keys: Iterable[str]) -> None:
+        """Nodes have label keys that no node had."""
+        for code in set().union(*(self._by_missing_key.pop(key, _NO_CODES) for key in keys)):
+            value = self.values[code]
+            assert value is not None
+            _enter(self._by_label, term_marks(self.in_domains(value)), code)
+
+    def _missing_keys(self, value: PodTerms) -> set[str]:
+        return {term.topology_key for term in value if term.topology_key not in self._node_keys}
+
+    def in_domains(self, value: PodTerms) -> PodTerms:
+        """The terms whose topology key a node has; all others mean no pod on any node."""
+        keys = self._node_keys
+        if all(term.topology_key in keys for term in value):
+            return value
+        return PodTerms(
+            tuple(term for term in value.required if term.topology_key in keys),
+            tuple(term for term in value.required_anti if term.topology_key in keys),
+            tuple(each for each in value.preferred if each.term.topology_key in keys),
+        )
 
     def that_may_mean(self, labels: Iterable[Label]) -> set[int]:
         """The codes of all terms that may mean a pod with these labels."""
@@ -104,10 +133,11 @@ def _enter(index: _Index, marks: Iterable[object], code: int) -> None:
 
 def _leave(index: _Index, marks: Iterable[object], code: int) -> None:
     for mark in marks:
-        codes = index[mark]
-        codes.discard(code)
-        if not codes:
-            del index[mark]
+        codes = index.get(mark)
+        if codes is not None:
+            codes.discard(code)
+            if not codes:
+                del index[mark]
 
 
 def _class_marks(each: PodClass) -> Iterator[object]:
@@ -119,8 +149,7 @@ def _class_marks(each: PodClass) -> Iterator[object]:
 
 def term_marks(terms: PodTerms) -> set[Mark]:
     """The labels without one of which terms mean no pod; with None among them, one of them may mean any."""
-    preferred = (each.term for each in terms.preferred)
-    return {mark for term in (*terms.required, *terms.required_anti, *preferred) for mark in _marks(term)}
+    return {mark for term in terms for mark in _marks(term)}
 
 
 def _marks(term: AffinityTerm) -> Iterable[Mark]:

@@ -278,9 +278,16 @@ class _Memory:
         return worth
 
 
-def _who_speaks_of_whom(snapshot: Snapshot) -> tuple[Snapshot, int, int]:
+def _who_speaks_of_whom(snapshot: Snapshot) -> tuple[Snapshot, int, int, int]:
     """Moves when pods with terms come or go, or namespaces change: then terms may mean other pods.
+
+    It also moves when a node has a label key that no node had: terms with that topology key count then.
 
     A pod that wants nothing itself, and whom no term means, has nothing else to ask.
     """
-    return snapshot, snapshot.pods.terms_moves.position, snapshot.objects.of(Namespace).version
+    return (
+        snapshot,
+        snapshot.pods.terms_moves.position,
+        snapshot.objects.of(Namespace).version,
+        snapshot.labels.keys_version,
+    )

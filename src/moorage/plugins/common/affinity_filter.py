@@ -64,7 +64,9 @@ class Neighbours:
         refusals = Refusals(self.wants.incoming)
         keys = set(self.unwelcoming.by_key)
         if nodes.changes is not None:
-            keys.update(key for _, info in nodes.changes.added for key, _ in refusals(info.terms))
+            in_domains = nodes.snapshot.pods.terms_codes.in_domains
+            added = (in_domains(info.terms) for _, info in nodes.changes.added)
+            keys.update(key for terms in added for key, _ in refusals(terms))
         mask = np.zeros(len(nodes), bool)
         for key in keys:
             domains = nodes.label(key).codes
@@ -175,9 +177,9 @@ class FollowedNeighbours(Neighbours):
     def _add_up(self) -> None:
         self.near, self.away = DomainCounts(), DomainCounts()
         for each in self._near:
-            self.near.add(each.column.key, each.by_domain)
+            self.near.add(each.key, each.by_domain)
         for each in self._away:
-            self.away.add(each.column.key, each.by_domain)
+            self.away.add(each.key, each.by_domain)
 
     def _count_near(self) -> int:
         return sum(each.pods for each in self._near)

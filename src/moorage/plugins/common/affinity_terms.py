@@ -50,9 +50,13 @@ class Refusals:
         return self.of.labels
 
     def __call__(self, terms: PodTerms) -> Iterable[tuple[str, int]]:
-        """The anti-affinity terms that mean the pod: topology key, and 1."""
+        """The topology keys of the anti-affinity terms that mean the pod, each once, and 1."""
         is_meant = self.of.means()
-        return [(term.topology_key, 1) for term in terms.required_anti if is_meant(term)]
+        keys: dict[str, int] = {}
+        for term in terms.required_anti:
+            if term.topology_key not in keys and is_meant(term):
+                keys[term.topology_key] = 1
+        return keys.items()
 
     def candidates(self, terms: TermsVocabulary) -> set[int]:
         """The codes of the terms that may mean the pod."""

@@ -135,8 +135,10 @@ class FollowedWorth:
     def _add_up(self) -> Scores:
         by_key: dict[str, Counts] = {}
         for count, weight in self._counts:
-            key, worth = count.column.key, count.by_domain * weight
+            key, worth = count.key, count.by_domain * weight
             by_key[key] = by_key[key] + worth if key in by_key else worth
+        if not by_key:
+            return np.zeros(len(self._following.snapshot), np.int64)
         first, *others = (worth.take(self._following.domains(key).slots) for key, worth in by_key.items())
         for each in others:
             first += each

@@ -76,7 +76,7 @@ def add_claims(counts: DomainCounts, snapshot: Snapshot, claims: Question[PodTer
     for code in claims.candidates(pods.terms_codes):
         terms = pods.terms_codes.values[code]
         assert terms is not None
-        for key, weight in claims(terms):
+        for key, weight in claims(pods.terms_codes.in_domains(terms)):
             weights = by_key.setdefault(key, {})
             weights[code] = weights.get(code, 0) + weight
     for key, weights in by_key.items():
@@ -111,6 +111,9 @@ class DomainTally:
     def _start_anew(self) -> None:
         rows, size = len(self._slots), len(self.by_domain)
         self._position = self._count.steps.position
+        if size == 1:
+            self.pods = 0
+            return
         weight = np.bincount(self._slots, self._count.weight(rows), size)
         pods = np.bincount(self._slots, self._count.pods(rows), size)
         self.by_domain[:-1] = weight[:-1]

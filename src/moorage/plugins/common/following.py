@@ -2,28 +2,32 @@
 
 Counts by node follow the pods (`tallies`). Which nodes are in which domain changes seldom: it holds for as
 long as `version` does, and whoever has worked something out from nodes' labels or taints works it out anew
-when that has moved.
+when that has moved. Topology keys that no node has share one column of no domains.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cluster.columns import ABSENT
+from moorage.cluster.columns import ABSENT, CodeColumn
 from moorage.cluster.snapshot import Snapshot
 from moorage.plugins.common.domains import DomainTally
 from moorage.plugins.common.tallies import RowCount, of_classes, of_terms
+
+_MAX_CELLS: Final = 1_000_000
+"""Maximum number of rows of all columns together, at 8 to 24 bytes."""
+_MIN_COLUMNS: Final = 16
+"""Number of columns that are kept for any number of rows."""
 
 
 class DomainColumn:
     """The domain of every row for one topology key; holds as long as no node changes its labels."""
 
-    def __init__(self, snapshot: Snapshot, key: str) -> None:
-        column = snapshot.label(key)
-        self.key = key
+    def __init__(self, column: CodeColumn[str]) -> None:
         self.size = len(column.vocabulary)
         """How many codes of domains there are; a table by domain has one entry more, for no domain."""
         self.codes = column.codes
@@ -35,7 +39,13 @@ class DomainColumn:
 
     def slots_where(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """The slots of some rows, in which all others are in no domain. Shape (rows,)."""
-        return self.slots if mask.all() else np.where(mask, self.slots, self.size)
+        if mask.all():
+            return self.slots
+        return np.where(mask, self.slots, self.size) if mask.any() else self._nowhere
+
+    @cached_property
+    def _nowhere(self) -> NDArray[np.intp]:
+        return np.full(len(self.slots), self.size, np.intp)
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.intp], list[int]]:
@@ -52,10 +62,11 @@ class DomainColumn:
 class FollowedCount(DomainTally):
     """A count by domain of one topology key, kept up to date."""
 
-    __slots__ = ("column",)
+    __slots__ = ("column", "key")
 
-    def __init__(self, count: RowCount, column: DomainColumn) -> None:
+    def __init__(self, count: RowCount, key: str, column: DomainColumn) -> None:
         super().__init__(count, column.slots, column.size)
+        self.key = key
         self.column = column
 
     def at(self, row: int) -> int:
@@ -74,10 +85,16 @@ class Following:
         self.terms = of_terms(snapshot.pods)
         self._nodes = list(snapshot.nodes)
         self._position = snapshot.node_changes.position
+        self._keys_version = snapshot.labels.keys_version
         self._domains: dict[str, DomainColumn] = {}
+        """By topology keys that nodes have, the least recently used first."""
+        self._no_domains: DomainColumn | None = None
+        """The column of every key that no node has."""
 
     def catch_up(self) -> None:
         """Take notice of what happened since the last time."""
+        self.classes.free_dropped()
+        self.terms.free_dropped()
         if self.snapshot.node_changes.position != self._position:
             self._look_at_nodes()
         self.classes.catch_up()
@@ -100,17 +117,26 @@ class Following:
     def _start_anew(self) -> None:
         self.version += 1
         self._domains.clear()
+        self._no_domains = None
+        if self._keys_version != self.snapshot.labels.keys_version:
+            self._keys_version = self.snapshot.labels.keys_version
+            self.terms.clear()
 
     def domains(self, key: str) -> DomainColumn:
         """The domains of a topology key, as they are now."""
-        column = self._domains.get(key)
-        if column is None:
-            column = self._domains[key] = DomainColumn(self.snapshot, key)
+        if key not in self.snapshot.labels.nodes_having:
+            if self._no_domains is None:
+                self._no_domains = DomainColumn(self.snapshot.label(key))
+            return self._no_domains
+        column = self._domains.pop(key, None) or DomainColumn(self.snapshot.label(key))
+        self._domains[key] = column
+        if len(self._domains) > max(_MAX_CELLS // len(self.snapshot), _MIN_COLUMNS):
+            del self._domains[next(iter(self._domains))]
         return column
 
     def count(self, count: RowCount, key: str) -> FollowedCount:
         """A count by node as one by domain, as long as `version` stays."""
-        return FollowedCount(count, self.domains(key))
+        return FollowedCount(count, key, self.domains(key))
 
 
 class Follower:

@@ -124,6 +124,8 @@ def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpr
 def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> list[NDArray[np.bool_]]:
     """For each constraint the nodes whose pods count: those that have the labels of all constraints."""
     labelled = having_keys(nodes, hard)
+    if not labelled.any():
+        return [labelled] * len(hard)
     return [labelled & constraint.eligible(pod, nodes) for constraint in hard]
 
 

@@ -3,6 +3,9 @@
 A question is about a pod's class (which pods does a selector mean?) or about its affinity terms (what do they
 say of an incoming pod?). Each distinct class or set of terms is judged once for each question. From then on a
 pod that comes or goes costs one step for each question that it is an answer to, and nothing for the others.
+
+Users choose topology keys, but not the labels of nodes: terms with a key that no node has are not counted.
+The counts of all tallies together are bounded; the least recently used tallies are dropped first.
 """
 
 from __future__ import annotations
@@ -26,9 +29,12 @@ Vocab = TypeVar("Vocab", bound=Vocabulary[Any])
 
 _KEPT_STEPS: Final = 256
 """Minimum number of kept steps of a count; following more is hardly cheaper than adding up by row."""
-_MOST_TALLIES: Final = 4096
+_MOST_COUNTS: Final = 4096
+"""Maximum number of counts of all tallies together: a tally has one for each topology key, at least one."""
+_MIN_COUNTS: Final = 64
+"""Number of counts that are kept for any number of rows."""
 _MOST_ROWS: Final = 4_000_000
-"""Maximum number of rows of all tallies together, at 8 or 16 bytes for each topology key of a tally."""
+"""Maximum number of rows of all counts together, at 8 or 16 bytes."""
 
 _MOST_JUDGEMENTS: Final = 16_384
 """Maximum number of questions times new classes or terms; beyond it, counting all pods again is cheaper."""
@@ -65,7 +71,8 @@ class RowCount:
 
     def add(self, row: int, pods: int, weight: int) -> None:
         """Count pods on a node, or, negative, count them no longer."""
-        self._reach(row + 1)
+        if row >= len(self._pods):
+            self._reach(2 * (row + 1))
         self._pods[row] += pods
         if self._weight is not None:
             self._weight[row] += weight
@@ -73,10 +80,15 @@ class RowCount:
 
     def _reach(self, rows: int) -> None:
         if rows > len(self._pods):
-            more = (0, 2 * rows - len(self._pods))
+            more = (0, rows - len(self._pods))
             self._pods = np.pad(self._pods, more)
             if self._weight is not None:
                 self._weight = np.pad(self._weight, more)
+
+    def free(self) -> None:
+        """Free the memory of a count that is not used any more."""
+        self._pods, self._weight = np.zeros(0, np.int64), None
+        self.steps = Journal(_KEPT_STEPS)
 
     def pods(self, rows: int) -> NDArray[np.int64]:
         """The number of pods that count on each of `rows` nodes; a view, valid until the next change."""
@@ -90,7 +102,7 @@ class RowCount:
 
 
 class Tally:
-    """The answer to one question: a count for each topology key."""
+    """The answer to one question: a count for each topology key that a node has."""
 
     __slots__ = ("_weighted", "by_key", "is_kept", "used")
 
@@ -107,6 +119,16 @@ class Tally:
         if count is None:
             count = self.by_key[key] = RowCount(_NO_PODS, _NO_WEIGHTS if self._weighted else None)
         return count
+
+    def free(self) -> None:
+        """Free the memory of all counts."""
+        for count in self.by_key.values():
+            count.free()
+
+    @property
+    def size(self) -> int:
+        """How many counts this is charged for."""
+        return max(len(self.by_key), 1)
 
 
 class _Links(Generic[V]):
@@ -129,20 +151,33 @@ class Tallies(Generic[V, Vocab]):
         moves: Journal[Move[V]],
         node_rows: Callable[[], NDArray[np.int32]],
         labels_of: Callable[[V], Collection[Mark]],
+        countable: Callable[[V], V],
+        judgements: Callable[[V], int],
         *,
         weighted: bool,
     ) -> None:
+        """labels_of: the labels of a class, or those that terms ask for. countable: the part that can count.
+
+        judgements: the work of putting one question to a value.
+        """
         self._column = column
         self._vocabulary = vocabulary
         self._moves = moves
         self._node_rows = node_rows
         self._labels_of = labels_of
+        self._countable = countable
+        self._judgements = judgements
         self._weighted = weighted
         self._position = moves.position
         self._tallies: dict[Question[V, Vocab], Tally] = {}
         self._by_label: dict[Mark, dict[Question[V, Vocab], Tally]] = {}
         """The same by the labels without which no pod counts, so that a new class need not be put to all."""
         self._links: dict[int, _Links[V]] = {}
+        self._size = 0
+        """The number of counts of all tallies together."""
+        self._max_size = _MOST_COUNTS
+        self._dropped: list[Tally] = []
+        """Those whose counts are not freed yet."""
         self._uses = 0
 
     def catch_up(self) -> None:
@@ -154,23 +189,39 @@ class Tallies(Generic[V, Vocab]):
         if not self._tallies:
             return
         moves = self._moves.since(since)
-        if moves is None:
-            self._drop(list(self._tallies))
-            return
-        if len(self._unknown(moves)) * len(self._tallies) > _MOST_JUDGEMENTS:
-            self._drop(list(self._tallies))
+        if moves is None or self._work(moves) > _MOST_JUDGEMENTS:
+            self.clear()
             return
         for code, value, node_row, sign in moves:
             links = self._links.get(code)
             if links is None or links.value is not value:
                 links = self._judge(code, value)
+                if self._size > self._max_size:
+                    self.clear()
+                    return
             for count, weight, _ in links.counts:
                 count.add(node_row, sign, sign * weight)
 
-    def _unknown(self, moves: Iterable[Move[V]]) -> set[int]:
-        """The codes of classes, or sets of terms, that no question was put to."""
+    def free_dropped(self) -> None:
+        """Free the counts of tallies that were dropped: templates refer to them until they are used again.
+
+        Call it between attempts: what asks several questions still reads tallies that the last one dropped.
+        """
+        for tally in self._dropped:
+            tally.free()
+        self._dropped.clear()
+
+    def clear(self) -> None:
+        """Drop all tallies."""
+        self._drop(list(self._tallies))
+
+    def _work(self, moves: Iterable[Move[V]]) -> int:
+        """An upper bound of the judgements of classes, or sets of terms, that no question was put to."""
         known = self._links
-        return {code for code, value, _, _ in moves if code not in known or known[code].value is not value}
+        unknown = {
+            code: value for code, value, _, _ in moves if code not in known or known[code].value is not value
+        }
+        return sum(map(self._judgements, unknown.values())) * len(self._tallies)
 
     def ask(self, question: Question[V, Vocab], rows: int) -> Tally:
         """The answer to a question, updated at every `catch_up`. rows: the number of nodes."""
@@ -182,6 +233,7 @@ class Tallies(Generic[V, Vocab]):
             for label in _labels(question):
                 self._by_label.setdefault(label, {})[question] = tally
             self._count(question, tally)
+            self._size += tally.size
         self.touch(tally)
         return tally
 
@@ -193,9 +245,14 @@ class Tallies(Generic[V, Vocab]):
     def _judge(self, code: int, value: V) -> _Links[V]:
         """Find out which questions a class, or a set of terms, is an answer to."""
         links = self._links[code] = _Links(value)
+        value = self._countable(value)
         for question, tally in self._concerned(value).items():
+            size = tally.size
             for key, weight in _by_key(question(value)).items():
                 links.counts.append((tally.count(key), weight, tally))
+            self._size += tally.size - size
+            if self._size > self._max_size:
+                break
         return links
 
     def _concerned(self, value: V) -> Mapping[Question[V, Vocab], Tally]:
@@ -219,7 +276,7 @@ class Tallies(Generic[V, Vocab]):
         for code in question.candidates(vocabulary):
             value: V | None = vocabulary.values[code]
             assert value is not None
-            for key, weight in _by_key(question(value)).items():
+            for key, weight in _by_key(question(self._countable(value))).items():
                 found.setdefault(key, []).append((code, weight))
         for key, chosen in found.items():
             codes, weights = [code for code, _ in chosen], [weight for _, weight in chosen]
@@ -238,13 +295,17 @@ class Tallies(Generic[V, Vocab]):
         return RowCount(rows, weight_of[self._column.codes[pods]] if self._weighted else None)
 
     def _make_room(self, rows: int) -> None:
-        if len(self._tallies) >= min(_MOST_TALLIES, max(_MOST_ROWS // max(rows, 1), 64)):
+        self._max_size = min(_MOST_COUNTS, max(_MOST_ROWS // max(rows, 1), _MIN_COUNTS))
+        while self._tallies and self._size >= self._max_size:
             longest_unused = sorted(self._tallies, key=lambda question: self._tallies[question].used)
-            self._drop(longest_unused[: len(longest_unused) // 2])
+            self._drop(longest_unused[: (len(longest_unused) + 1) // 2])
 
     def _drop(self, questions: Iterable[Question[V, Vocab]]) -> None:
         for question in questions:
-            self._tallies.pop(question).is_kept = False
+            tally = self._tallies.pop(question)
+            tally.is_kept = False
+            self._dropped.append(tally)
+            self._size -= tally.size
             for label in _labels(question):
                 del self._by_label[label][question]
                 if not self._by_label[label]:
@@ -261,6 +322,8 @@ def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
         pods.class_moves,
         lambda: pods.node_rows,
         lambda each: each.labels,
+        lambda each: each,
+        lambda each: 1,
         weighted=False,
     )
 
@@ -268,7 +331,14 @@ def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
 def of_terms(pods: PodTable) -> Tallies[PodTerms, TermsVocabulary]:
     """Questions about the affinity terms of pods on nodes."""
     return Tallies(
-        pods.terms, pods.terms_codes, pods.terms_moves, lambda: pods.node_rows, term_marks, weighted=True
+        pods.terms,
+        pods.terms_codes,
+        pods.terms_moves,
+        lambda: pods.node_rows,
+        term_marks,
+        pods.terms_codes.in_domains,
+        len,
+        weighted=True,
     )
 
 
