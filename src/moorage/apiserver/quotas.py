@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.apiserver.admission.quota.resource_quota import RESOURCE_QUOTAS, quota_usage
+from moorage.apiserver.admission.quota.resource_quota import quota_usage
+from moorage.apiserver.admission.quota.tally import RESOURCE_QUOTAS
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.writes import Writer

@@ -184,7 +184,7 @@ class Collection:
         key = stored.key
         if change.type == "DELETED":
             del self.items[key]
-            del self._by_namespace[key[0]][key]
+            self._leave_namespace(key)
         else:
             self.items[key] = stored
             self._by_namespace.setdefault(key[0], {})[key] = stored
@@ -196,6 +196,12 @@ class Collection:
                 event.set()
             self.waiting.clear()
         return held
+
+    def _leave_namespace(self, key: Key) -> None:
+        objects = self._by_namespace[key[0]]
+        del objects[key]
+        if not objects:
+            del self._by_namespace[key[0]]
 
     def load(self, stored: Stored) -> None:
         """Bring back an object from the journal."""

@@ -120,11 +120,17 @@ class Controller(ABC):
     def _rest(self, key: Key, seconds: float) -> None:
         """Leave an object alone for a while if looking at it takes long, so that others get their turn."""
         if seconds > _SLOW_SECONDS:
-            rest = min(seconds * _REST_FACTOR, _LONGEST_REST_SECONDS)
-            self._resting_until[key] = self.cluster.clock.now() + rest
+            now = self.cluster.clock.now()
+            self._forget_rested(now)
+            self._resting_until[key] = now + min(seconds * _REST_FACTOR, _LONGEST_REST_SECONDS)
             if key in self._queue:
                 del self._queue[key]
                 self.look(*key)
+
+    def _forget_rested(self, now: float) -> None:
+        """Let go of objects that have rested: those that are gone are never looked at again."""
+        for key in [key for key, until in self._resting_until.items() if until <= now]:
+            del self._resting_until[key]
 
     @property
     def is_idle(self) -> bool:

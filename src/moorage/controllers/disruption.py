@@ -50,6 +50,8 @@ class Disruption(Controller):
         selectors = self._selectors.setdefault(namespace, {})
         if type == "DELETED":
             selectors.pop((namespace, name), None)
+            if not selectors:
+                del self._selectors[namespace]
         elif before is None or before["spec"] != budget["spec"]:
             selectors[namespace, name] = sound_selector(budget["spec"].get("selector"))
         self.look(namespace, name)

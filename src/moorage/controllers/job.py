@@ -11,7 +11,7 @@ from moorage.client.errors import RequestError
 from moorage.client.kinds import JOB, POD
 from moorage.controllers.adoption import claim, follow_pods, selects_nothing
 from moorage.controllers.cluster import Cluster
-from moorage.controllers.controller import Controller
+from moorage.controllers.controller import Controller, Key
 from moorage.controllers.job_failures import Backoff, finished_at, judge, only_replaces_failed
 from moorage.controllers.job_indexes import first_free, index_of
 from moorage.controllers.job_pods import (
@@ -60,25 +60,25 @@ class JobController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._backoffs: dict[str, Backoff] = {}
+        self._backoffs: dict[Key, tuple[str, Backoff]] = {}
+        """With the job's uid: another job may get its name."""
         self.follow(JOB)
         follow_pods(self, JOB)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Make or delete pods of one job, count those that ended, and end it when it is time."""
         job = self.cluster.informer(JOB).get(namespace, name)
-        if job is None or not is_ours(job) or selects_nothing(job):
+        if job is None or is_finished_job(job):
+            self._backoffs.pop((namespace, name), None)
             return None
-        uid = job["metadata"]["uid"]
-        if is_finished_job(job):
-            self._backoffs.pop(uid, None)
+        if not is_ours(job) or selects_nothing(job):
             return None
         tally = Tally(job, await claim(self.cluster, JOB, job, POD, finalizers=(FINALIZER,)))
         now = self.cluster.now()
         started: str | None = status_of(job).get("startTime")
         if not started and not is_suspended(job):
             started = timestamp(now)
-        backoff = self._backoffs.get(uid, Backoff()).after(tally.new_succeeded, tally.new_failed)
+        backoff = self._backoff(job).after(tally.new_succeeded, tally.new_failed)
         verdict = verdict_on(tally, started, now)
         outcome, draft = _Outcome(), {"startTime": started}
         if verdict is not None:
@@ -98,6 +98,11 @@ class JobController(Controller):
         due = deadline(job, started)
         waits = [outcome.again_seconds, (due - now).total_seconds() if due is not None else None]
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
+
+    def _backoff(self, job: Manifest) -> Backoff:
+        meta = job["metadata"]
+        uid, backoff = self._backoffs.get((meta["namespace"], meta["name"]), ("", Backoff()))
+        return backoff if uid == meta["uid"] else Backoff()
 
     def _pods(self, job: Manifest) -> list[Manifest]:
         return self.cluster.owned(POD).get(job["metadata"]["uid"])
@@ -226,7 +231,8 @@ class JobController(Controller):
         done, is_all = tally.to_count(verdict is not None, verdict is not None and verdict.is_failure)
         draft = {**draft, "conditions": conditions, **self._running(job)}
         job = await write_status(self.cluster, JOB, job, {**draft, **tally.counts()})
-        self._backoffs[job["metadata"]["uid"]] = backoff
+        meta = job["metadata"]
+        self._backoffs[meta["namespace"], meta["name"]] = (meta["uid"], backoff)
         refusal = await together(untrack(self.cluster, pod) for pod in done)
         if refusal is not None:
             raise refusal

@@ -24,9 +24,7 @@ from moorage.apiserver.admission.quota.charges import (
 )
 from moorage.apiserver.admission.quota.pods import POD_METER
 from moorage.apiserver.admission.quota.scopes import Scope, ends_by_itself, scopes_of
-from moorage.apiserver.admission.quota.tally import Tally, in_scopes
-
-RESOURCE_QUOTAS: Final = "/resourcequotas"
+from moorage.apiserver.admission.quota.tally import RESOURCE_QUOTAS, Tally, in_scopes
 
 _METERS: Final = {meter.storage: meter for meter in (POD_METER, SERVICES, CLAIMS, DEVICE_CLAIMS)}
 _NEVER_CHARGED: Final = frozenset(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from moorage.api.amounts import Amount, Amounts, Style
 from moorage.api.manifests import Manifest
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.admission.quota.charges import Meter
 from moorage.apiserver.admission.quota.scopes import Scope
+
+RESOURCE_QUOTAS: Final = "/resourcequotas"
+_FEW_PLACES: Final = 8
 
 
 def in_scopes(obj: Manifest, scopes: list[Scope], meter: Meter) -> bool:
@@ -26,6 +30,8 @@ class Tally:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[str, Amounts]] = {}
+        self._next_check = _FEW_PLACES
+        """With how many places it is looked which of them still matter: each time after they have doubled."""
 
     def used(
         self,
@@ -41,6 +47,8 @@ class Tally:
         sums = [0] * len(wanted)
         styles = [Style.DECIMAL] * len(wanted)
         place = (meter.storage, namespace)
+        if place not in self._known and len(self._known) >= self._next_check:
+            self._forget_unlimited(reader)
         known = self._known.get(place, {})
         seen: dict[str, Amounts] = {}
         for obj in reader.all(meter.storage, namespace):
@@ -62,3 +70,12 @@ class Tally:
                     sums[index] += amount.billionths
         self._known[place] = seen
         return {name: Amount(total, style) for name, total, style in zip(wanted, sums, styles, strict=True)}
+
+    def _forget_unlimited(self, reader: Reader) -> None:
+        """Let go of namespaces that have no quota any more, above all of those that are gone."""
+        self._known = {
+            place: charges
+            for place, charges in self._known.items()
+            if any(reader.all(RESOURCE_QUOTAS, place[1]))
+        }
+        self._next_check = 2 * len(self._known) + _FEW_PLACES

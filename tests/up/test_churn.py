@@ -1,0 +1,109 @@
+"""Workloads of all kinds come and go with their namespaces, and nothing is kept of them for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.apiserver.embedded import Settings
+from moorage.client.kinds import (
+    CONFIG_MAP,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    RESOURCE_QUOTA,
+    SERVICE,
+    STATEFUL_SET,
+    Kind,
+)
+from moorage.sim.local import LocalSettings
+from tests.up.census import count_entries
+from tests.up.objects import apart, budget, claim, claim_template, job, pod, workload
+from tests.up.world import World
+
+ROUNDS = 2
+PROGRESS_DEADLINE_SECONDS = 600
+"""The longest that a controller waits before it looks at an object again, be it gone."""
+BOUNDED = {
+    ".server.store._collections[].log._changes": "20,000 changes of a resource, or 128 MiB of all",
+    ".server.api._dispatcher._bodies._known": "256 bodies",
+    ".server.resources._by_address[].strategy._sound_specs._known": "1,000 specs",
+    "._manager._cluster._told": "4,096 events",
+    "._manager._cluster._event_limits._left": "4,096 objects",
+    "._scheduler._cycles.engine._templates._known": "2,048 templates",
+    "._scheduler._profiles._frameworks[].plugins[]._follower._following": "4,096 tallies",
+    "._scheduler.cache._snapshot.pods.class_moves._entries": "8,192 moves",
+    "._scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
+    "._scheduler.cache._snapshot.changes._rows": "8,192 rows",
+    "._scheduler.cache._snapshot.node_changes._rows": "8,192 rows",
+}
+"""What fills at first, and what bounds it."""
+
+
+def objects(number: int) -> list[tuple[Kind, dict[str, Any]]]:
+    """What users create in a namespace: pods that run, end, fail, and wait for what never comes."""
+    app = f"app-{number}"
+    near = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "topology.kubernetes.io/zone"}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": near}]}
+    spread = [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **near}]
+    pods = (
+        pod(app, affinity={"podAffinity": preferred}, topologySpreadConstraints=spread),
+        pod(f"apart-{number}", affinity=apart(app)),
+        pod(f"large-{number}", cpu="1000"),
+        pod(f"picky-{number}", nodeSelector={f"key-{number}": "x"}),
+        pod(f"volume-{number}", volumes=[volume("claim")]),
+        pod(f"lost-{number}", volumes=[volume("missing")]),
+    )
+    stateful = {"serviceName": "s", "volumeClaimTemplates": [claim_template("data")]}
+    return [
+        (
+            RESOURCE_QUOTA,
+            {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "99", "count/configmaps": "9"}}},
+        ),
+        (CONFIG_MAP, {"metadata": {"name": f"map-{number}"}}),
+        (SERVICE, {"metadata": {"name": app}, "spec": {"selector": {"app": app}, "ports": [{"port": 80}]}}),
+        (POD_DISRUPTION_BUDGET, budget(app, minAvailable=1)),
+        (PERSISTENT_VOLUME_CLAIM, claim("claim")),
+        *((POD, each) for each in pods),
+        (DEPLOYMENT, workload("Deployment", f"deployment-{number}", replicas=2)),
+        (STATEFUL_SET, workload("StatefulSet", f"set-{number}", replicas=1, **stateful)),
+        (DAEMON_SET, workload("DaemonSet", f"daemon-{number}")),
+        (JOB, job(f"done-{number}", says={"run-seconds": "1"})),
+        (JOB, job(f"failing-{number}", says={"run-seconds": "1", "exit-code": "1"})),
+    ]
+
+
+def volume(claim: str) -> dict[str, Any]:
+    return {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
+
+
+def churn(world: World, number: int) -> None:
+    """A namespace comes with workloads of all kinds, and goes with them."""
+    namespace = f"namespace-{number}"
+    world.create(NAMESPACE, {"metadata": {"name": namespace}})
+    for kind, obj in objects(number):
+        world.create(kind, {**obj, "metadata": {**obj["metadata"], "namespace": namespace}})
+    world.advance(10, step=2)
+    world.delete(NAMESPACE, namespace)
+    world.advance(40, step=5)
+    assert world.names(NAMESPACE) == ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+
+def test_nothing_that_is_kept_of_workloads_grows_with_how_many_there_were() -> None:
+    settings = LocalSettings(nodes=2, server=Settings(event_ttl_seconds=20))
+    counts = []
+    with World(settings) as world:
+        for first in range(0, 3 * ROUNDS, ROUNDS):
+            for number in range(first, first + ROUNDS):
+                churn(world, number)
+            world.advance(PROGRESS_DEADLINE_SECONDS, step=60)
+            counts.append(count_entries(world.local))
+    first_count, second, third = counts
+    growth = {path: min(second[path] - first_count[path], third[path] - second[path]) for path in third}
+    growing = {path for path, more in growth.items() if more >= ROUNDS}
+    assert {path for path in growing if not path.startswith(tuple(BOUNDED))} == set()
+    unused = [name for name in BOUNDED if not any(path.startswith(name) for path in growing)]
+    assert unused == [], "what does not grow needs no bound here"
