@@ -15,6 +15,7 @@ from tests.apiserver.client import Cluster, configmap, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
+EVENTS = "/api/v1/namespaces/default/events"
 
 
 def put(store: Store, storage: str, name: str, size: int) -> None:
@@ -73,6 +74,17 @@ def test_decoded_form_of_a_replaced_object_is_not_held() -> None:
     assert first.obj is first.obj, "it is decoded once"
     put(store, "a", "one", 20)
     assert first._obj is None
+
+
+def test_events_about_one_pod_share_what_they_are_selected_by(cluster: Cluster) -> None:
+    about = {"kind": "Pod", "namespace": "default", "name": "some-pod", "uid": "0b1c2d3e", "apiVersion": "v1"}
+    for name in "ab":
+        cluster.create(EVENTS, {"metadata": {"name": name}, "involvedObject": about, "reason": "Started"})
+    first, second = (cluster.server.store.collection("/events").items["default", name] for name in "ab")
+    assert first.fields.get("involvedObject.uid") == "0b1c2d3e"
+    assert first.fields.positions is second.fields.positions
+    pairs = zip(first.fields.values, second.fields.values, strict=True)
+    assert all(one is other for one, other in pairs), "there are some six events of each pod, for an hour"
 
 
 def test_watcher_behind_the_dropped_history_is_told_to_list_again(cluster: Cluster) -> None:

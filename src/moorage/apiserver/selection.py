@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from sys import intern
+from typing import Final, NamedTuple
+
+import msgspec
 
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
 from moorage.api.text_cache import cached_by_text
@@ -141,7 +145,35 @@ def parse_field_selector(text: str) -> FieldSelector:
     return tuple(terms)
 
 
-def matches_fields(selector: FieldSelector, fields: Mapping[str, str], namespace: str, name: str) -> bool:
+class Fields(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What field selectors know of one object.
+
+    An hour of events is many objects: those of a kind share the names of fields, and all share equal values.
+    """
+
+    positions: dict[str, int]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, selectable: Mapping[str, str]) -> Fields:
+        """Fields by their names."""
+        return cls(_positions(tuple(selectable)), tuple(map(intern, selectable.values())))
+
+    def get(self, name: str) -> str:
+        """The value of a field; empty if there is none of this name."""
+        position = self.positions.get(name)
+        return "" if position is None else self.values[position]
+
+
+@lru_cache(maxsize=1024)
+def _positions(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: position for position, name in enumerate(names)}
+
+
+NO_FIELDS: Final = Fields.of({})
+
+
+def matches_fields(selector: FieldSelector, fields: Fields, namespace: str, name: str) -> bool:
     """Whether an object's fields meet every condition."""
     for term in selector:
         if term.field == "metadata.name":
@@ -149,7 +181,7 @@ def matches_fields(selector: FieldSelector, fields: Mapping[str, str], namespace
         elif term.field == "metadata.namespace":
             value = namespace
         else:
-            value = fields.get(term.field, "")
+            value = fields.get(term.field)
         if (value == term.value) is not term.equals:
             return False
     return True

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
+from sys import intern
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
+from moorage.apiserver.selection import Fields
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""
@@ -40,8 +42,8 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     version: int
     api_version: str
     raw: bytes
-    labels: dict[str, str]
-    fields: dict[str, str]
+    labels: Mapping[str, str]
+    fields: Fields
     has_owners: bool
     is_being_deleted: bool
     _obj: Manifest | None = None
@@ -212,7 +214,7 @@ class Collection:
     def reindex(self, fields_of: Callable[[Stored], dict[str, str]]) -> None:
         """Take other fields of the objects to select by."""
         for stored in self.items.values():
-            stored.fields = fields_of(stored)
+            stored.fields = Fields.of(fields_of(stored))
 
     def at(self, version: int) -> dict[Key, Stored] | None:
         """All objects as they were at a revision, or None if that is too long ago."""
@@ -229,6 +231,7 @@ class Collection:
 
 Listener = Callable[[Collection, Change], None]
 
+_NO_LABELS: Final[Mapping[str, str]] = {}
 _DEFAULT_HISTORY: Final = 20_000
 MOST_HISTORY_BYTES: Final = 128 * 1024 * 1024
 _shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
@@ -276,7 +279,7 @@ class Store:
 
     def load(self, collection: str, obj: Manifest, version: int, fields: dict[str, str]) -> None:
         """Bring back an object from the journal."""
-        self.collection(collection).load(_stored(obj, version, fields))
+        self.collection(collection).load(_stored(obj, version, Fields.of(fields)))
 
     def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
         """Write an object, new or in place of another; it gets its resourceVersion here.
@@ -284,7 +287,7 @@ class Store:
         ApiError (500) if it is larger than etcd would take.
         """
         version = self.revision + 1
-        stored = _stored(obj, version, fields)
+        stored = _stored(obj, version, Fields.of(fields))
         if len(stored.raw) > SURELY_STORABLE_BYTES:
             check_size(obj, stored.raw)
         if self._journal is not None:
@@ -333,17 +336,17 @@ class Store:
         return map(_shared, found.values())
 
 
-def _stored(obj: Manifest, version: int, fields: dict[str, str]) -> Stored:
+def _stored(obj: Manifest, version: int, fields: Fields) -> Stored:
     meta: dict[str, Any] = obj["metadata"]
     meta["resourceVersion"] = str(version)
-    key = (meta.get("namespace", ""), meta["name"])
+    key = (intern(meta.get("namespace", "")), meta["name"])
     return Stored(
         key,
         meta.get("uid", ""),
         version,
-        obj["apiVersion"],
+        intern(obj["apiVersion"]),
         encode(obj),
-        meta.get("labels") or {},
+        meta.get("labels") or _NO_LABELS,
         fields,
         "ownerReferences" in meta,
         "deletionTimestamp" in meta,

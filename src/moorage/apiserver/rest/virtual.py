@@ -10,7 +10,7 @@ from moorage.apiserver.address import Address
 from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.options import Query, list_options
 from moorage.apiserver.resources import Resource, Source
-from moorage.apiserver.selection import matches_fields, matches_labels
+from moorage.apiserver.selection import NO_FIELDS, matches_fields, matches_labels
 from moorage.apiserver.store import encode
 from moorage.apiserver.tables.table import table
 from moorage.transport import Request
@@ -44,7 +44,9 @@ def made_now(
         one
         for one in objects
         if matches_labels(options.labels, labels_of(one))
-        and matches_fields(options.fields, {}, one["metadata"].get("namespace", ""), one["metadata"]["name"])
+        and matches_fields(
+            options.fields, NO_FIELDS, one["metadata"].get("namespace", ""), one["metadata"]["name"]
+        )
     ]
     if wanted.transform:
         return shown(found)
