@@ -164,6 +164,14 @@ class Fields(msgspec.Struct, frozen=True, eq=False, gc=False):
         position = self.positions.get(name)
         return "" if position is None else self.values[position]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether a mapping has the same fields with the same values."""
+        return dict(zip(self.positions, self.values, strict=True)) == other
+
+    def __ne__(self, other: object) -> bool:
+        """The opposite; a Struct does not derive it."""
+        return not self == other
+
 
 @lru_cache(maxsize=1024)
 def _positions(names: tuple[str, ...]) -> dict[str, int]:
