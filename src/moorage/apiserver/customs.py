@@ -12,7 +12,7 @@ from moorage.apiserver.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.extensions.definition import CLEANUP_FINALIZER, accepted, is_terminating, terminating
 from moorage.apiserver.extensions.openapi import published_schemas
-from moorage.apiserver.extensions.resources import resources_of
+from moorage.apiserver.extensions.resources import resources_of, stored_resource_of
 from moorage.apiserver.extensions.scale import scale_of, with_scale
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
@@ -34,6 +34,8 @@ class CustomResources:
         self._deleter = deleter
         self._work = work
         self._served: dict[str, list[Resource]] = {}
+        self._deleted_through: dict[str, Resource] = {}
+        """By definition: a resource of its objects, also if no version is served."""
         self._versions: dict[str, tuple[Any, int]] = {}
         """The versions of each definition, and the revision since which it has had them."""
         self._ending: dict[str, str] = {}
@@ -70,7 +72,7 @@ class CustomResources:
         if not is_terminating(definition) or name not in self._served:
             self._serve(name, definition, stored.version)
         if is_terminating(definition):
-            for resource in self._served.get(name, ()):
+            if (resource := self._deleted_through.get(name)) is not None:
                 self._ending[resource.storage] = name
             self._work.soon(lambda: self._end(name))
 
@@ -86,6 +88,9 @@ class CustomResources:
         named = {**definition, "status": status}
         if condition_status(named, "NamesAccepted") == "True":
             self._served[name] = [_served(resource, definition, since) for resource in resources_of(named)]
+            self._deleted_through[name] = next(iter(self._served[name]), None) or _served(
+                stored_resource_of(named), definition, since
+            )
             for resource in self._served[name]:
                 self._resources.add(resource)
                 self.openapi |= published_schemas(definition, resource.version)
@@ -122,15 +127,16 @@ class CustomResources:
             self._resources.remove(resource)
             for kind in (resource.kind, resource.list_kind):
                 self.openapi.pop((resource.group, resource.version, kind), None)
-            self._ending.pop(resource.storage, None)
+        if (instances := self._deleted_through.pop(name, None)) is not None:
+            self._ending.pop(instances.storage, None)
 
     def _end(self, name: str) -> None:
         """Delete a definition's objects; it goes when none is left."""
         stored = self._writer.store.collection(DEFINITIONS).get(("", name))
         definition_resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-        if stored is None or definition_resource is None:
+        if stored is None or definition_resource is None or not is_terminating(stored.obj):
             return
-        for resource in self._served.get(name, ())[:1]:
+        if (resource := self._deleted_through.get(name)) is not None:
             collection = self._writer.store.collection(resource.storage)
             for custom in list(collection.items.values()):
                 if not custom.is_being_deleted:

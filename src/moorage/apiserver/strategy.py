@@ -5,6 +5,7 @@ The verbs (`rest`) call a strategy in this order.
 - create: `default`, admission, `prepare_create`, `validate`
 - update: `default`, admission, `prepare_update`, `validate_update`
 - update of the status: `default`, `prepare_status`, `validate_status`
+- first deletion: admission, `prepare_delete`
 
 Objects arrive decoded: unknown fields pruned, types right, nulls gone, quantities in canonical form. They are
 the caller's own copies and are changed in place; `old` is what is stored and must not be changed. Metadata
@@ -14,6 +15,7 @@ the caller's own copies and are changed in place; `old` is what is stored and mu
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 
 from moorage.api.manifests import Manifest, take
 from moorage.api.names import dns_subdomain_problems
@@ -68,6 +70,9 @@ class Strategy:
             take(obj, old, key)
         if self.has_generation:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0)
+
+    def prepare_delete(self, obj: Manifest, now: datetime) -> None:
+        """Note on an object that its deletion begins, beyond what all objects show of it."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """What is wrong with a new object."""

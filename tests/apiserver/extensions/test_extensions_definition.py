@@ -304,24 +304,21 @@ def test_defaults_name_what_follows_from_the_kind() -> None:
     assert definition["spec"] == crd()["spec"]
 
 
-def test_a_new_definition_waits_for_its_objects_when_deleted() -> None:
+def test_a_definition_waits_for_its_objects_from_its_deletion_on() -> None:
     definition = created(crd())
-    assert definition["metadata"] == {
-        "name": "widgets.example.com",
-        "generation": 1,
-        "finalizers": [CLEANUP_FINALIZER],
-    }
+    assert definition["metadata"] == {"name": "widgets.example.com", "generation": 1}
     assert definition["status"]["storedVersions"] == ["v1"]
-    update = crd()
-    STRATEGY.prepare_update(update, definition)
-    assert update["metadata"]["finalizers"] == [CLEANUP_FINALIZER]
     assert not is_terminating(definition)
-    definition["metadata"]["deletionTimestamp"] = "2025-05-01T12:00:00Z"
+    STRATEGY.prepare_delete(definition, NOW)
     assert is_terminating(definition)
+    assert definition["metadata"]["finalizers"] == [CLEANUP_FINALIZER]
+    assert definition["metadata"]["generation"] == 1
+    (condition,) = definition["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("Terminating", "InstanceDeletionPending")
     released = crd()
     STRATEGY.prepare_update(released, definition)
     assert "finalizers" not in released["metadata"]
-    assert terminating(definition, NOW)["conditions"][0]["type"] == "Terminating"
+    assert terminating(definition, NOW)["conditions"][0]["reason"] == "InstanceDeletionInProgress"
 
 
 def test_a_definition_without_conflicts_is_established() -> None:

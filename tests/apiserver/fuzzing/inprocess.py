@@ -174,7 +174,10 @@ class Target:
         seen = reader.state()
         await reader.close()
         _same(f"watching {path}", seen, {key: one.version for key, one in stored.items()})
-        for (namespace, name), one in list(stored.items())[:3]:
+        # One that outlived its definition, because a client removed the finalizer, may have another scope.
+        reachable = [one for key, one in stored.items() if bool(key[0]) is resource.namespaced]
+        for one in reachable[:3]:
+            namespace, name = one.key
             inside = (
                 f"{prefix}/{resource.version}/namespaces/{quote(namespace)}"
                 if namespace

@@ -31,7 +31,7 @@ def shot(method: str, path: str, body: Any = None, content_type: str = JSON, que
     return Shot(method, path, query, headers, raw)
 
 
-def definition(*versions: dict[str, Any]) -> dict[str, Any]:
+def definition(*versions: dict[str, Any], scope: str = "Namespaced") -> dict[str, Any]:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     served = [
@@ -44,7 +44,7 @@ def definition(*versions: dict[str, Any]) -> dict[str, Any]:
         }
         for at, version in enumerate(versions or ({},), 1)
     ]
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": served}
+    spec = {"group": "example.com", "scope": scope, "names": names, "versions": served}
     return {"metadata": {"name": "widgets.example.com"}, "spec": spec}
 
 
@@ -64,6 +64,21 @@ ONCE_FAILED: dict[str, tuple[list[Shot], list[int]]] = {
     "a patch that is not UTF-8": (
         [shot("PATCH", f"{PODS}/a", b'{"\xe4":1}', "application/merge-patch+json")],
         [400],
+    ),
+    "an object that outlived its definition, defined again with the other scope": (
+        [
+            shot("POST", DEFINITIONS, definition()),
+            shot("POST", WIDGETS, {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}),
+            shot("DELETE", f"{DEFINITIONS}/widgets.example.com"),
+            shot(
+                "PATCH",
+                f"{DEFINITIONS}/widgets.example.com",
+                {"metadata": {"finalizers": None}},
+                "application/merge-patch+json",
+            ),
+            shot("POST", DEFINITIONS, definition(scope="Cluster")),
+        ],
+        [201, 201, 200, 200, 201],
     ),
     "discovery of an unknown group": ([shot("GET", "/apis/apis")], [404]),
     "a path that goes on after a version": ([shot("GET", "/api/v1/namespaces/a/pods/b/c/d")], [404]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.apiserver.client import Cluster
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -49,6 +51,36 @@ def test_a_definition_says_that_it_waits_for_its_objects(cluster: Cluster) -> No
     assert conditions["Terminating"] == "InstanceDeletionInProgress"
     cluster.patch(f"{BOATS}/ark", "merge", {"metadata": {"finalizers": None}})
     assert cluster.get(address).code == 404
+
+
+@pytest.mark.parametrize("subresource", ["", "/status"])
+def test_a_definition_without_finalizers_takes_its_objects_with_it(
+    cluster: Cluster, subresource: str
+) -> None:
+    cluster.create(DEFINITIONS, definition(version("v1", storage=True)))
+    cluster.create(BOATS, boat())
+    address = f"{DEFINITIONS}/boats.example.com"
+    assert "finalizers" not in cluster.get(address)["metadata"]
+    cluster.patch(f"{address}{subresource}", "merge", {"metadata": {"finalizers": None}})
+    answer = cluster.delete(address)
+    assert answer["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert answer["metadata"]["generation"] == 1
+    assert answer["status"]["conditions"][-1]["reason"] == "InstanceDeletionPending"
+    assert cluster.get(address).code == 404
+    cluster.create(DEFINITIONS, definition(version("v1", storage=True)))
+    assert cluster.get(BOATS)["items"] == []
+
+
+def test_a_definition_that_serves_no_version_takes_its_objects_with_it(cluster: Cluster) -> None:
+    cluster.create(DEFINITIONS, definition(version("v1", storage=True)))
+    cluster.create(BOATS, boat())
+    address = f"{DEFINITIONS}/boats.example.com"
+    cluster.patch(address, "json", [{"op": "replace", "path": "/spec/versions/0/served", "value": False}])
+    assert cluster.get(BOATS).code == 404
+    cluster.delete(address)
+    assert cluster.get(address).code == 404
+    cluster.create(DEFINITIONS, definition(version("v1", storage=True)))
+    assert cluster.get(BOATS)["items"] == []
 
 
 def test_fewer_than_no_replicas_are_refused_as_a_scale(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from moorage.api.conditions import condition_status, set_condition
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest, annotations_of, timestamp
 from moorage.api.names import dns_subdomain_problems
 from moorage.apiserver.extensions.keywords import drop_meaningless
 from moorage.apiserver.extensions.names import (
@@ -54,15 +54,15 @@ def is_established(crd: Manifest) -> bool:
     return condition_status(crd, "Established") == "True"
 
 
-def terminating(crd: Manifest, now: datetime) -> Manifest:
+def terminating(
+    crd: Manifest,
+    now: datetime,
+    reason: str = "InstanceDeletionInProgress",
+    message: str = "CustomResource deletion is in progress",
+) -> Manifest:
     """The status of a definition whose objects are being deleted."""
     status: Manifest = dict(crd.get("status") or {})
-    condition = {
-        "type": "Terminating",
-        "status": "True",
-        "reason": "InstanceDeletionInProgress",
-        "message": "CustomResource deletion is in progress",
-    }
+    condition = {"type": "Terminating", "status": "True", "reason": reason, "message": message}
     status["conditions"] = set_condition(status.get("conditions") or (), condition, now)
     return status
 
@@ -93,7 +93,7 @@ class CustomResourceDefinitionStrategy(Strategy):
             service.setdefault("port", 443)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Start with a status that only names the stored version, and with the finalizer."""
+        """Start with a status that only names the stored version."""
         super().prepare_create(obj)
         self._drop_false(obj)
         obj["status"] = {
@@ -101,15 +101,21 @@ class CustomResourceDefinitionStrategy(Strategy):
             "conditions": [],
             "storedVersions": stored_versions(obj),
         }
-        _hold(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Keep the status, and what makes a deletion wait."""
+        """Keep the status."""
         self._drop_false(obj)
         super().prepare_update(obj, old)
         obj["status"] = {**(obj.get("status") or {}), "storedVersions": stored_versions(obj)}
-        if not is_terminating(old):
-            _hold(obj)
+
+    def prepare_delete(self, obj: Manifest, now: datetime) -> None:
+        """Wait for the objects of the kind to go, whatever finalizers there were before."""
+        meta = obj["metadata"]
+        meta["deletionTimestamp"] = timestamp(now)
+        if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
+            meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+        why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        obj["status"] = terminating(obj, now, "InstanceDeletionPending", why)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """What is wrong with a new definition."""
@@ -165,12 +171,6 @@ class CustomResourceDefinitionStrategy(Strategy):
             )
             found.append(invalid("spec.preserveUnknownFields", True, detail))
         return found + _stored_problems(obj)
-
-
-def _hold(obj: Manifest) -> None:
-    finalizers: list[str] = obj["metadata"].setdefault("finalizers", [])
-    if CLEANUP_FINALIZER not in finalizers:
-        finalizers.append(CLEANUP_FINALIZER)
 
 
 def _group_problems(group: str) -> list[FieldError]:

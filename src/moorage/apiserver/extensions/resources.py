@@ -125,12 +125,24 @@ class CustomStrategy(Strategy):
 
 def resources_of(crd: Manifest) -> list[Resource]:
     """The resources that an accepted definition serves; all versions share one collection."""
-    group, versions = crd["spec"]["group"], crd["spec"]["versions"]
-    schemas = {
-        f"{group}/{version['name']}": CustomSchema((version.get("schema") or {}).get("openAPIV3Schema") or {})
-        for version in versions
+    schemas = _schemas(crd)
+    return [_resource(crd, version, schemas) for version in crd["spec"]["versions"] if version.get("served")]
+
+
+def stored_resource_of(crd: Manifest) -> Resource:
+    """The resource of the version in which objects are stored, whether it is served or not."""
+    stored = next(version for version in crd["spec"]["versions"] if version.get("storage"))
+    return _resource(crd, stored, _schemas(crd))
+
+
+def _schemas(crd: Manifest) -> dict[str, CustomSchema]:
+    """The schemas of all versions by their apiVersion."""
+    return {
+        f"{crd['spec']['group']}/{version['name']}": CustomSchema(
+            (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        )
+        for version in crd["spec"]["versions"]
     }
-    return [_resource(crd, version, schemas) for version in versions if version.get("served")]
 
 
 def deprecation_warning(crd: Manifest, version: str) -> str:

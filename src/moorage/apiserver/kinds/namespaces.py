@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from moorage.api.manifests import Manifest, child, metadata
@@ -45,6 +46,10 @@ class NamespaceStrategy(StatusStrategy):
         """Only the finalize subresource removes finalizers."""
         super().prepare_update(obj, old)
         _take_finalizers(obj, old)
+
+    def prepare_delete(self, obj: Manifest, now: datetime) -> None:
+        """The phase says that the namespace is being deleted."""
+        child(obj, "status")["phase"] = TERMINATING
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """The finalizers have proper names."""

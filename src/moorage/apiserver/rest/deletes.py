@@ -103,6 +103,8 @@ class Deleter:
         self._writer.admit("DELETE", resource, "", namespace, name, obj, obj, context)
         old = self._writer.opened(resource, stored)
         meta = obj["metadata"]
+        if not meta.get("deletionTimestamp"):
+            resource.strategy.prepare_delete(obj, self._writer.now())
         if not options.policy and resource.strategy.deletion_warning:
             context.warnings.append(resource.strategy.deletion_warning)
         _propagate(meta, options.policy or _default_policy(resource, meta))
@@ -121,8 +123,6 @@ class Deleter:
             _mark(meta, self._writer.now(), grace)
             if resource.strategy.has_generation or meta.get("generation"):
                 meta["generation"] = meta.get("generation", 0) + 1
-            if resource.kind == "Namespace":
-                obj.setdefault("status", {})["phase"] = "Terminating"
             return True
         before = meta.get("deletionGracePeriodSeconds") or 0
         if wanted is not None and (grace := 1 if wanted < 0 else wanted) < before:
