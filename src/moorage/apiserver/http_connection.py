@@ -79,6 +79,18 @@ class HttpConnection(asyncio.Protocol):
         if self._stream is not None:
             self._stream.close()
         if self._task is None:
+            self._close()
+
+    def _close(self) -> None:
+        """Close once what is written is sent.
+
+        asyncio's TLS transports cannot be aborted once they were closed twice, and do not close at all
+        while an end of the client is left unread.
+        """
+        if not self._socket.is_closing():
+            if not self._is_reading:
+                self._is_reading = True
+                self._socket.resume_reading()
             self._socket.close()
 
     def abort(self) -> None:
@@ -125,7 +137,7 @@ class HttpConnection(asyncio.Protocol):
                 self._read_on()
             self._answer_some()
         if self._is_ending and self._task is None:
-            self._socket.close()
+            self._close()
             return
         is_behind = bool(self._asked or self._unread)
         if self._is_reading == is_behind:

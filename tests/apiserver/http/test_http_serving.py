@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import ssl
 import weakref
 from collections.abc import AsyncIterator, Callable
@@ -16,10 +17,12 @@ from moorage.apiserver.certificates import load_or_make
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, listen
-from moorage.transport import Transport
-from tests.apiserver.http.wire import AtOnce, get
+from moorage.transport import Request, Response, Transport
+from tests.apiserver.http.wire import AtOnce, Lines, echoed, get, settled
 
 CERTIFICATE = load_or_make(None)
+_MOST_SECONDS = 10.0
+"""How long a scenario may take that must not wait for ever."""
 RUNNERS = {"asyncio": asyncio.run, "uvloop": uvloop.run}
 
 
@@ -29,10 +32,14 @@ def trusting() -> ssl.SSLContext:
 
 @asynccontextmanager
 async def serving(
-    connection: Callable[[Transport, Connections], HttpConnection], max_connections: int
+    connection: Callable[[Transport, Connections], HttpConnection],
+    max_connections: int,
+    response: Callable[[Request], Response] = echoed,
 ) -> AsyncIterator[int]:
     listener = listen("127.0.0.1", 0)
-    server = HttpServer(AtOnce(), CERTIFICATE.ssl_context(), connection, max_connections)
+    transport = AtOnce()
+    transport.response = response
+    server = HttpServer(transport, CERTIFICATE.ssl_context(), connection, max_connections)
     running = asyncio.ensure_future(server.serve(listener))
     try:
         yield listener.getsockname()[1]
@@ -73,6 +80,40 @@ def test_connections_that_are_closed_are_not_left_to_the_garbage_collector(run: 
         assert not any(each() for each in remains)
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("run", RUNNERS.values(), ids=RUNNERS)
+def test_a_client_that_ends_while_more_of_it_is_unread_does_not_keep_the_server_from_closing(
+    run: Callable[..., None],
+) -> None:
+    streams: list[Lines] = []
+
+    def streamed(request: Request) -> Response:
+        streams.append(Lines())
+        return Response(200, streams[-1], "text/plain")
+
+    async def scenario() -> None:
+        async with serving(HttpConnection, 10, response=streamed) as port:
+            client = socket.create_connection(("127.0.0.1", port))
+            client.setblocking(False)
+            reader, writer = await asyncio.open_connection(
+                sock=client.dup(), ssl=trusting(), server_hostname="localhost"
+            )
+            writer.write(get("/w", "Connection: close") + get("/next") * 2000)
+            await writer.drain()
+            await reader.readuntil(b"\r\n\r\n")
+            client.shutdown(socket.SHUT_WR)  # Without saying so in TLS.
+            await settled()
+            streams[0].close()
+            await settled()
+        writer.transport.abort()
+        client.close()
+
+    async def bounded() -> None:
+        async with asyncio.timeout(_MOST_SECONDS):
+            await scenario()
+
+    run(bounded())
 
 
 @pytest.mark.parametrize("run", RUNNERS.values(), ids=RUNNERS)

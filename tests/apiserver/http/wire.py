@@ -32,6 +32,9 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.is_open = False
 
+    def is_closing(self) -> bool:
+        return not self.is_open
+
     def abort(self) -> None:
         self.is_open, self.was_aborted = False, True
 
