@@ -2,6 +2,7 @@
 
 A process works on one batch at a time: the requests that go to one server. One that dies or hangs is
 replaced, and its batch is run once more with every request written down before it is sent: the last did it.
+One that hangs says before what it is doing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.apiserver.fuzzing.overhttp import run_http
 from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import Shot, load, saved_line
 from tests.apiserver.fuzzing.runs import EPOCH, run
+from tests.apiserver.fuzzing.stacks import stacks_of, tell_when_asked
 
 _HTTP_EVERY = 20
 """One batch of so many goes over a socket."""
@@ -87,7 +89,7 @@ class Campaign:
     def run(self, processes: int) -> None:
         """Work through all batches; shows a bar."""
         begin = time.monotonic()
-        workers = [_Worker() for _ in range(processes)]
+        workers = [_Worker(self.directory, at) for at in range(processes)]
         with Progress() as progress:
             total = sum(each.last + 1 - each.first for each in self.waiting)
             bar = progress.add_task("requests", total=total)
@@ -97,7 +99,7 @@ class Campaign:
                         worker.begin(self.waiting.popleft())
                     if worker.is_dead:
                         self._note_death(worker)
-                        workers[at] = _Worker()
+                        workers[at] = _Worker(self.directory, at)
                 for worker in _answering(workers):
                     if result := worker.result():
                         self._note(*result)
@@ -135,12 +137,13 @@ class Campaign:
 class _Worker:
     """A process that runs batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path, number: int) -> None:
         self.batch: Batch | None = None
+        self._stacks = directory / f"fuzz-stacks-{number}.txt"
         self.at = _SPAWN.Value("q", 0)
         self._seen, self._since = -1, time.monotonic()
         self.connection, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_work, args=(theirs, self.at), daemon=True)
+        self._process = _SPAWN.Process(target=_work, args=(theirs, self.at, self._stacks), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -163,20 +166,29 @@ class _Worker:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it ended, or has been at one request for too long."""
+        """Whether it ended, or has been at one request for too long; not if there is a result to read."""
         now = time.monotonic()
         if self.at.value != self._seen:
             self._seen, self._since = self.at.value, now
-        return self.batch is not None and (
-            not self._process.is_alive() or now - self._since > _HANGS_AFTER_SECONDS
-        )
+        is_over = not self._process.is_alive() or now - self._since > _HANGS_AFTER_SECONDS
+        return self.batch is not None and is_over and not self._has_result
+
+    @property
+    def _has_result(self) -> bool:
+        """Whether it sent a result; its end alone, which can be read too, is none."""
+        try:
+            return self.connection.poll() and self._process.is_alive()
+        except OSError:
+            return False
 
     def end(self) -> str:
         """Stop it; how it ended."""
-        hung = self._process.is_alive()
+        hung = self.batch is not None and self._process.is_alive()
+        doing = stacks_of(self._process.pid or 0, self._stacks) if hung else ""
         self._process.kill()
         self._process.join()
-        return "hung" if hung else f"died with {self._process.exitcode}"
+        self._stacks.unlink(missing_ok=True)
+        return f"hung:\n{doing}" if hung else f"died with {self._process.exitcode}"
 
 
 def _answering(workers: list[_Worker]) -> list[_Worker]:
@@ -184,7 +196,8 @@ def _answering(workers: list[_Worker]) -> list[_Worker]:
     return [each for each in workers if each.connection in ready]
 
 
-def _work(connection: Connection, at: Synchronized[int]) -> None:
+def _work(connection: Connection, at: Synchronized[int], stacks: Path) -> None:
+    tell_when_asked(stacks)
     while True:
         batch: Batch = connection.recv()
         report = batch.run(at)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter, deque
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
@@ -14,6 +16,7 @@ from moorage.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.campaign import Batch, Campaign, batches
 from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import Shot, save
+from tests.apiserver.fuzzing.stacks import stacks_of
 
 DEADLY = Shot("POST", "/deadly", body=b"[[[")
 
@@ -36,6 +39,32 @@ def test_a_request_that_ends_the_process_is_found(tmp_path: Path) -> None:
     (failure,) = campaign.report.failures
     assert (failure.number, failure.shots) == (7, [DEADLY])
     assert "-9" in failure.why
+
+
+HANGING = """
+import asyncio, pathlib, sys
+from tests.apiserver.fuzzing.stacks import tell_when_asked
+
+async def for_ever_without_an_answer():
+    print("hangs", flush=True)
+    await asyncio.Event().wait()
+
+tell_when_asked(pathlib.Path(sys.argv[1]))
+asyncio.run(for_ever_without_an_answer())
+"""
+
+
+def test_a_process_that_hangs_says_what_it_is_doing(tmp_path: Path) -> None:
+    path = tmp_path / "stacks.txt"
+    with subprocess.Popen([sys.executable, "-c", HANGING, str(path)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"hangs\n"
+            doing = stacks_of(process.pid, path)
+        finally:
+            process.kill()
+    assert "Current thread" in doing
+    assert "for_ever_without_an_answer" in doing
 
 
 def test_seeds_share_the_requests_and_some_go_over_a_socket() -> None:
