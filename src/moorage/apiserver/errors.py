@@ -87,6 +87,14 @@ def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
     return ApiError(HTTPStatus.CONFLICT, "Conflict", message, _of(group, resource, name))
 
 
+def failed_precondition(
+    group: str, resource: str, name: str, field: str, wanted: str, found: str
+) -> ApiError:
+    """The object is not the one, or not in the version, that the request is about."""
+    why = f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}"
+    return conflict(group, resource, name, why)
+
+
 def apply_conflict(message: str, causes: list[dict[str, str]]) -> ApiError:
     """A server-side apply wants fields that others own."""
     return ApiError(HTTPStatus.CONFLICT, "Conflict", message, {"causes": causes})

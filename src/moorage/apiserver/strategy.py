@@ -35,6 +35,8 @@ class Strategy:
     """Whether an update may leave out the resourceVersion."""
     orphans_dependents = False
     """Whether a deletion without a propagation policy leaves dependents behind."""
+    is_marked_before_deletion = False
+    """Whether the first DELETE only marks objects: preconditions that fail are told in words of their own."""
     deletion_warning = ""
     """What to tell clients that delete without a propagation policy; empty: nothing."""
 

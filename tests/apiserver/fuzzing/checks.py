@@ -23,8 +23,10 @@ _PATCHES_WITH_500S = ("application/strategic-merge-patch+json", "application/app
 """Kubernetes passes on what its merge libraries say, as 500 without a reason."""
 _POSTS_WITH_500S = ("/binding", "/bindings", "/eviction")
 """So it does with what is wrong with a binding or an eviction."""
-_WRONG_VERSION = "strconv.ParseUint: "
-"""And with a resourceVersion that is no number, where an object is written over."""
+_WRONG_VERSION = re.compile(
+    r'strconv\.ParseUint: parsing "(?:\d{20,}": value out of range|.*": invalid syntax)', re.DOTALL
+)
+"""And with a resourceVersion that is no number, where an object is written over (tried on kube-apiserver)."""
 _VERSION_OF_NEW = "resourceVersion should not be set on objects to be created"
 _BAD_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _MOST_HEADER_BYTES = 8 * 1024
@@ -88,10 +90,12 @@ def _check_failure(shot: Shot, status: int, said: dict[str, Any]) -> None:
 
 
 def _may_lack_reason(shot: Shot, message: str) -> bool:
-    if shot.method in ("PUT", "PATCH") and message.startswith(_WRONG_VERSION):
+    if shot.method in ("PUT", "PATCH") and _WRONG_VERSION.fullmatch(message):
         return True
     if shot.method == "POST":
-        return message == _VERSION_OF_NEW or shot.path.rstrip("/").endswith(_POSTS_WITH_500S)
+        return (message == _VERSION_OF_NEW and "dryRun" not in shot.query) or shot.path.rstrip("/").endswith(
+            _POSTS_WITH_500S
+        )
     content_type = dict(shot.headers).get("content-type", "").strip().lower()
     return shot.method == "PATCH" and content_type.startswith(_PATCHES_WITH_500S)
 

@@ -164,3 +164,25 @@ def test_binding_by_its_own_resource_binds_and_is_not_stored(cluster: Cluster) -
     assert cluster.get(bindings).code == 405
     missing = cluster.post(bindings, {**binding, "metadata": {"name": "absent"}})
     assert (missing.code, missing.message) == (404, 'pods "absent" not found')
+
+
+@pytest.mark.parametrize(
+    ("version", "dry_run", "code"),
+    [
+        ("5", "", 500),
+        ("18446744073709551615", "", 500),
+        ("18446744073709551616", "", 201),
+        ("9" * 5000, "", 201),
+        ("00", "", 201),
+        ("abc", "", 201),
+        ("5", "All", 201),
+    ],
+)
+def test_only_a_version_that_an_object_could_have_is_refused(
+    cluster: Cluster, version: str, dry_run: str, code: int
+) -> None:
+    assert cluster.post(MAPS, named(name="a", resourceVersion=version), dryRun=dry_run).code == code
+
+
+def test_what_is_wrong_with_an_object_is_told_before_its_version(cluster: Cluster) -> None:
+    assert cluster.post(MAPS, named(name="A", resourceVersion="5")).code == 422

@@ -109,6 +109,19 @@ def test_preconditions(cluster: Cluster) -> None:
     assert cluster.delete(path, {"preconditions": right}).code == 200
 
 
+@pytest.mark.parametrize(("field", "name"), [("uid", "UID"), ("resourceVersion", "ResourceVersion")])
+def test_preconditions_of_a_namespace_are_told_in_other_words(
+    cluster: Cluster, field: str, name: str
+) -> None:
+    meta = cluster.create("/api/v1/namespaces", {"metadata": {"name": "team"}})["metadata"]
+    answer = cluster.delete("/api/v1/namespaces/team", {"preconditions": {field: "1"}})
+    assert (answer.code, answer.message) == (
+        409,
+        'Operation cannot be fulfilled on namespaces "team": Precondition failed: '
+        f"{name} in precondition: 1, {name} in object meta: {meta[field]}",
+    )
+
+
 @pytest.mark.parametrize("how", ["query", "body"])
 def test_dry_run_deletes_nothing(cluster: Cluster, how: str) -> None:
     cluster.create(MAPS, configmap("a"))

@@ -134,6 +134,7 @@ def test_scale_with_version_zero_is_unconditional(cluster: Cluster) -> None:
     [
         ("abc", "invalid syntax"),
         ("-1", "invalid syntax"),
+        ("1\x00\u2028", "invalid syntax"),
         ("9" * 20, "value out of range"),
         ("9" * 5000, "value out of range"),
     ],
@@ -141,7 +142,8 @@ def test_scale_with_version_zero_is_unconditional(cluster: Cluster) -> None:
 def test_version_that_is_no_number(cluster: Cluster, version: str, why: str) -> None:
     made = cluster.create(MAPS, configmap("a", key="1"))
     answer = cluster.put(f"{MAPS}/a", with_metadata(made, resourceVersion=version))
-    assert (answer.code, answer.message) == (500, f'strconv.ParseUint: parsing "{version}": {why}')
+    shown = '"{}"'.format(version.encode("unicode_escape").decode())
+    assert (answer.code, answer.message) == (500, f"strconv.ParseUint: parsing {shown}: {why}")
     assert "reason" not in answer.json
 
 

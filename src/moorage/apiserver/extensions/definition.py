@@ -73,6 +73,7 @@ class CustomResourceDefinitionStrategy(Strategy):
     has_status = True
     has_generation = True
     allows_unconditional_update = False
+    is_marked_before_deletion = True
 
     def default(self, obj: Manifest) -> None:
         """Names that follow from others, no conversion, and schemas without keywords that say nothing."""

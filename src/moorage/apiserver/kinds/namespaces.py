@@ -22,6 +22,7 @@ class NamespaceStrategy(StatusStrategy):
     """A namespace."""
 
     empty_status = {"phase": ACTIVE}
+    is_marked_before_deletion = True
 
     def name_problems(self, name: str) -> tuple[str, ...]:
         """Namespaces are parts of host names: a DNS label."""

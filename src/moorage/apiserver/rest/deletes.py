@@ -143,6 +143,15 @@ def _grace_period(seconds: int) -> timedelta:
 
 def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptions) -> None:
     meta = obj["metadata"]
+    if resource.strategy.is_marked_before_deletion:
+        for name, wanted, found in (
+            ("UID", options.uid, meta["uid"]),
+            ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
+        ):
+            if wanted is not None and wanted != found:
+                raise errors.failed_precondition(
+                    resource.group, resource.plural, meta["name"], name, wanted, found
+                )
     why = ""
     if options.uid is not None and options.uid != meta["uid"]:
         why = (

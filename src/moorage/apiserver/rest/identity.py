@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest, take
 from moorage.apiserver import errors, fields
 from moorage.apiserver.kinds.metadata import IMMUTABLE_FIELDS
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.text import quoted
+from moorage.apiserver.text import go_quoted
 
 _KEPT: Final = (*IMMUTABLE_FIELDS, "generation", "selfLink")
 _UINT64_MAX: Final = 2**64 - 1
@@ -17,7 +17,7 @@ _UINT64_DIGITS: Final = len(str(_UINT64_MAX))
 
 
 def place_new(resource: Resource, namespace: str, meta: Manifest) -> None:
-    """Put a new object where the request says; ApiError if it claims to be elsewhere, or to be stored."""
+    """Put a new object where the request says; ApiError if it claims to be elsewhere."""
     given = meta.get("namespace", "")
     if not resource.namespaced:
         meta.pop("namespace", None)
@@ -27,8 +27,12 @@ def place_new(resource: Resource, namespace: str, meta: Manifest) -> None:
         )
     else:
         meta["namespace"] = namespace
+
+
+def drop_version_of_new(meta: Manifest) -> None:
+    """Forget the version of an object to be stored; ApiError for one that an object could have."""
     version = meta.pop("resourceVersion", "")
-    if version and _is_number(version) and version.strip("0"):
+    if _is_number(version) and 0 < _number(version) <= _UINT64_MAX:
         raise _storage_failure("resourceVersion should not be set on objects to be created")
 
 
@@ -67,8 +71,7 @@ def keep_identity(
         if is_patch:
             problem = fields.invalid("metadata.uid", uid, fields.IMMUTABLE)
             raise errors.invalid(resource.group, resource.kind, name, [problem])
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_meta['uid']}"
-        raise errors.conflict(resource.group, resource.plural, name, why)
+        raise errors.failed_precondition(resource.group, resource.plural, name, "UID", uid, old_meta["uid"])
     for key in _KEPT:
         take(meta, old_meta, key)
 
@@ -86,11 +89,15 @@ def _check_unconditional(resource: Resource, name: str, meta: Manifest) -> None:
 def _version_number(text: str) -> int:
     """A resourceVersion as a number; 0 stands for any version, as an empty one does."""
     if text and not _is_number(text):
-        raise _storage_failure(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
-    digits = text.lstrip("0") or "0"
-    if len(digits) > _UINT64_DIGITS or int(digits) > _UINT64_MAX:
-        raise _storage_failure(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
-    return int(digits)
+        raise _storage_failure(f"strconv.ParseUint: parsing {go_quoted(text)}: invalid syntax")
+    if (version := _number(text)) > _UINT64_MAX:
+        raise _storage_failure(f"strconv.ParseUint: parsing {go_quoted(text)}: value out of range")
+    return version
+
+
+def _number(digits: str) -> int:
+    """What digits say; of too many, a number that is too large too, without reading them all."""
+    return int(digits.lstrip("0")[: _UINT64_DIGITS + 1] or "0")
 
 
 def _is_number(text: str) -> bool:

@@ -22,7 +22,7 @@ from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadat
 from moorage.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
-from moorage.apiserver.rest.identity import keep_identity, place_new
+from moorage.apiserver.rest.identity import drop_version_of_new, keep_identity, place_new
 from moorage.apiserver.store import Collection, Store, Stored, encode
 
 _NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -90,6 +90,8 @@ class Writer:
         if context.authorize_create is not None:
             context.authorize_create()
         context.warnings.extend(strategy.warnings(obj, None))
+        if not context.options.dry_run:  # What is not stored has no version to be wrong.
+            drop_version_of_new(obj["metadata"])
         if collection.get((namespace, name)) is not None:
             raise errors.already_exists(resource.group, resource.plural, name)
         if managed_fields:
