@@ -40,11 +40,8 @@ class HttpConnection(asyncio.Protocol):
     def __init__(
         self, transport: Transport, connections: Connections, max_body_bytes: int = MAX_BODY_BYTES
     ) -> None:
-        self._server = transport
-        self._answer_now = transport.answer if isinstance(transport, Immediate) else None
         self._connections = connections
-        self._reader = RequestReader(max_body_bytes)
-        self._asked = self._reader.asked
+        self.answer_with(transport, max_body_bytes)
         self._unread = b""
         self._task: asyncio.Task[None] | None = None
         self._stream: Stream | None = None
@@ -53,6 +50,13 @@ class HttpConnection(asyncio.Protocol):
         self._is_reading = True
         self._is_ending = False
         self._is_lost = False
+
+    def answer_with(self, transport: Transport, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        """Let a transport answer all requests; only before any have come."""
+        self._server = transport
+        self._answer_now = transport.answer if isinstance(transport, Immediate) else None
+        self._reader = RequestReader(max_body_bytes)
+        self._asked = self._reader.asked
 
     def waiting(self) -> tuple[Waiting, int]:
         """What the client has to do next, and a number that changes when it makes progress."""

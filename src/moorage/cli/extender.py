@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Final
@@ -36,7 +37,7 @@ from moorage.scheduler.extender_cluster import FollowedCluster
 from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
-from moorage.transport import Transport
+from moorage.transport import Request, Response, Transport
 
 DEFAULT_PORT: Final = 8888
 _MAX_BODY_BYTES: Final = 512 * 1024 * 1024
@@ -184,14 +185,32 @@ class _Connection(HttpConnection):
 
 
 class _KnownClient(_Connection):
-    """A connection that ends at once if the client has shown no certificate."""
+    """A connection on which nothing is answered but why, if the client has shown no certificate."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there, and TLS has been settled."""
         super().connection_made(transport)
         secured: ssl.SSLObject = transport.get_extra_info("ssl_object")
         if not secured.getpeercert(binary_form=True):
-            self.abort()
+            self.answer_with(_Refusal())
+            address, *_ = transport.get_extra_info("peername") or ("a client",)  # Which may be gone again.
+            typer.echo(f"moorage extender: refused {address}: it showed no client certificate", err=True)
+
+
+class _Refusal:
+    """Answers clients that are not known."""
+
+    def answer(self, request: Request) -> Response:
+        """Say what is missing."""
+        return Response(
+            HTTPStatus.UNAUTHORIZED,
+            b"a client certificate is required (tlsConfig.certFile and keyFile of the extender)\n",
+            "text/plain; charset=utf-8",
+        )
+
+    async def handle(self, request: Request) -> Response:
+        """Say it to all."""
+        return self.answer(request)
 
 
 @asynccontextmanager
