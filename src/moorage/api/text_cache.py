@@ -30,3 +30,9 @@ def cached_by_text(
         return call
 
     return decorate
+
+
+@cached_by_text(16_384)
+def shared_text(text: str) -> str:
+    """One object for equal texts that many objects hold. Python 3.12 never frees an interned string."""
+    return text

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from sys import intern
 from typing import Final, NamedTuple
 
 import msgspec
 
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
-from moorage.api.text_cache import cached_by_text
+from moorage.api.text_cache import cached_by_text, shared_text
 from moorage.apiserver import errors
 from moorage.apiserver.text import quoted
 
@@ -145,7 +144,7 @@ def parse_field_selector(text: str) -> FieldSelector:
     return tuple(terms)
 
 
-class Fields(msgspec.Struct, frozen=True, eq=False, gc=False):
+class Fields(msgspec.Struct, frozen=True, gc=False):
     """What field selectors know of one object.
 
     An hour of events is many objects: those of a kind share the names of fields, and all share equal values.
@@ -157,20 +156,12 @@ class Fields(msgspec.Struct, frozen=True, eq=False, gc=False):
     @classmethod
     def of(cls, selectable: Mapping[str, str]) -> Fields:
         """Fields by their names."""
-        return cls(_positions(tuple(selectable)), tuple(map(intern, selectable.values())))
+        return cls(_positions(tuple(selectable)), tuple(map(shared_text, selectable.values())))
 
     def get(self, name: str) -> str:
         """The value of a field; empty if there is none of this name."""
         position = self.positions.get(name)
         return "" if position is None else self.values[position]
-
-    def __eq__(self, other: object) -> bool:
-        """Whether a mapping has the same fields with the same values."""
-        return dict(zip(self.positions, self.values, strict=True)) == other
-
-    def __ne__(self, other: object) -> bool:
-        """The opposite; a Struct does not derive it."""
-        return not self == other
 
 
 @lru_cache(maxsize=1024)

@@ -15,12 +15,12 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from sys import intern
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.api.text_cache import shared_text
 from moorage.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
 from moorage.apiserver.selection import Fields
 
@@ -339,12 +339,12 @@ class Store:
 def _stored(obj: Manifest, version: int, fields: Fields) -> Stored:
     meta: dict[str, Any] = obj["metadata"]
     meta["resourceVersion"] = str(version)
-    key = (intern(meta.get("namespace", "")), meta["name"])
+    key = (shared_text(meta.get("namespace", "")), meta["name"])
     return Stored(
         key,
         meta.get("uid", ""),
         version,
-        intern(obj["apiVersion"]),
+        shared_text(obj["apiVersion"]),
         encode(obj),
         meta.get("labels") or _NO_LABELS,
         fields,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from moorage.apiserver.embedded import EmbeddedServer
+from moorage.apiserver.selection import Fields
 from moorage.transport import Response
 from tests.apiserver.fuzzing.request import Shot
 
@@ -160,7 +161,7 @@ def check_store(server: EmbeddedServer) -> None:
                 raise Wrong(f"{where} is not in its namespace")
             if resource is None:
                 continue
-            if stored.fields != resource.strategy.selectable(obj):
+            if stored.fields != Fields.of(resource.strategy.selectable(obj)):
                 raise Wrong(f"{where}: its fields are not the object's")
             if not resource.is_custom:
                 again, unknown = resource.schema.decode(obj)
