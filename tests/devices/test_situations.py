@@ -137,7 +137,7 @@ def plain_refusal(
     wishes, extended = variant
     if extended is None and not state.user_claims:
         return ""
-    found = None if state.allocator is None else state.allocator.find(node, object(), wishes)
+    found = None if state.allocator is None else state.allocator.find(node, wishes)
     if found is not None and found.picks is None:
         return INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE
     missing = [place for place, home in state.homes.items() if not home.matches(node)]

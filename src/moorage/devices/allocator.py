@@ -6,7 +6,7 @@ once and its result is read with each node's own devices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
 from moorage.api.base import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -26,7 +26,7 @@ from moorage.devices.kinds import Reading
 from moorage.devices.pools import Entry
 from moorage.devices.requests import AllocationError, Alternative, Wish
 from moorage.devices.search import OutOfTimeError, Pick, Search
-from moorage.devices.search_results import ClaimResults, Picks, SearchResult, SearchResults
+from moorage.devices.search_results import ClaimResults, Picks, SearchResult, SearchResults, search_result
 
 FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"
 
@@ -57,24 +57,24 @@ class Allocator:
         self._all_results = results
         self._results: dict[tuple[Wish, ...], ClaimResults] = {}
 
-    def find(self, node: Node, situation: Hashable, wishes: tuple[Wish, ...]) -> SearchResult:
-        """Devices for claims on a node in a situation; AllocationError if no node can help."""
+    def results_for(self, wishes: tuple[Wish, ...]) -> ClaimResults:
+        """What is known of claims."""
         results = self._results.get(wishes)
         if results is None:
             results = self._results[wishes] = self._all_results.of(wishes)
-        self._work.spend(_LOOKUP_WORK)
-        result = results.by_situation.get(situation)
-        if result is None:
-            result = results.by_situation[situation] = self._find(node, wishes, results)
-        return result
+        return results
 
-    def _find(self, node: Node, wishes: tuple[Wish, ...], results: ClaimResults) -> SearchResult:
+    def find(self, node: Node, wishes: tuple[Wish, ...]) -> SearchResult:
+        """Devices for claims on a node; AllocationError if no node can help."""
+        self._work.spend(_LOOKUP_WORK)
+        results = self.results_for(wishes)
         outlook = self._inventory.seen_from(node)
         taken = tuple(map(self._holdings.signature, outlook.views))
         result = results.get(outlook, taken, self._work)
         if result is None:
             picks = self._search(node, wishes, outlook, results.reading)
-            result = SearchResult(picks, any(view.invalid for view in outlook.views))
+            is_invalid = any(view.invalid for view in outlook.views)
+            result = search_result(picks, meets_invalid_pools=is_invalid)
             results.put(outlook, taken, self._work, result)
         return result
 

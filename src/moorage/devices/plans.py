@@ -57,12 +57,15 @@ class Plans:
         self._of_row = np.full(len(snapshot), _NO_PLAN, np.int32)
 
     def note(
-        self, nodes: Nodes, groups: Groups, plans: Sequence[Plan | None], passing: NDArray[np.bool_]
+        self,
+        nodes: Nodes,
+        numbers: NDArray[np.integer],
+        plans: Sequence[Plan | None],
+        passing: NDArray[np.bool_],
     ) -> None:
-        """What was found: a plan for the first node of each group, which holds for those that pass."""
-        numbers = groups.numbers + len(self._plans)
+        """What was found: plans, and the number of the one for each node, which holds for those that pass."""
+        self._of_row[nodes.row_numbers()] = np.where(passing, numbers + len(self._plans), _NO_PLAN)
         self._plans += plans
-        self._of_row[nodes.row_numbers()] = np.where(passing, numbers, _NO_PLAN)
 
     def get(self, node_name: str) -> tuple[Plan, Outlook] | None:
         """What the pod would get on a node, and the node's devices; None if it would get nothing there."""

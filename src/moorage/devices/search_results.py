@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moorage.cel.budget import Work
 from moorage.devices.constraints import constrained_attribute
 from moorage.devices.inventory import Outlook
@@ -26,6 +29,9 @@ MAX_RESULTS: Final = 100_000
 
 MAX_CONTENTS: Final = 128
 """Maximum number of different things that claims ask for of which results are kept."""
+
+UNKNOWN: Final = -1
+"""The number of a result that is not known."""
 
 Picks = tuple[tuple[Pick, ...], ...]
 """The devices of each claim."""
@@ -41,13 +47,28 @@ class SearchResult:
     """Whether the node sees pools that cannot be used because of mistakes of their drivers."""
 
 
+_NO_DEVICES: Final = {invalid: SearchResult(None, invalid) for invalid in (False, True)}
+
+
+def search_result(picks: Picks | None, *, meets_invalid_pools: bool) -> SearchResult:
+    """A result; the same object for all searches that found nothing."""
+    invalid = meets_invalid_pools
+    return _NO_DEVICES[invalid] if picks is None else SearchResult(picks, invalid)
+
+
 class ClaimResults:
     """The results for claims that ask for the same."""
 
     def __init__(self, wishes: Sequence[Wish]) -> None:
         self.reading = Reading()
-        self.by_situation: dict[Hashable, SearchResult] = {}
-        """Results by all that any search could see."""
+        self.distinct: list[SearchResult] = []
+        """The results, each once, by number."""
+        self._number_of: dict[int, int] = {}
+        """The number of each result, by identity."""
+        self._numbers = np.zeros(0, np.int32)
+        """The number of the result for each code of a situation."""
+        self._serials = np.zeros(0, np.int64)
+        """The situation that each code stood for then, by serial number."""
         self._by_reading: dict[Hashable, SearchResult] = {}
         """Results by what the searches for these claims read: few where nodes differ in other things."""
         constraints = [each for wished in wishes for each in wished.claim.spec.devices.constraints]
@@ -55,7 +76,26 @@ class ClaimResults:
 
     def __len__(self) -> int:
         """Number of results kept."""
-        return len(self.by_situation) + len(self._by_reading)
+        return len(self.distinct) + len(self._by_reading)
+
+    def numbers(self, codes: NDArray[np.int32], serials: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The numbers of the results for some situations, by their codes and serial numbers; or UNKNOWN."""
+        self._grow(int(codes.max(initial=-1)) + 1)
+        return np.where(self._serials[codes] == serials, self._numbers[codes], np.int32(UNKNOWN))
+
+    def note(self, code: int, serial: int, result: SearchResult) -> int:
+        """Keep the result for a situation; returns its number."""
+        number = self._number_of.setdefault(id(result), len(self.distinct))
+        if number == len(self.distinct):
+            self.distinct.append(result)
+        self._numbers[code], self._serials[code] = number, serial
+        return number
+
+    def _grow(self, size: int) -> None:
+        missing = size - len(self._serials)
+        if missing > 0:
+            self._numbers = np.append(self._numbers, np.full(missing, UNKNOWN, np.int32))
+            self._serials = np.append(self._serials, np.full(missing, UNKNOWN, np.int64))
 
     def get(self, outlook: Outlook, taken: Hashable, work: Work) -> SearchResult | None:
         """The result of another search that saw the same as far as it read it."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.devices import ResourceClaim, ResourceSlice
-from moorage.cluster.columns import CodeColumn
+from moorage.cluster.columns import CodeColumn, Column
 from moorage.cluster.objects import Objects
 from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
@@ -56,6 +56,10 @@ class Situations:
         """The situation of each standing, by the standing's code."""
         self._settled: list[_Standing | None] = []
         """For which standing the situation is, by the standing's code: codes are used again."""
+        self._serials = Column(np.int64)
+        self._numbered: list[_Situation | None] = []
+        """For which situation each serial number is, by the situation's code."""
+        self._last_serial = 0
         self._onlookers: dict[PoolId, set[int]] = {}
         """The standings with a view of each wide pool, by their codes."""
 
@@ -76,10 +80,10 @@ class Situations:
         """How many codes there are: the size of a table by situation."""
         return len(self._situations.vocabulary)
 
-    def named(self, codes: Iterable[int]) -> list[Hashable]:
-        """The situations with some codes; they stay comparable when codes are used again."""
-        values = self._situations.vocabulary.values
-        return [values[code] for code in codes]
+    @property
+    def serials(self) -> NDArray[np.int64]:
+        """The serial number of each code's situation; codes are used again, serial numbers are not."""
+        return self._serials.values
 
     # Keeping up
 
@@ -103,6 +107,8 @@ class Situations:
         self.inventory.forget_all_but(snapshot.row_of)
         self._standings, self._situations = CodeColumn(), CodeColumn()
         self._settled.clear()
+        self._serials = Column(np.int64)
+        self._numbered.clear()
         self._onlookers.clear()
         for _ in range(len(snapshot)):
             self._standings.append()
@@ -133,6 +139,17 @@ class Situations:
             self._situations[code] = None
         else:
             self._situations[code] = tuple(self._part(p) if isinstance(p, View) else p for p in standing)
+            self._number(int(self._situations.codes[code]))
+
+    def _number(self, code: int) -> None:
+        """Give a situation that is new a serial number."""
+        situation = self._situations.vocabulary.values[code]
+        if code == len(self._numbered):
+            self._numbered.append(None)
+            self._serials.append(0)
+        if self._numbered[code] is not situation:
+            self._last_serial += 1
+            self._numbered[code], self._serials[code] = situation, self._last_serial
 
     def _part(self, view: View) -> _Part:
         return view.look, self.holdings.signature(view)

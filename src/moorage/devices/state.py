@@ -148,6 +148,12 @@ class Variants:
         self._backed = {name for name in self._wanted if backing_class(name, classes) is not None}
         self._known: dict[frozenset[str], tuple[tuple[Wish, ...], NodeClaim | None]] = {}
 
+    def everywhere(self) -> tuple[Wish, ...]:
+        """The claims to allocate for a pod that has no extended resources: the same on every node."""
+        if _NO_RESOURCES not in self._known:
+            self._known[_NO_RESOURCES] = self._make(_NO_RESOURCES)
+        return self._known[_NO_RESOURCES][0]
+
     def of(self, node: Node) -> tuple[tuple[Wish, ...], NodeClaim | None] | None:
         """The claims to allocate on a node, with the one for extended resources; None if it lacks some."""
         resources = left_to_devices(self._wanted, self._backed, node) if self._wanted else _NO_RESOURCES

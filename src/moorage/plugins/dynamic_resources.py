@@ -8,7 +8,6 @@ node could not use, one at a time, so that the next attempt can choose anew.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +33,18 @@ from moorage.devices.claims import (
     ready,
 )
 from moorage.devices.clocks import date, deadline
-from moorage.devices.extended import NOT_STORED, existing_claim, new_claim, wants_backed_resources
+from moorage.devices.extended import (
+    NOT_STORED,
+    NodeClaim,
+    existing_claim,
+    new_claim,
+    wants_backed_resources,
+)
 from moorage.devices.flights import flights_of
 from moorage.devices.offers import Offers
 from moorage.devices.plans import Groups, Plan
-from moorage.devices.requests import AllocationError
-from moorage.devices.search_results import SearchResults
+from moorage.devices.requests import AllocationError, Wish
+from moorage.devices.search_results import UNKNOWN, SearchResult, SearchResults
 from moorage.devices.situations import Situations
 from moorage.devices.state import PodDevices, Variants, work_limit
 from moorage.framework.basis import Basis
@@ -205,15 +210,13 @@ class DynamicResources:
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
         """One search for all nodes that are alike: the first of them in order speaks for the others."""
-        groups, situations = self._groups(state, nodes)
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
-        there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
-        outcomes = [
-            _look_for(state, variants, there[row], situation)
-            for row, situation in zip(rows, situations, strict=True)
-        ]
-        codes = np.array([each.refusal for each in outcomes], np.int8)[groups.numbers]
-        uses_claims = np.array([each.uses_claims for each in outcomes], bool)[groups.numbers]
+        if state.allocator is None or state.has_extended:
+            outcomes, numbers = self._outcomes_by_group(state, variants, nodes)
+        else:
+            outcomes, numbers = self._outcomes_of_searches(state.allocator, variants, nodes)
+        codes = np.array([each.refusal for each in outcomes], np.int8)[numbers]
+        uses_claims = np.array([each.uses_claims for each in outcomes], bool)[numbers]
         for place, mask in self._unusable(state, nodes).items():
             missing = mask & uses_claims
             if missing.any():
@@ -222,24 +225,38 @@ class DynamicResources:
         plans = [each.plan for each in outcomes]
         if any(plans):
             noted = state.plans_for(nodes.snapshot, self._situations.inventory)
-            noted.note(nodes, groups, plans, codes == 0)
+            noted.note(nodes, numbers, plans, codes == 0)
         return Verdict(codes, _REASONS) if codes.any() else ALL
 
-    def _groups(self, state: PodDevices, nodes: Nodes) -> tuple[Groups, list[Hashable]]:
-        """The nodes on which the pod wants the same, and the search for it goes the same way.
-
-        Also the situation of each group, as far as searches depend on it.
-        """
+    def _outcomes_by_group(
+        self, state: PodDevices, variants: Variants, nodes: Nodes
+    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+        """An outcome for each group of nodes that want and find the same, and the number of each node's."""
         codes, size = np.zeros(len(nodes), np.intp), 1
         if state.allocator is not None:
             codes, size = codes + self._situations.of(nodes), len(self._situations)
-        situation_count = size
         if state.has_extended:
             codes, size = codes + size * self._offers.of(nodes), size * len(self._offers)
         groups = Groups(codes, size)
-        if state.allocator is None:
-            return groups, [None] * len(groups.firsts)
-        return groups, self._situations.named((codes[groups.firsts] % situation_count).tolist())
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
+        return [_look_for(state, variants, there[row]) for row in rows], groups.numbers
+
+    def _outcomes_of_searches(
+        self, allocator: Allocator, variants: Variants, nodes: Nodes
+    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+        """The same where the pod wants the same on all nodes: only situations that are new are searched."""
+        codes = self._situations.of(nodes)
+        groups = Groups(codes, len(self._situations))
+        wishes = variants.everywhere()
+        results = allocator.results_for(wishes)
+        firsts = codes[groups.firsts]
+        serials = self._situations.serials[firsts]
+        numbers = results.numbers(firsts, serials)
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()
+        for place in np.flatnonzero(numbers == UNKNOWN).tolist():
+            result = allocator.find(there[rows[groups.firsts[place]]], wishes)
+            numbers[place] = results.note(int(firsts[place]), int(serials[place]), result)
+        return [_outcome(wishes, each, None) for each in results.distinct], numbers[groups.numbers]
 
     def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
         """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
@@ -353,7 +370,7 @@ class _Outcome(NamedTuple):
     uses_claims: bool = False
 
 
-def _look_for(state: PodDevices, variants: Variants, node: Node, situation: Hashable) -> _Outcome:
+def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
     """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
     variant = variants.of(node)
     if variant is None:
@@ -363,7 +380,11 @@ def _look_for(state: PodDevices, variants: Variants, node: Node, situation: Hash
         return _Outcome()
     if state.allocator is None:
         return _Outcome(uses_claims=True)
-    result = state.allocator.find(node, situation, wishes)
+    return _outcome(wishes, state.allocator.find(node, wishes), extended)
+
+
+def _outcome(wishes: tuple[Wish, ...], result: SearchResult, extended: NodeClaim | None) -> _Outcome:
+    """What the result of a search comes to for a pod."""
     if result.picks is None:
         return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
     return _Outcome(plan=Plan(wishes, result.picks, extended), uses_claims=True)
