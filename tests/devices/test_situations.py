@@ -217,6 +217,7 @@ class Telling(Scene):
             assert [each.tolist() for each in counted] == [each.tolist() for each in anew]
 
 
+@pytest.mark.slow
 def follow(count: int) -> None:
     """Tell so many stories, and ask after each event, and in the end."""
 
@@ -234,6 +235,7 @@ def follow(count: int) -> None:
     tell()
 
 
+@pytest.mark.slow
 def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
     follow(150)
 

@@ -16,6 +16,8 @@ from tests import strategies as s
 from tests.builders import make_framework
 from tests.strategies import Case, cases, examples
 
+pytestmark = pytest.mark.slow
+
 BOTH_WAYS = [
     plugin.name
     for plugin in DEFAULT_PLUGINS
