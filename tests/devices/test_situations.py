@@ -273,7 +273,7 @@ def own_pool(number: int, *names: str) -> ResourceSlice:
     return pool_slice(f"p{number}", *(names or ("d0", "d1")), node=f"n{number}")
 
 
-TWICE = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
+TWICE: dict[str, Any] = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
 """Two sets of counters with one name: nobody may have any of such a pool."""
 
 LOOKS: dict[str, tuple[list[Object], int]] = {
