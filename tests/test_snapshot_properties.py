@@ -351,8 +351,8 @@ class ChangingObjects(RuleBasedStateMachine):
                 for namespace in ("", "red", "blue"):
                     within = {name: item for (place, name), item in expected.items() if place == namespace}
                     assert dict(table.within(namespace)) == within
-        for (kind, namespace, name), item in self.stored.items():
-            assert cache.objects.of(kind).stored(namespace, name) == item
+        for (stored_kind, namespace, name), item in self.stored.items():
+            assert cache.objects.of(stored_kind).stored(namespace, name) == item
 
 
 @pytest.mark.slow
