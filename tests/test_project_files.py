@@ -149,3 +149,11 @@ def test_the_glossary_closes_the_architecture_with_sorted_words_and_one_line_eac
     assert all(len(row) == 2 for row in rows)
     assert words == sorted(set(words))
     assert {"column", "equivalence class", "journal", "plan", "result cache", "row", "snapshot"} <= set(words)
+
+
+def test_types_are_checked_everywhere() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+
+    assert settings["strict"]
+    assert {"src/moorage", "bench", "tools", "tests"} <= set(settings["files"])
+    assert not any(each.get("ignore_errors") for each in settings["overrides"])
