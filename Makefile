@@ -12,13 +12,19 @@ SUPPLY := .venv-supply
 SUPPLY_STAMP := $(SUPPLY)/.ready
 COMPILE := $(SUPPLY)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
   --custom-compile-command 'make lock' $(LOCK)
+# The fast tests leave out property tests (Hypothesis marks them), what is marked as slow, and what starts processes or
+# whole clusters.
+FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests/bench --ignore=tests/client \
+  --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
+  --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
+  --ignore=tests/sim_processes --ignore=tests/test_examples.py --ignore=tests/testing --ignore=tests/up
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test hunt fuzz lint format bench lock audit sbom clean
+.PHONY: help setup up test test-fast hunt fuzz lint format bench lock audit sbom clean
 
 help: ## List the targets.
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 setup: $(STAMP) ## Make the Python environment (.venv) with all that is needed.
 
@@ -45,8 +51,11 @@ lint: setup ## Check style, types and layers.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## Check everything: style, types, layers and all tests.
+test: $(if $(SKIP_LINT),setup,lint) ## Check everything: style, types, layers and all tests; SKIP_LINT=1: tests only.
 	$(BIN)/python -m pytest -n 2
+
+test-fast: setup ## Run the fast tests, which need neither processes nor sockets: under a minute on two cores.
+	$(BIN)/python -m pytest -n 2 $(FAST)
 
 hunt: setup ## Look for bugs with new random examples, thirty times as many; takes long.
 	MOORAGE_EXAMPLES=30 $(BIN)/python -m pytest -n 2 tests/test_columns_equal_oracle.py tests/test_snapshot_properties.py

@@ -133,7 +133,7 @@ SELECTORS: tuple[Manifest | None, ...] = (
     {},
     None,
 )
-NAMESPACE_SELECTORS = (
+NAMESPACE_SELECTORS: tuple[Manifest | None, ...] = (
     None,
     {},
     {"matchLabels": {"team": "x"}},
@@ -535,7 +535,13 @@ def new_pods(draw: Draw[Any], name: str, about: Collection[str]) -> Manifest:
 
 KNOWN_NAMESPACES = st.sampled_from(subset(("red", "blue")))
 NAMESPACE_LABELS = st.sampled_from(present(team=(None, "x", "y"), env=(None, "")))
-PLAIN_SELECTORS = ({"app": "a"}, {"app": "b"}, {"tier": "x"}, {"app": "a", "version": "1"}, {})
+PLAIN_SELECTORS: tuple[dict[str, str], ...] = (
+    {"app": "a"},
+    {"app": "b"},
+    {"tier": "x"},
+    {"app": "a", "version": "1"},
+    {},
+)
 SELECTING = from_pool(
     [
         *product(("Service", "Service", "ReplicationController"), PLAIN_SELECTORS),
@@ -666,7 +672,7 @@ class Case:
         }
 
     def __repr__(self) -> str:
-        lines = [*self.cluster, "pods:", *self.pods, "args:", self.args]
+        lines: list[Any] = [*self.cluster, "pods:", *self.pods, "args:", self.args]
         shown = (line if isinstance(line, str) else json.dumps(_tidy(line)) for line in lines)
         return "Case:\n  " + "\n  ".join(shown)
 
@@ -705,7 +711,7 @@ def cases(
 
 
 @st.composite
-def mixed_cases(draw: Draw[Any], *, most_subjects: int = 4, **options: Any) -> Case:
+def mixed_cases(draw: Draw[Any], /, *, most_subjects: int = 4, **options: Any) -> Case:
     """A case about a few subjects at a time, so that a pod is not refused everywhere for one of too many."""
     about = draw(st.lists(one_of(*SUBJECTS), min_size=1, max_size=most_subjects, unique=True))
     return draw(cases(about, **options))

@@ -381,7 +381,7 @@ NO_PREEMPTION = {"post_filter": [ALL_PLUGINS]}
 def compare(decision: Decision, outcome: Outcome) -> None:
     """A decision is what the oracles come to, in every detail."""
     if outcome.broken:
-        assert decision.error is not None, "the pod should have broken a plugin"
+        assert isinstance(decision.error, PluginError), "the pod should have broken a plugin"
         assert decision.error.plugin == outcome.broken
         return
     assert decision.error is None, decision.error

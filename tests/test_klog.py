@@ -92,7 +92,7 @@ def test_an_error_that_should_not_have_occurred_says_where() -> None:
         raise ValueError("bad")
 
     for format in ("text", "json"):
-        with written(0, format) as stream:  # type: ignore[arg-type]
+        with written(0, format) as stream:
             try:
                 fails()
             except ValueError as error:

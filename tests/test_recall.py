@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -226,5 +227,6 @@ class RememberingCluster(RuleBasedStateMachine):
         self.cache.validate()
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_what_would_be_worked_out_anew() -> None:
     run_state_machine_as_test(RememberingCluster, settings=examples(50, stateful_step_count=30))

@@ -351,13 +351,15 @@ class ChangingObjects(RuleBasedStateMachine):
                 for namespace in ("", "red", "blue"):
                     within = {name: item for (place, name), item in expected.items() if place == namespace}
                     assert dict(table.within(namespace)) == within
-        for (kind, namespace, name), item in self.stored.items():
-            assert cache.objects.of(kind).stored(namespace, name) == item
+        for (stored_kind, namespace, name), item in self.stored.items():
+            assert cache.objects.of(stored_kind).stored(namespace, name) == item
 
 
+@pytest.mark.slow
 def test_any_sequence_of_events_leaves_what_a_fresh_snapshot_would_say() -> None:
     run_state_machine_as_test(ChangingCluster, settings=examples(120, stateful_step_count=20))
 
 
+@pytest.mark.slow
 def test_a_snapshots_tables_follow_the_live_ones_through_any_sequence_of_events() -> None:
     run_state_machine_as_test(ChangingObjects, settings=examples(60, stateful_step_count=20))

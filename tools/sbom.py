@@ -75,10 +75,11 @@ def _reference(package: Distribution) -> str:
 def license_of(package: Distribution) -> dict[str, Any] | None:
     """What a package says of its licence: an SPDX expression if it has one, else a name; None: nothing."""
     metadata = package.metadata
-    if expression := metadata.get("License-Expression"):
+    for expression in metadata.get_all("License-Expression", []):
         return {"expression": expression}
     approved = [each for each in metadata.get_all("Classifier", []) if each.startswith(_LICENSE_CLASSIFIER)]
-    said = approved[0].removeprefix(_LICENSE_CLASSIFIER) if approved else metadata.get("License", "")
+    written = [*approved, *metadata.get_all("License", []), ""]
+    said = written[0].removeprefix(_LICENSE_CLASSIFIER)
     name = said.strip().splitlines()[0] if said.strip() else ""
     return {"license": {"name": name}} if name else None
 

@@ -47,53 +47,53 @@ Shipping a scheduler of one's own
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.base import Object, Struct
-from moorage.api.decode import InputError, decode_object
-from moorage.api.node import Namespace, Node
-from moorage.api.pod import Pod
-from moorage.client import kinds
-from moorage.cluster.cache import Cache
-from moorage.cluster.objects import Objects, ObjectTable
-from moorage.cluster.pods import PodInfo
-from moorage.config.duration import Duration
-from moorage.config.load import default_config, load_config, parse_config
-from moorage.engine.decision import Decision
-from moorage.engine.engine import Engine
-from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import Effect
-from moorage.framework.handle import Handle, NotHereError
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry, RegistryError, with_plugin
-from moorage.framework.status import (
-    SKIP,
-    SUCCESS,
-    Code,
-    PluginError,
-    Status,
-    pending,
-    unresolvable,
-    unschedulable,
-    wait,
-)
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
-from moorage.framework.waiting import WaitingPod, WaitingPods
-from moorage.plugins import default_registry
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, Interest, Resource, on
-from moorage.sim.cluster import SimulatedCluster
-from moorage.sim.deciding import decide
 from moorage.version import __version__
 
 if TYPE_CHECKING:
+    from moorage.api.base import Object, Struct
+    from moorage.api.decode import InputError, decode_object
+    from moorage.api.node import Namespace, Node
+    from moorage.api.pod import Pod
     from moorage.cli.command import scheduler_command
+    from moorage.client import kinds
     from moorage.client.client import Client
+    from moorage.cluster.cache import Cache
+    from moorage.cluster.objects import Objects, ObjectTable
+    from moorage.cluster.pods import PodInfo
+    from moorage.config.duration import Duration
+    from moorage.config.load import default_config, load_config, parse_config
+    from moorage.engine.decision import Decision
+    from moorage.engine.engine import Engine
+    from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
+    from moorage.framework.cycle import CycleState, StateKey
+    from moorage.framework.diagnosis import Diagnosis
+    from moorage.framework.effects import Effect
+    from moorage.framework.handle import Handle, NotHereError
+    from moorage.framework.nodes import Nodes, NodeView
+    from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+    from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
+    from moorage.framework.profiles import Profiles
+    from moorage.framework.registry import Registry, RegistryError, with_plugin
+    from moorage.framework.status import (
+        SKIP,
+        SUCCESS,
+        Code,
+        PluginError,
+        Status,
+        pending,
+        unresolvable,
+        unschedulable,
+        wait,
+    )
+    from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+    from moorage.framework.waiting import WaitingPod, WaitingPods
+    from moorage.plugins import default_registry
+    from moorage.queue.entry import QueuedPod
+    from moorage.queue.events import Action, Interest, Resource, on
+    from moorage.sim.cluster import SimulatedCluster
+    from moorage.sim.deciding import decide
 
 __all__ = [
     "ALL",
@@ -164,15 +164,63 @@ __all__ = [
     "with_plugin",
 ]
 
+_HOMES: Final = {
+    "moorage.api.base": ("Object", "Struct"),
+    "moorage.api.decode": ("InputError", "decode_object"),
+    "moorage.api.node": ("Namespace", "Node"),
+    "moorage.api.pod": ("Pod",),
+    "moorage.cli.command": ("scheduler_command",),
+    "moorage.client": ("kinds",),
+    "moorage.client.client": ("Client",),
+    "moorage.cluster.cache": ("Cache",),
+    "moorage.cluster.objects": ("ObjectTable", "Objects"),
+    "moorage.cluster.pods": ("PodInfo",),
+    "moorage.config.duration": ("Duration",),
+    "moorage.config.load": ("default_config", "load_config", "parse_config"),
+    "moorage.engine.decision": ("Decision",),
+    "moorage.engine.engine": ("Engine",),
+    "moorage.framework.basis": ("Basis", "NODE", "NODE_AND_PODS"),
+    "moorage.framework.cycle": ("CycleState", "StateKey"),
+    "moorage.framework.diagnosis": ("Diagnosis",),
+    "moorage.framework.effects": ("Effect",),
+    "moorage.framework.handle": ("Handle", "NotHereError"),
+    "moorage.framework.nodes": ("NodeView", "Nodes"),
+    "moorage.framework.points": ("MAX_SCORE", "MIN_SCORE", "PostFilterResult", "Scores"),
+    "moorage.framework.prebinding": ("IN_PARALLEL", "PreFlight", "SKIP_IN_PARALLEL"),
+    "moorage.framework.profiles": ("Profiles",),
+    "moorage.framework.registry": ("Registry", "RegistryError", "with_plugin"),
+    "moorage.framework.status": (
+        "Code",
+        "PluginError",
+        "SKIP",
+        "SUCCESS",
+        "Status",
+        "pending",
+        "unresolvable",
+        "unschedulable",
+        "wait",
+    ),
+    "moorage.framework.verdict": ("ALL", "Reason", "Verdict", "refuse_where"),
+    "moorage.framework.waiting": ("WaitingPod", "WaitingPods"),
+    "moorage.plugins": ("default_registry",),
+    "moorage.queue.entry": ("QueuedPod",),
+    "moorage.queue.events": ("Action", "Interest", "Resource", "on"),
+    "moorage.sim.cluster": ("SimulatedCluster",),
+    "moorage.sim.deciding": ("decide",),
+}
+"""The modules that the public names are imported from, which is done when a name is first used."""
+
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """What takes long to import (the command line, HTTP) is imported by those who use it."""
-    if name == "scheduler_command":
-        from moorage.cli.command import scheduler_command
+    """Import a public name when it is first used: a command, or a plugin, loads only what it needs."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(__import__(_HOME_OF[name], fromlist=(name,)), name)
+    globals()[name] = value
+    return value
 
-        return scheduler_command
-    if name == "Client":
-        from moorage.client.client import Client
 
-        return Client
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -111,19 +111,19 @@ class Cluster:
         pairs = list(sent.items())
         return self.send(Request(method, path, urlencode(query), sent, raw, pairs))
 
-    def get(self, path: str, **query: str | int) -> Answer:
+    def get(self, path: str, **query: Any) -> Answer:
         return self.request("GET", path, **query)
 
-    def post(self, path: str, body: Any, **query: str | int) -> Answer:
+    def post(self, path: str, body: Any, **query: Any) -> Answer:
         return self.request("POST", path, body, **query)
 
-    def put(self, path: str, body: Any, **query: str | int) -> Answer:
+    def put(self, path: str, body: Any, **query: Any) -> Answer:
         return self.request("PUT", path, body, **query)
 
-    def patch(self, path: str, kind: str, body: Any, **query: str | int) -> Answer:
+    def patch(self, path: str, kind: str, body: Any, **query: Any) -> Answer:
         return self.request("PATCH", path, body, {"content-type": PATCHES[kind]}, **query)
 
-    def delete(self, path: str, body: Any = None, **query: str | int) -> Answer:
+    def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
         return self.request("DELETE", path, body, **query)
 
     def create(self, path: str, body: Any) -> Any:

@@ -101,9 +101,9 @@ def test_events_about_large_objects_are_sent_one_after_another(cluster: Cluster)
     for name in "abc":
         cluster.create(MAPS, configmap(name, x="x" * 700_000))
     watcher = cluster.watch(MAPS)
-    pieces = []
+    pieces: list[bytes] = []
     for _ in range(2):
-        pieces.append(watcher._runner.run(anext(watcher._pieces)))
+        pieces.append(watcher._runner.run(anext(watcher._pieces)))  # type: ignore[arg-type]
     assert all(len(piece) < 1_500_000 for piece in pieces)
 
 

@@ -249,7 +249,9 @@ def test_watchers_of_before_a_restart_list_anew(tmp_path: Path) -> None:
 
 def test_full_disk_refuses_a_write_and_no_later_one(tmp_path: Path) -> None:
     cluster = Cluster(Settings(data_dir=tmp_path))
-    connection = cluster.server._journal._connection
+    journal = cluster.server._journal
+    assert journal is not None
+    connection = journal._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     revision = cluster.server.store.revision

@@ -27,7 +27,7 @@ RUNNERS: dict[str, Callable[[Coroutine[Any, Any, None]], None]] = {
 }
 
 
-@pytest.fixture(params=RUNNERS.values(), ids=RUNNERS)
+@pytest.fixture(params=list(RUNNERS.values()), ids=list(RUNNERS))
 def run(request: pytest.FixtureRequest) -> Any:
     """On both event loops: the scheduler runs on uvloop, tests and tools mostly on asyncio's own."""
     return request.param

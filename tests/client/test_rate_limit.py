@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_who_no_longer_waits_gives_its_turn_back() -> None:
     assert asyncio.run(run()) == [0, 1]
 
 
-async def _until_done(clock: VirtualClock, asking: list[asyncio.Future[Response]]) -> None:
+async def _until_done(clock: VirtualClock, asking: Sequence[asyncio.Future[Response]]) -> None:
     await settled()
     while not all(one.done() for one in asking):
         clock.advance(STEP_SECONDS)

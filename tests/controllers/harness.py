@@ -7,6 +7,7 @@ time pass step by step. So a test sees each state that a real cluster would go t
 from __future__ import annotations
 
 import asyncio
+import builtins
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime, timedelta
@@ -173,7 +174,7 @@ class Harness:
                 return None
             raise
 
-    def list(self, kind: Kind, namespace: str = "", **query: str | int) -> list[Manifest]:
+    def list(self, kind: Kind, namespace: str = "", **query: str | int) -> builtins.list[Manifest]:
         return self._await(self.client.list(kind, namespace, **query))
 
     def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Manifest:
@@ -206,12 +207,12 @@ class Harness:
 
     # -- what there is
 
-    def names(self, kind: Kind, namespace: str = "") -> list[str]:
+    def names(self, kind: Kind, namespace: str = "") -> builtins.list[str]:
         return sorted(obj["metadata"]["name"] for obj in self.list(kind, namespace))
 
     def pods(
         self, namespace: str = "", where: Callable[[Manifest], bool] = lambda pod: True
-    ) -> list[Manifest]:
+    ) -> builtins.list[Manifest]:
         """The pods that are not on their way out."""
         return [
             pod
@@ -219,15 +220,15 @@ class Harness:
             if "deletionTimestamp" not in pod["metadata"] and where(pod)
         ]
 
-    def events(self, name: str = "") -> list[tuple[str, str]]:
+    def events(self, name: str = "") -> builtins.list[tuple[str, str]]:
         """Reasons and messages of the events about an object, or of all, in order."""
         found = [event for event in self.list(CORE_EVENT) if name in ("", event["involvedObject"]["name"])]
         found.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
         return [(event["reason"], event["message"]) for event in found]
 
-    def record(self, measure: Callable[[list[Manifest]], T]) -> list[T]:
+    def record(self, measure: Callable[[builtins.list[Manifest]], T]) -> builtins.list[T]:
         """Measure all pods after every single change of one from now on; the answer grows as that happens."""
-        measured: list[T] = []
+        measured: builtins.list[T] = []
 
         def follow(collection: Collection, change: Change) -> None:
             if collection.name == "/pods":
@@ -279,14 +280,14 @@ class Harness:
         exit_code: int | None = None,
         reason: str = "",
         conditions: Iterable[Manifest] = (),
-    ) -> list[str]:
+    ) -> builtins.list[str]:
         """Do as the kubelets do: pods that have not ended come to be in a phase; the answer is their names.
 
         Only pods that are not in that state already are changed, at most `limit` of them.
         """
         ready = phase == "Running" if ready is None else ready
         wanted = "True" if ready else "False"
-        changed: list[Manifest] = []
+        changed: builtins.list[Manifest] = []
         for pod in self.pods(namespace, where):
             status = pod.get("status") or {}
             known = {each["type"]: each["status"] for each in status.get("conditions") or []}
@@ -308,7 +309,7 @@ class Harness:
         self._await(change())
         return [pod["metadata"]["name"] for pod in changed]
 
-    def finish_deletions(self, namespace: str = "", limit: int | None = None) -> list[str]:
+    def finish_deletions(self, namespace: str = "", limit: int | None = None) -> builtins.list[str]:
         """Do as the kubelets do with pods that are on their way out: end them."""
         going = [pod for pod in self.list(POD, namespace) if "deletionTimestamp" in pod["metadata"]][:limit]
 
@@ -331,13 +332,13 @@ class Harness:
         ready: str,
         exit_code: int | None,
         reason: str,
-        further: list[Manifest],
+        further: builtins.list[Manifest],
     ) -> Manifest:
         before = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or []}
         for type in ("Initialized", "ContainersReady", "Ready"):
-            status = "True" if type == "Initialized" else ready
-            if before.get(type, {}).get("status") != status:
-                before[type] = self._condition(type, status)
+            wanted = "True" if type == "Initialized" else ready
+            if before.get(type, {}).get("status") != wanted:
+                before[type] = self._condition(type, wanted)
         for each in further:
             before[each["type"]] = {**self._condition(each["type"], each["status"]), **each}
         now = timestamp(self.now())

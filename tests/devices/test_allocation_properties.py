@@ -213,6 +213,7 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
         assert state is not None
         assert state.plans is not None or not feasible
         for node in feasible:
+            assert state.plans is not None
             found = state.plans.get(node)
             assert found is not None
             plan, outlook = found

@@ -217,6 +217,7 @@ class Telling(Scene):
             assert [each.tolist() for each in counted] == [each.tolist() for each in anew]
 
 
+@pytest.mark.slow
 def follow(count: int) -> None:
     """Tell so many stories, and ask after each event, and in the end."""
 
@@ -234,6 +235,7 @@ def follow(count: int) -> None:
     tell()
 
 
+@pytest.mark.slow
 def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
     follow(150)
 
@@ -271,7 +273,7 @@ def own_pool(number: int, *names: str) -> ResourceSlice:
     return pool_slice(f"p{number}", *(names or ("d0", "d1")), node=f"n{number}")
 
 
-TWICE = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
+TWICE: dict[str, Any] = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
 """Two sets of counters with one name: nobody may have any of such a pool."""
 
 LOOKS: dict[str, tuple[list[Object], int]] = {

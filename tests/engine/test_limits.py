@@ -25,7 +25,7 @@ from tests.builders import (
 )
 from tests.engine.helpers import Only, framework_of
 
-BEYOND = {
+BEYOND: dict[str, dict[str, Any]] = {
     "node selector": {"node_selector": {f"k{number}": "v" for number in range(100_000)}},
     "tolerations": {"tolerations": [{"key": f"k{number}"} for number in range(30_000)]},
 }

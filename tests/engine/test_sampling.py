@@ -163,7 +163,14 @@ def test_a_pod_for_one_node_alone_moves_the_start_by_one() -> None:
 
 
 NAMES = [f"n{i:03}" for i in range(140)]
-ZONES = ({}, {ZONE: "a"}, {ZONE: "b"}, {ZONE: "c"}, {REGION: "r", ZONE: "a"}, {BETA_ZONE: "b", ZONE: "a"})
+ZONES: tuple[dict[str, str], ...] = (
+    {},
+    {ZONE: "a"},
+    {ZONE: "b"},
+    {ZONE: "c"},
+    {REGION: "r", ZONE: "a"},
+    {BETA_ZONE: "b", ZONE: "a"},
+)
 
 
 NODES = {(name, zone): make_node(name, labels=labels) for name in NAMES for zone, labels in enumerate(ZONES)}

@@ -244,7 +244,7 @@ def secure_extender(folder: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     ready = threading.Event()
-    stop: list[Callable[[], None]] = []
+    stop: list[Callable[[], object]] = []
 
     with listen("127.0.0.1", 0) as listener:
 

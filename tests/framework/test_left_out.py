@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ NOT_AT_PRE_SCORE = PluginSet(disabled=(PluginRef(name="Q"),))
     ],
 )
 def test_who_is_quiet_is_asked_nothing_else(
-    is_quiet: bool, remembers: bool, points: dict[str, PluginSet], called: list[str]
+    is_quiet: bool, remembers: bool, points: dict[str, Any], called: list[str]
 ) -> None:
     log = Log()
     decide(framework_of(quiet_or_not(log, is_quiet), **points), Engine(remembers=remembers))
@@ -124,7 +125,8 @@ def test_default_plugins_that_do_not_act_have_nothing_to_do(pod: Pod) -> None:
     framework = make_framework()
     cache = Cache([make_node("n1"), make_node("n2")])
     snapshot, idle = cache.snapshot(), set()
-    for name, plugin in framework.plugins.items():
+    plugins: Mapping[str, Any] = framework.plugins
+    for name, plugin in plugins.items():
         basis: Basis | None = plugin.basis(pod, snapshot.objects) if hasattr(plugin, "basis") else None
         if basis is None or basis.acts or not hasattr(plugin, "reserve"):
             continue

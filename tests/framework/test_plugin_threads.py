@@ -57,6 +57,7 @@ def beside_loop(work: Callable[[PluginThreads], Coroutine[Any, Any, Any]]) -> An
 
     async def run() -> Any:
         threads = PluginThreads(2)
+        outcome: Any = None
         async with asyncio.TaskGroup() as tasks:
             threads.begin(tasks)
             ending = asyncio.all_tasks() - {asyncio.current_task()}
@@ -156,7 +157,7 @@ def test_simulations_call_one_after_the_other() -> None:
 
     registry = default_registry()
     made: list[Placed] = []
-    registry.register("Placed", lambda handle: made.append(Asking(handle)) or made[0])  # type: ignore[func-returns-value]
+    registry.register("Placed", lambda handle: made.append(Asking(handle)) or made[0])
     config = enabled_everywhere(default_config(), Placed)
     cluster = SimulatedCluster([make_node("a")], config, registry)
     cluster.decide(make_pod("p"), CycleState())

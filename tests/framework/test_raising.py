@@ -39,7 +39,7 @@ class Wrong:
             setattr(self, point, getattr(self, f"_{point}"))
 
     def _filter(self, cycle: Any, pod: Any, nodes: Any) -> Any:
-        return {}["missing"]  # in filter
+        return dict[str, Any]()["missing"]  # in filter
 
     def _filter_node(self, cycle: Any, pod: Any, node: Any) -> Any:
         return helper()  # in filter_node

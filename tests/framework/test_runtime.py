@@ -225,5 +225,5 @@ def test_pre_enqueue_and_queue_sort() -> None:
             self.pod = make_pod("q", priority=priority)
             self.timestamp = timestamp
 
-    pods = [Queued(0, 1.0), Queued(5, 9.0), Queued(5, 2.0)]
+    pods: list[Any] = [Queued(0, 1.0), Queued(5, 9.0), Queued(5, 2.0)]
     assert [p.timestamp for p in sorted(pods, key=framework.sort_key)] == [2.0, 9.0, 1.0]

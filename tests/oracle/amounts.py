@@ -96,7 +96,7 @@ def pod_level(pod: Pod, running: bool) -> Amounts:
             pod, pod.spec.resources.requests, pod.status.resources.requests, pod.status.allocated_resources
         )
         return {name: effective.get(name, 0) for name in wanted}
-    return wanted
+    return dict(wanted)
 
 
 def requests(

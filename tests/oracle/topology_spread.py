@@ -103,7 +103,8 @@ class PodTopologySpread(Judge):
             replication = self.cluster.one(ReplicationController, by.name, namespace)
             if replication is not None:
                 served |= replication.spec.selector
-        for kind in (ReplicaSet, StatefulSet):
+        kinds: tuple[type[ReplicaSet | StatefulSet], ...] = (ReplicaSet, StatefulSet)
+        for kind in kinds:
             if (by.api_version, by.kind) == ("apps/v1", kind.__name__):
                 workload = self.cluster.one(kind, by.name, namespace)
                 if workload is not None and workload.spec.selector is not None:

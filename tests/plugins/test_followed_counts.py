@@ -36,6 +36,8 @@ from tests import strategies as s
 from tests.builders import Manifest, make, make_node
 from tests.strategies import AFFINITY, OWNED, SPREAD, Case, cases, examples
 
+pytestmark = pytest.mark.slow
+
 PLUGINS = ("PodTopologySpread", "InterPodAffinity")
 REGISTRY = default_registry()
 PLACES = s.NODE_NAMES[:5]

@@ -47,6 +47,8 @@ def on(node: str, *claims: str) -> Pod:
     return pod_with(*claims, name="-".join(("user", node, *claims)), on=node)
 
 
+ATTACHABLE: list[dict[str, int | None]] = [{DRIVER: 1}, {DRIVER: 3}, {DRIVER: None}, {"other": 0}]
+
 LIMITS: dict[str, tuple[list[Object], Pod, bool]] = {
     "room for one more": ([csi_node("n", {DRIVER: 2}), *bound("a", "c"), on("n", "a")], pod_with("c"), True),
     "full": ([csi_node("n", {DRIVER: 1}), *bound("a", "c"), on("n", "a")], pod_with("c"), False),
@@ -388,7 +390,7 @@ def happenings(draw: st.DrawFn) -> tuple[bool, Object]:
     name, each = draw(st.sampled_from(NODES)), draw(st.sampled_from(CLAIMS))
     made: list[Object] = [
         make_node(name),
-        csi_node(name, draw(st.sampled_from([{DRIVER: 1}, {DRIVER: 3}, {DRIVER: None}, {"other": 0}]))),
+        csi_node(name, draw(st.sampled_from(ATTACHABLE))),
         on(name, each),
         attachment(f"{name}-{each}", name, f"v-{each}"),
     ]

@@ -16,8 +16,10 @@ from tests import strategies as s
 from tests.builders import make_framework
 from tests.strategies import Case, cases, examples
 
+pytestmark = pytest.mark.slow
+
 BOTH_WAYS = [
-    plugin.name
+    plugin.name  # type: ignore[attr-defined]
     for plugin in DEFAULT_PLUGINS
     if (hasattr(plugin, "filter") and hasattr(plugin, "filter_node"))
     or (hasattr(plugin, "score") and hasattr(plugin, "score_node"))

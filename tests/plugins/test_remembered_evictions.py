@@ -246,6 +246,7 @@ class PickyCrowd(Crowd):
         pytest.param(PickyCrowd, 2, id="until there are enough candidates"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_remembered_is_what_would_be_found_out_anew(
     machine: type[Crowd], worth_columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,7 +169,7 @@ def test_the_ephemeral_volume_of_a_pod() -> None:
     assert passing(answer) == {"b"}
 
 
-EBS = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+EBS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 
 

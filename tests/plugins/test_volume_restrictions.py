@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ def test_any_of_several_disks_in_use_is_enough() -> None:
     assert ask(VolumeRestrictions(), pod_with_sources(ebs("x"), gce("y")), cache) == {"a": (NO_DISK,)}
 
 
-ONCE = {"accessModes": ["ReadWriteOncePod"]}
+ONCE: dict[str, Any] = {"accessModes": ["ReadWriteOncePod"]}
 
 
 def test_a_claim_for_one_pod_is_refused_everywhere_while_it_has_a_user() -> None:

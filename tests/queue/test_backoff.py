@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moorage.queue.backoff import Backoff
@@ -20,7 +22,7 @@ PAUSES = {
 
 
 @pytest.mark.parametrize(("options", "seconds"), PAUSES.values(), ids=PAUSES.keys())
-def test_pauses_double(options: dict[str, float], seconds: list[float]) -> None:
+def test_pauses_double(options: dict[str, Any], seconds: list[float]) -> None:
     case = Case(**options)
     case.add("p")
     for pause in seconds:

@@ -153,7 +153,7 @@ def test_events_that_are_none_are_refused_at_the_start(answer: Any) -> None:
 
 def test_events_with_parameters_are_refused_at_the_start() -> None:
     class Wrong(Plugin):
-        def events(self, pod: Pod) -> tuple[Interest, ...]:
+        def events(self, pod: Pod) -> tuple[Interest, ...]:  # type: ignore[override]
             return ()
 
     with pytest.raises(RegistryError, match=r"plugin Mine: write def events\(self\)"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from moorage.queue import events
-from moorage.queue.events import Action, ClusterEvent, Resource, on
+from moorage.queue.events import Action, ClusterEvent, Interest, Resource, on
 from moorage.queue.scheduling_queue import Place
 from moorage.queue.templates import template_of
 from tests.builders import make_node, make_pod, owner
@@ -81,7 +82,7 @@ def test_pods_of_a_template_that_others_refused_are_on_their_own() -> None:
 
 
 def test_the_pod_that_an_event_is_about_is_asked_about_itself() -> None:
-    interests = {
+    interests: dict[str, Sequence[Interest]] = {
         "Itself": (on(Resource.POD, Action.ALL, lambda pod, old, new: new.uid == pod.uid, per_template=True),)
     }
     case = Case(interests)

@@ -107,5 +107,5 @@ def test_the_cache_is_compared_with_the_api_server(cluster: Cluster, ours: str, 
     cluster.create("/api/v1/nodes", node("n1"))
     believed = SimpleNamespace(cache=Cache([make_node(ours)]), queue=None)
     client = Client(cluster.server.api, cluster.server.token)
-    different = asyncio.run(differences(believed, client))  # type: ignore[arg-type]
+    different = asyncio.run(differences(believed, client))
     assert [str(each) for each in different] == found

@@ -14,6 +14,8 @@ from moorage.transport import Transport
 from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import World, in_world
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(3)
 STEPS = 40
 NAMES = 14

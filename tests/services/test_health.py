@@ -9,7 +9,7 @@ import pytest
 
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.metrics import Metrics
-from moorage.transport import Request
+from moorage.transport import Request, Response
 from tests.services.test_metrics import shown
 
 
@@ -32,7 +32,7 @@ def ask(state: State, path: str, query: str = "", metrics: Metrics | None = None
         shutdown_check(lambda: state.is_ending),
         metrics or Metrics(),
     )
-    response = asyncio.run(routes[path](Request("GET", path, query)))
+    response: Response = asyncio.run(routes[path](Request("GET", path, query)))  # type: ignore[arg-type]
     assert isinstance(response.body, bytes)
     assert response.content_type == "text/plain; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"

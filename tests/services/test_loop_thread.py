@@ -60,7 +60,8 @@ def test_a_stuck_loop_gives_an_error_instead_of_no_answer() -> None:
 
     stuck = asyncio.new_event_loop()
     try:
-        response = asyncio.run(LoopHandlers(stuck, stuck_watchdog()).in_loop(never)(REQUEST))
+        handler = LoopHandlers(stuck, stuck_watchdog()).in_loop(never)
+        response: Response = asyncio.run(handler(REQUEST))  # type: ignore[arg-type]
     finally:
         stuck.run_until_complete(asyncio.sleep(0))
         stuck.close()

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from random import Random
 from timeit import repeat
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -61,7 +62,7 @@ def shown(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
 def test_every_metric_can_be_recorded_and_read_back() -> None:
     metrics = Metrics()
     for metric in metrics._section.metrics.values():
-        cell = metric.labels(*(f"some {label}" for label in metric.spec.labels))
+        cell: Any = metric.labels(*(f"some {label}" for label in metric.spec.labels))
         if metric.spec.kind == "histogram":
             cell.observe(1.5)
         else:

@@ -456,6 +456,7 @@ def test_how_much_is_logged_can_be_changed(method: str, body: str, status: int, 
     with written(2):
         klog.set_verbosity(2, [("there", 7)])
         put = verbosity_routes()["/debug/flags/v"]
-        answer = asyncio.run(put(Request(method, "/debug/flags/v", body=body.encode())))  # type: ignore[arg-type]
+        request = Request(method, "/debug/flags/v", body=body.encode())
+        answer: Response = asyncio.run(put(request))  # type: ignore[arg-type]
         assert (answer.status, answer.body) == (status, text.encode())
         assert (log.v, Logger("moorage.there").v) == (5 if status == 200 else 2, 7)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_after_running_long_enough_the_pauses_begin_anew() -> None:
     ],
 )
 def test_who_starts_again(
-    policy: str, exit_code: int, role: Role, spec: dict[str, object], restarts: bool
+    policy: str, exit_code: int, role: Role, spec: dict[str, Any], restarts: bool
 ) -> None:
     subject = container(policy, role, 5, exit_code, **spec)
     run(subject, until=7)

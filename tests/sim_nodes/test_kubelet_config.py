@@ -74,7 +74,7 @@ def test_memory_that_hard_eviction_keeps_free(fields: dict[str, Any], memory: st
 @pytest.mark.parametrize(
     ("fields", "pods"), [({"podsPerCore": 10}, 40), ({"podsPerCore": 10, "maxPods": 20}, 20)]
 )
-def test_pods_per_core(fields: dict[str, int], pods: int) -> None:
+def test_pods_per_core(fields: dict[str, Any], pods: int) -> None:
     assert kubelets(**fields).template.pods == pods
 
 

@@ -59,7 +59,7 @@ def test_what_nodes_use() -> None:
 
 def test_what_containers_write() -> None:
     with World(TEMPLATE) as world:
-        logs = Logs(world.now)
+        logs: Any = Logs(world.now)
         world.pod("a", says={"duration": "5s", "exit-code": "1"})
         with pytest.raises(
             ApiError, match='container "main" in pod "a" is waiting to start: ContainerCreating'

@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
-from moorage.api.manifests import moment
+from moorage.api.manifests import Manifest, moment
 from moorage.client.kinds import LEASE, NODE, POD
 from moorage.sim.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
-BARE = {"metadata": {"name": "old"}, "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
+BARE: Manifest = {
+    "metadata": {"name": "old"},
+    "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+}
 
 
 def lease(world: World, name: str = "node-0") -> dict[str, Any]:
@@ -256,7 +259,7 @@ def test_pods_that_ran_before_go_on() -> None:
 
 def test_a_container_that_was_about_to_start_again_does_so() -> None:
     ended = {"exitCode": 1, "reason": "Error", "startedAt": "2026-03-01T11:00:00Z"}
-    states = {
+    states: dict[str, Manifest] = {
         "waits": {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}},
         "ended": {"state": {"terminated": ended}},
     }

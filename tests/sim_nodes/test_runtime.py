@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
@@ -83,7 +84,7 @@ class FakeRuntime:
 class RuntimeWorld(World):
     """A world with one pod, whose main container is real and has been told to start."""
 
-    def __init__(self, **spec: object) -> None:
+    def __init__(self, **spec: Any) -> None:
         self.runtime = FakeRuntime()
         super().__init__(NodeTemplate(), runtime=self.runtime)
         self.pod("a", container={"name": "real"}, **spec)

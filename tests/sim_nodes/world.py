@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
 from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
 from moorage.sim.nodes.simulation import SimulatedNodes
-from moorage.sim.nodes.workload import ContainerRuntime
 from tests.controllers.harness import Harness
 
 IMAGE = "registry.example/app:1"
@@ -24,19 +23,19 @@ class World(Harness):
         count: int = 1,
         seed: int = 7,
         before: Callable[[World], object] = lambda world: None,
-        runtime: ContainerRuntime | None = None,
+        runtime: Any = None,
         **settings: Any,
     ) -> None:
         super().__init__(run=False)
         before(self)
         kubelets = KubeletSettings(**{"jitter": 0.0, **settings})
         self.nodes = SimulatedNodes(self.cluster, kubelets, seed, runtime)
-        self.manager.controllers.append(self.nodes)
+        self.manager.controllers.append(self.nodes)  # type: ignore[arg-type]  # run as one of them
         self.start()
         if nodes is not None:
             self.made = self._settling(self.nodes.create(nodes, count))
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> Self:
         return self
 
     def pod(

@@ -51,7 +51,7 @@ def test_every_package_that_says_its_licence_has_it(bill: Any) -> None:
     for each in bill["components"]:
         metadata = distribution(each["name"]).metadata
         classified = any(one.startswith("License ::") for one in metadata.get_all("Classifier", []))
-        if metadata.get("License-Expression") or metadata.get("License") or classified:
+        if metadata.get_all("License-Expression") or any(metadata.get_all("License", [])) or classified:
             assert each["licenses"], each["name"]
     licensed = [each for each in bill["components"] if "licenses" in each]
     assert len(licensed) == len(bill["components"])

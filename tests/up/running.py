@@ -34,7 +34,7 @@ def finished(process: subprocess.Popen[str]) -> str:
     finally:
         end(process)
     if process.returncode:
-        raise KubectlError(f"{process.args} did not succeed:\n{output}")
+        raise KubectlError(f"{process.args!r} did not succeed:\n{output}")
     return output
 
 
@@ -50,7 +50,7 @@ def line_with(process: subprocess.Popen[str], text: str) -> str:
                 return line
     finally:
         patience.cancel()
-    raise KubectlError(f"{process.args} ended without saying {text!r}")
+    raise KubectlError(f"{process.args!r} ended without saying {text!r}")
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -8,7 +8,7 @@ is evaluated here. The reasons, of the three libraries that PyPI has:
   different types with an error instead of false, and needed 30 to 700 microseconds for a selector.
 - `common-expression-language` (Rust) has neither a type checker nor optionals nor `cel.bind`, and its values
   are a closed set: there is no place for a quantity or a version.
-- `cel-expr-python` (C++, Apache-2.0, wheels for Python 3.11 to 3.13; Linux, macOS on ARM, Windows)
+- `cel-expr-python` (C++, Apache-2.0, wheels for Python 3.11 to 3.14; Linux, macOS on ARM, Windows)
   checks types as Kubernetes does, with Kubernetes' own types and overloads declared to it. But its runtime
   takes plain Python values only: neither quantities, nor the map that has an empty map for every domain.
 

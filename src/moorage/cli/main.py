@@ -1,36 +1,102 @@
-"""`moorage`: all commands, and what they share."""
+"""`moorage`: all commands, and what they share.
+
+A command's module is imported when the command is invoked: help, the version and mistyped commands need none.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from moorage.cli import apiserver, bench, config, decide, extender, manifests, plugin, replay, up
-from moorage.cli import run as run_command
 from moorage.version import __version__
 
 CANNOT_WRITE = 3
 """Exit status: the output could not be written."""
 
+COMMANDS: Final = {
+    "apiserver": (
+        "moorage.cli.apiserver:apiserver",
+        "Run a Kubernetes API server that kubectl and client libraries accept.",
+    ),
+    "bench": (
+        "moorage.cli.bench:bench",
+        "Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf.",
+    ),
+    "decide": (
+        "moorage.cli.decide:decide",
+        "Show where the scheduler would place pods in a cluster, with every score and every refusal.",
+    ),
+    "extender": (
+        "moorage.cli.extender:extender",
+        "Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.",
+    ),
+    "manifests": (
+        "moorage.cli.manifests:manifests",
+        "Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor.",
+    ),
+    "replay": (
+        "moorage.cli.replay:replay",
+        "Make the decisions of recordings again and compare feasible nodes, every score and every message.",
+    ),
+    "run": (
+        "moorage.cli.run:app",
+        "Schedule the pods of a cluster, as kube-scheduler does, or beside it.",
+    ),
+    "up": (
+        "moorage.cli.up:up",
+        "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",
+    ),
+    "config": (
+        "moorage.cli.config:app",
+        "Check, show and convert scheduler configurations.",
+    ),
+    "plugin": (
+        "moorage.cli.plugin:app",
+        "Begin a plugin of your own; check plugins against the rules.",
+    ),
+}
+"""The commands by name: where each is defined (`module:attribute`, a function or a Typer), and a summary."""
+
+
+class DeferredCommand(TyperCommand):
+    """A command's name and summary; the command itself is imported when its arguments are parsed."""
+
+    def __init__(self, name: str, target: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self._target = target
+
+    def load(self) -> Any:
+        """The command."""
+        module, _, attribute = self._target.partition(":")
+        target = getattr(import_module(module), attribute)
+        if not isinstance(target, typer.Typer):
+            function, target = target, typer.Typer(add_completion=False)
+            target.command()(function)
+        return typer.main.get_command(target)
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context in which the imported command runs."""
+        return self.load().make_context(info_name, args, parent, **extra)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands.update({name: DeferredCommand(name, *command) for name, command in COMMANDS.items()})
+
+
 app = typer.Typer(
     name="moorage",
+    cls=_Commands,
     help="A Kubernetes scheduler in Python: kube-scheduler's decisions, explained.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(config.app)
-app.add_typer(plugin.app)
-app.command()(apiserver.apiserver)
-app.command()(bench.bench)
-app.command()(decide.decide)
-app.command()(extender.extender)
-app.command()(manifests.manifests)
-app.command()(replay.replay)
-app.command(cls=run_command.KubeFlags)(run_command.run)
-app.command()(up.up)
 
 
 def _show_version(wanted: bool) -> None:

@@ -58,6 +58,8 @@ _COMPLAINTS: Final = (
 
 log = Logger(__name__)
 
+app = typer.Typer(add_completion=False)
+
 
 class KubeFlags(TyperCommand):
     """Reads flags as Kubernetes components do; complains in one line."""
@@ -101,6 +103,7 @@ def _fail(ctx: Any, error: Exception) -> NoReturn:
     raise typer.Exit(_WRONG)
 
 
+@app.command(cls=KubeFlags)
 def run(ctx: typer.Context) -> None:
     """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""
     schedule(ctx, ())

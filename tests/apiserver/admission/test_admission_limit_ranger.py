@@ -154,7 +154,7 @@ def test_equal_problems_are_said_once() -> None:
     assert error.message.endswith("forbidden: minimum cpu usage per Container is 150m, but request is 100m")
 
 
-def side(name: str, **requests: str) -> Manifest:
+def side(name: str, **requests: Any) -> Manifest:
     return {**asking(name, **requests), "restartPolicy": "Always"}
 
 

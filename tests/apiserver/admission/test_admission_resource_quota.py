@@ -72,13 +72,13 @@ THREE = [one_cpu("a"), one_cpu("b"), one_cpu("c")]
         ),
         (
             {"requests_example.com__gpu": "1"},
-            pod(asking("a", **{"example.com/gpu": "2"})),
+            pod(asking("a", **{"example.com/gpu": "2"})),  # type: ignore[arg-type]
             "exceeded quota: q, requested: requests.example.com/gpu=2, "
             "used: requests.example.com/gpu=0, limited: requests.example.com/gpu=1",
         ),
         (
             {"requests_hugepages-2Mi": "1Gi"},
-            pod(asking("a", **{"hugepages-2Mi": "2Gi"})),
+            pod(asking("a", **{"hugepages-2Mi": "2Gi"})),  # type: ignore[arg-type]
             "exceeded quota: q, requested: requests.hugepages-2Mi=2Gi, "
             "used: requests.hugepages-2Mi=0, limited: requests.hugepages-2Mi=1Gi",
         ),
@@ -95,7 +95,7 @@ THREE = [one_cpu("a"), one_cpu("b"), one_cpu("c")]
         ({"services": "0", "requests_storage": "0"}, one_cpu(), None),
     ],
 )
-def test_pods_are_charged(hard: dict[str, str], given: Manifest, why: str | None) -> None:
+def test_pods_are_charged(hard: dict[str, Any], given: Manifest, why: str | None) -> None:
     world = World(quotas=[quota(**hard)], pods=THREE)
     if why is None:
         QUOTAS.admit(write(given), world)

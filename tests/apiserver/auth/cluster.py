@@ -48,7 +48,8 @@ class Store:
 
 def _key(obj: Manifest) -> tuple[str, str, str]:
     meta = obj["metadata"]
-    return _STORAGES.get(obj["kind"], obj["kind"]), meta.get("namespace", ""), meta["name"]
+    kind: str = obj["kind"]
+    return _STORAGES.get(kind, kind), meta.get("namespace", ""), meta["name"]
 
 
 def rule(verbs: str, resources: str = "", groups: str = "core", names: str = "", urls: str = "") -> Manifest:

@@ -34,7 +34,7 @@ def handshake(certificate: ServerCertificate, ca_pem: str, host: str) -> None:
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
     server = certificate.ssl_context().wrap_bio(to_server, to_client, server_side=True)
-    done = set()
+    done: set[object] = set()
     while len(done) < 2:
         for side in (client, server):
             try:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from moorage.apiserver.auth.attributes import RequestAttributes, forbidden, forbidden_message
@@ -133,7 +135,7 @@ def test_changes_are_seen_at_once() -> None:
     rbac = Rbac(store)
     request = asks("get", "pods", namespace="default")
     bound = binding("b", "r", TO_ALICE, namespace="default")
-    steps = [
+    steps: list[tuple[Callable[[], None], bool]] = [
         (lambda: None, False),
         (lambda: store.put(role("r", rule("get", "pods"))), False),
         (lambda: store.put(bound), True),

@@ -4,6 +4,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.apiserver.auth.claims import ISSUER
+from moorage.apiserver.auth.jwt import SigningKey
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.reviews import REVIEWS, ReviewContext
 from moorage.apiserver.auth.tokens import Authenticator
@@ -19,7 +20,7 @@ STORE = Store(
 
 
 def answered(resource: str, body: Manifest, *, user: User = ALICE, namespace: str = "") -> Manifest:
-    authenticator = Authenticator("admin's", b"key", STORE)
+    authenticator = Authenticator("admin's", SigningKey.generate(), STORE)
     context = ReviewContext(user, Rbac(STORE), authenticator, namespace, now=lambda: 1_800_000_000)
     [review] = [review for (_, plural), review in REVIEWS.items() if plural == resource]
     return review(body, context)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moorage.api.manifests import Manifest
@@ -201,7 +203,7 @@ def test_finalizers_that_may_clash_are_mentioned() -> None:
 
 
 def test_deprecated_versions_name_a_better_one() -> None:
-    old = {"storage": False, "deprecated": True}
+    old: dict[str, Any] = {"storage": False, "deprecated": True}
     definition = crd(
         version("v1"),
         version("v2alpha1", storage=False),

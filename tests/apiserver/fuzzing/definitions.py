@@ -32,7 +32,12 @@ def definition(random: Random) -> Manifest:
     versions = [_version(random, name) for name in random.choice((["v1"], ["v1", "v1beta1"], ["v2", "v1"]))]
     for index, version in enumerate(versions):
         version["storage"] = index == 0
-    names = {"plural": plural, "singular": plural[:-1], "kind": kind, "listKind": f"{kind}List"}
+    names: dict[str, Any] = {
+        "plural": plural,
+        "singular": plural[:-1],
+        "kind": kind,
+        "listKind": f"{kind}List",
+    }
     if chance(random, 4):
         names |= {"shortNames": [plural[:2]], "categories": ["all"]}
     return {

@@ -21,7 +21,7 @@ _POINTERS = (
     "/kind", "/spec", "/status", "/spec/containers/0/name/x", "/spec/containers/99999999999999999999",
     "/spec/containers/١",
 )  # fmt: skip
-_MANAGED = (
+_MANAGED: tuple[Any, ...] = (
     {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
     "fieldsV1": {"f:spec": {}}},
     {"manager": "me", "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}},

@@ -236,7 +236,7 @@ def test_where_there_are_too_many_connections_the_most_idle_one_makes_room() -> 
 def test_where_all_connections_are_busy_or_begun_no_more_are_accepted() -> None:
     async def scenario() -> None:
         connections = Connections(1)
-        connections.open(asyncio.Event().wait())
+        connections.open(asyncio.Event().wait())  # type: ignore[arg-type]
         room = asyncio.ensure_future(connections.room())
         await room  # The one that had not begun to speak TLS is let go.
         lines, transport = Lines(), AtOnce()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moorage.api.manifests import Manifest, copy
@@ -66,7 +68,7 @@ def a_group(count: int, **spec: object) -> Manifest:
     return an_object({"schedulingPolicy": {"gang": {"minCount": count}}, **spec})
 
 
-def an_event(**fields: object) -> Manifest:
+def an_event(**fields: Any) -> Manifest:
     return an_object(
         **{
             "regarding": {"namespace": "default"},

@@ -391,7 +391,8 @@ def test_clients_may_write_managed_fields() -> None:
     moved["metadata"]["managedFields"][0]["manager"] = "heir"
     assert entries(updating(live, moved)) == ["heir Apply t1"]
     assert entries(updating(live, moved, subresource="status")) == ["me Apply t1"]
-    for reset in ([], [{}]):
+    resets: tuple[list[Manifest], ...] = ([], [{}])
+    for reset in resets:
         moved["metadata"]["managedFields"] = reset
         assert "managedFields" not in updating(live, moved)["metadata"]
     moved["metadata"]["managedFields"] = [{"manager": "nonsense"}]

@@ -48,7 +48,7 @@ CONTAINER = named(
         unique_by=lambda port: (port["containerPort"], port.get("protocol", "TCP")),
     ),
 )
-SPEC = st.fixed_dictionaries(
+SPEC: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "replicas": VALUES,

@@ -77,7 +77,7 @@ def test_garbage_is_malformed(fields: Any) -> None:
 
 
 def test_encoding_is_sorted_and_normal() -> None:
-    given = {
+    given: dict[str, Any] = {
         "i:2": {},
         'v:"b"': {},
         'k:{ "protocol": "TCP", "containerPort": 80.0}': {"f:name": {}, ".": {}},

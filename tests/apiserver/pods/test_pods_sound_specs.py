@@ -33,7 +33,7 @@ SOUND = pod(token_volume("kube-api-access-aaaaa"))
 
 def judged_again(strategy: PodStrategy, obj: Manifest, monkeypatch: pytest.MonkeyPatch) -> bool:
     calls = []
-    whole = module.validate_new_pod
+    whole = module.validate_new_pod  # type: ignore[attr-defined]
 
     def counted(each: Manifest) -> Any:
         calls.append(each)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from moorage.apiserver.tables.pods import row_conditions
 from tests.apiserver.tables.showing import an_object, before, shown
 
-RUNNING = {"running": {}}
+RUNNING: Manifest = {"running": {}}
 PENDING_INIT = {"waiting": {"reason": "PodInitializing"}}
 CRASHING = {"waiting": {"reason": "CrashLoopBackOff"}}
 COMPLETED = {"terminated": {"exitCode": 0, "reason": "Completed"}}

@@ -25,7 +25,7 @@ def approved(cluster: Cluster) -> dict[str, Any]:
     cluster.create(REQUESTS, a_request())
     answer = cluster.patch(f"{BOB}/approval", "merge", {"status": {"conditions": [APPROVED]}})
     assert answer.code == 200, answer
-    return answer.json  # type: ignore[no-any-return]
+    return answer.json
 
 
 def messages(answer: Any) -> list[str]:

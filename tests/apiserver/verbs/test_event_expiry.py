@@ -71,7 +71,7 @@ def test_event_that_was_deleted_and_made_again_has_its_own_hour(cluster: Cluster
 
 def test_flood_of_events_expires_in_small_steps() -> None:
     cluster = Cluster(Settings(event_ttl_seconds=60))
-    store, steps = cluster.server.store, Counter[int]()
+    store, steps, current = cluster.server.store, Counter[int](), 0
     cluster.create(EVENTS, core_event("first"))
     for index in range(999):
         event = {"apiVersion": "v1", "kind": "Event", **core_event(f"e{index}")}
@@ -85,7 +85,6 @@ def test_flood_of_events_expires_in_small_steps() -> None:
         nonlocal current
         current += 1
 
-    current = 0
     store.listeners.append(note)
     cluster.advance(62)
     assert steps.total() == 1000

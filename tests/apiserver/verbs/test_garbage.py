@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.manifests import Manifest
 from tests.apiserver.client import Cluster, configmap, node, owned, owner
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -53,7 +54,10 @@ def test_orphans_stay_without_their_owner(cluster: Cluster, options: dict[str, A
     assert owners_of(cluster, "d") == []
 
 
-TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+TEMPLATE: Manifest = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 RUN_ONCE = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 OLD_KINDS = {
     "/api/v1/namespaces/default/replicationcontrollers": {"template": TEMPLATE},

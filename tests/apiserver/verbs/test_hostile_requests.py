@@ -153,7 +153,8 @@ def test_deeply_nested_json_is_read_or_refused(cluster: Cluster, depth: int) -> 
 
 
 def test_the_head_of_a_watch_is_not_a_watch(cluster: Cluster) -> None:
-    for query in ({}, {"watch": "1"}):
+    queries: tuple[dict[str, Any], ...] = ({}, {"watch": "1"})
+    for query in queries:
         answer = cluster.request("HEAD", MAPS, **query)
         assert (answer.code, answer["reason"]) == (405, "MethodNotAllowed")
     assert cluster.request("HEAD", "/readyz").code == 200
@@ -178,7 +179,7 @@ def test_long_texts_from_outside_are_not_remembered(
     function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     (memory,) = [
-        cell.cell_contents for cell in function.__closure__ if hasattr(cell.cell_contents, "cache_info")
+        cell.cell_contents for cell in function.__closure__ or () if hasattr(cell.cell_contents, "cache_info")
     ]
     before = memory.cache_info()
     function(*arguments)

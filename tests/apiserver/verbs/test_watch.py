@@ -266,7 +266,7 @@ def test_a_slow_watcher_of_large_objects_has_few_of_them_held_for_it(cluster: Cl
 
 def _pieces_so_far(cluster: Cluster, watcher: Watcher) -> list[bytes]:
     async def read() -> list[bytes]:
-        found = []
+        found: list[bytes] = []
         iterator = aiter(watcher.stream)
         while True:
             following = asyncio.ensure_future(_next(iterator))

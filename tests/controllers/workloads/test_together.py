@@ -31,8 +31,8 @@ NAMES = {DEPLOYMENT: "web", STATEFUL_SET: "db", DAEMON_SET: "agent"}
 
 def create_all(cluster: Harness, namespace: str = "default") -> None:
     for kind, name in NAMES.items():
-        spec = {} if kind is DAEMON_SET else {"replicas": 3}
-        obj = workload(name, {"app": name}, **spec)
+        replicas = {} if kind is DAEMON_SET else {"replicas": 3}
+        obj = workload(name, {"app": name}, **replicas)
         obj["metadata"]["namespace"] = namespace
         cluster.create(kind, obj)
     pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app:1"}]}}

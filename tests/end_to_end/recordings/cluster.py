@@ -212,7 +212,7 @@ def _compared(obj: Manifest) -> Manifest:
     spec = {field: value for field, value in (obj.get("spec") or {}).items() if field not in left_out}
     others = {key: value for key, value in obj.items() if key not in ("metadata", "spec", "status")}
     labels = {key: value for key, value in labels_of(obj).items() if key != _NAMESPACE_NAME}
-    return without_nulls({**others, "spec": spec, "labels": labels})  # type: ignore[no-any-return]
+    return without_nulls({**others, "spec": spec, "labels": labels})
 
 
 def _is_the_servers_own(kind: Kind, obj: Manifest) -> bool:

@@ -1,0 +1,69 @@
+"""What commands load: help and mistakes need nothing of the scheduler, a plugin needs little of moorage."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import moorage
+from moorage.cli.main import COMMANDS, DeferredCommand
+
+HEAVY = {"cryptography", "kubernetes_asyncio", "msgspec", "numpy", "prometheus_client", "uvloop", "yaml"}
+OUR_OWN = {"moorage", "moorage.__main__", "moorage.cli", "moorage.cli.main", "moorage.version"}
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a process has loaded when it ends."""
+    program = f"import atexit, sys\natexit.register(lambda: print('MODULES', *sys.modules))\n{code}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return set(run.stdout.rpartition("MODULES")[2].split())
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version", "--no-such-option", "no-such-command"])
+def test_what_no_command_is_needed_for_loads_no_command(argument: str) -> None:
+    loaded = modules_after(
+        f"import runpy\nsys.argv = ['moorage', {argument!r}]\nrunpy.run_module('moorage', alter_sys=True)"
+    )
+
+    assert "typer" in loaded
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.partition(".")[0] == "moorage"} <= OUR_OWN
+
+
+def test_a_public_name_loads_only_what_it_is_made_of() -> None:
+    loaded = modules_after("from moorage import Pod, Status")
+
+    assert {"moorage.api.pod", "moorage.framework.status"} <= loaded
+    assert not any(name.startswith(("moorage.plugins", "moorage.sim", "moorage.cli")) for name in loaded)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_how_its_own_help_begins(name: str) -> None:
+    deferred = DeferredCommand(name, *COMMANDS[name])
+
+    assert deferred.load().help.partition("\n\n")[0].replace("\n", " ") == deferred.help
+
+
+def test_public_names_come_from_where_type_checkers_are_told() -> None:
+    tree = ast.parse(Path(inspect.getfile(moorage)).read_text(encoding="utf-8"))
+    told = {
+        (statement.module, name.name)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for name in statement.names
+    }
+
+    assert {(home, name) for home, names in moorage._HOMES.items() for name in names} == told
+    assert sorted(name for _, name in told) == sorted(set(moorage.__all__) - {"__version__"})
+
+
+def test_an_unknown_name_is_reported_as_for_any_module() -> None:
+    with pytest.raises(AttributeError, match="module 'moorage' has no attribute 'Deamon'"):
+        _ = moorage.Deamon
