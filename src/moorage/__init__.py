@@ -55,8 +55,8 @@ from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.cluster.cache import Cache
-from moorage.cluster.objects import Objects, ObjectTable
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.object_tables import Objects, ObjectTable
+from moorage.cluster.pod_table import PodInfo
 from moorage.config.duration import Duration
 from moorage.config.load import default_config, load_config, parse_config
 from moorage.engine.decision import Decision
@@ -85,8 +85,8 @@ from moorage.framework.status import (
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
 from moorage.framework.waiting import WaitingPod, WaitingPods
 from moorage.plugins import default_registry
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, Interest, Resource, on
+from moorage.queue.cluster_events import Action, Interest, Resource, on
+from moorage.queue.queued_pod import QueuedPod
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.deciding import decide
 from moorage.version import __version__

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from moorage.cluster.pods import PodInfo, PodTable
+from moorage.cluster.pod_table import PodInfo, PodTable
 from tests.builders import make_pod
 
 LANES = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}

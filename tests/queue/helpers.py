@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.nominations import Nominations
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, Interest, Resource, Sieve, on
+from moorage.queue.cluster_events import Action, Interest, Resource, Sieve, on
 from moorage.queue.flushing import Flusher
 from moorage.queue.observer import QueueObserver
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
-from moorage.queue import events
-from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import Action, ClusterEvent, Resource
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod
 from tests.queue.helpers import GATE, START, Case

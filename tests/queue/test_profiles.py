@@ -16,10 +16,10 @@ from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.framework.status import SUCCESS, Status, unresolvable
 from moorage.plugins import default_registry
-from moorage.queue import events
-from moorage.queue.changes import node_events, pod_events
-from moorage.queue.events import EVERYTHING
-from moorage.queue.rules import watched_actions
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import EVERYTHING
+from moorage.queue.event_of_change import node_events, pod_events
+from moorage.queue.queueing_rules import watched_actions
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod
 from tests.framework.helpers import framework_of

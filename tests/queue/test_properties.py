@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from moorage.api.pod import Pod
-from moorage.queue import events
-from moorage.queue.changes import pod_events
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, ClusterEvent, Resource
-from moorage.queue.flight import Happening
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import Action, ClusterEvent, Resource
+from moorage.queue.event_of_change import pod_events
+from moorage.queue.in_flight_events import Happening
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod
 from tests.queue.helpers import GATE, INTERESTS, Case, by_priority, helping

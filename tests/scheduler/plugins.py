@@ -11,7 +11,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry
 from moorage.framework.status import Status, wait
 from moorage.plugins import default_registry
-from moorage.queue.events import Action, Interest, Resource, on
+from moorage.queue.cluster_events import Action, Interest, Resource, on
 
 
 def profile(*plugins: str, name: str = "default-scheduler") -> dict[str, Any]:

@@ -30,8 +30,8 @@ from moorage.services.client_certificates import (
 )
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import Metrics
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.serving import Endpoints, SecureServer, ServingOptions
-from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request, Response
 from tests.apiserver.client import settled
 from tests.services.authorities import Authority, trusting_all

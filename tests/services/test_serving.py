@@ -28,7 +28,7 @@ from moorage.klog import Logger
 from moorage.services import answers
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
-from moorage.services.events import Broadcaster
+from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.health import PING, endpoint_routes
 from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics

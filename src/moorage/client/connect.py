@@ -10,8 +10,8 @@ from moorage.client.authenticated import Authenticated
 from moorage.client.client import Client
 from moorage.client.credentials import Access
 from moorage.client.http import HttpTransport
-from moorage.client.observing import RequestObserver
 from moorage.client.rate_limit import RateLimited
+from moorage.client.request_observer import RequestObserver
 from moorage.client.retry import Retrying
 from moorage.clock import Clock, LoopClock
 

@@ -20,11 +20,11 @@ from urllib.parse import quote, urlsplit
 
 from moorage.client.authenticated import Credentials
 from moorage.client.errors import KubeconfigError
+from moorage.client.exec_credentials import ExecCredentials, ProviderCredentials
 from moorage.client.http import Endpoint
 from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
-from moorage.client.plugins import ExecCredentials, ProviderCredentials
 from moorage.client.tls import client_context, use_certificate
-from moorage.client.tokens import FixedCredentials, TokenFile, bearer
+from moorage.client.token_credentials import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
 from moorage.klog import Logger
 

@@ -13,8 +13,8 @@ from typing import Final, cast
 
 import httptools
 
+from moorage.client.batching import Rhythm
 from moorage.client.errors import AnswerLost, ConnectionFailed
-from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024

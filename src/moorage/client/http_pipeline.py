@@ -18,10 +18,10 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.client.batching import Rhythm
 from moorage.client.errors import ConnectionFailed
 from moorage.client.http_connection import Connection
 from moorage.client.http_pool import ConnectionPool
-from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 MOST_TOGETHER: Final = 32

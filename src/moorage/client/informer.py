@@ -25,7 +25,7 @@ from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
 from moorage.client.waiting import Backoff
 from moorage.client.waiting import sleep as sleep  # Who has an informer finds here how to wait on its clock.
-from moorage.client.watching import (
+from moorage.client.watch_events import (
     Event,
     EventLines,
     Metadata,

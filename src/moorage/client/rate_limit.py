@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from moorage.client.observing import RequestObserver
+from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
-from moorage.client.observing import RequestObserver
+from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport

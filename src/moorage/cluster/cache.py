@@ -18,11 +18,11 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster.entry import NodeEntry
+from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree, zone_key
 from moorage.cluster.nominations import Nominations
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 
 

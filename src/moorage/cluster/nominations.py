@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 
 
 class Nominations:

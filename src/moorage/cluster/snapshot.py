@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
-from moorage.cluster.changes import RowLog
 from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
-from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
 from moorage.cluster.labels import LabelColumns
+from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.row_log import RowLog
 
 _FIRST_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
 

@@ -26,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import SUCCESS, Status
 from moorage.framework.verdict import Verdict
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Interest
+from moorage.queue.cluster_events import Interest
+from moorage.queue.queued_pod import QueuedPod
 
 if TYPE_CHECKING:
     from moorage.framework.prebinding import PreFlight

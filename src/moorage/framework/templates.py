@@ -19,8 +19,8 @@ from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import named_nodes
-from moorage.cluster.pods import PodInfo
-from moorage.queue.templates import template_of
+from moorage.cluster.pod_table import PodInfo
+from moorage.queue.equivalence_key import template_of
 
 _MOST_TEMPLATES: Final = 2048
 _MOST_ROWS: Final = 4_000_000

@@ -13,7 +13,7 @@ from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import SelectorError
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.cycle import CycleState, StateKey

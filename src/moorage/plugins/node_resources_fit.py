@@ -11,7 +11,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import (
     NodeResourcesFitArgs,
 )

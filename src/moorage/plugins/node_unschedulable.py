@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on

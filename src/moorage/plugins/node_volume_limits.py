@@ -22,7 +22,7 @@ from moorage.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on

@@ -21,7 +21,7 @@ from moorage.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.basis import NO_CONCERN, Basis
 from moorage.framework.cycle import CycleState, StateKey

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import Disk, PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, Sieve, on

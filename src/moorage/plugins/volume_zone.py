@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on

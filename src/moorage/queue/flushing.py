@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.clock import Clock, Timer
-from moorage.queue.backoff import WINDOW_SECONDS, window
+from moorage.queue.backoff_queue import WINDOW_SECONDS, window
 from moorage.queue.scheduling_queue import SchedulingQueue
 
 UNSCHEDULABLE_FLUSH_SECONDS = 30.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 _Slot = list[Any]
 """[key, order of arrival, pod or None]; arrival decides among equal keys, so pods are never compared."""

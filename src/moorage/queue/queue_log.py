@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from moorage.api.pod import Pod
 from moorage.klog import Logger, kobj
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent
-from moorage.queue.rules import Interested
+from moorage.queue.cluster_events import ClusterEvent
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import Interested
 
 log = Logger(__name__)
 

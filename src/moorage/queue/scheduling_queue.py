@@ -28,20 +28,21 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.clock import Clock
-from moorage.queue import events, queue_log
-from moorage.queue.backoff import Backoff
-from moorage.queue.changes import pod_events
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent
-from moorage.queue.flight import InFlight
-from moorage.queue.groups import Group
+from moorage.queue import cluster_events as events
+from moorage.queue import queue_log
+from moorage.queue.backoff_queue import Backoff
+from moorage.queue.cluster_events import ClusterEvent
+from moorage.queue.equivalent_pods import Group
+from moorage.queue.event_of_change import pod_events
 from moorage.queue.heap import PodHeap
-from moorage.queue.judging import Judge, Worth
-from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
+from moorage.queue.in_flight_events import InFlight
+from moorage.queue.nominator import NominationBook, NoNominations, keep_nomination
 from moorage.queue.observer import QueueObserver
-from moorage.queue.pool import UnschedulablePods
 from moorage.queue.queue_log import log
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_hints import Judge, Worth
+from moorage.queue.queueing_rules import QueueRules
+from moorage.queue.unschedulable_pods import UnschedulablePods
 
 INITIAL_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 10.0

@@ -8,7 +8,7 @@ from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.engine.decision import NO_NODES
 from moorage.framework.status import Code, PluginError, Status, point_name
 from moorage.klog import UNHANDLED, Logger, kobj
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.attempts import Failure
 
 log = Logger(__name__)

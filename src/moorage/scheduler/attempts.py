@@ -12,7 +12,7 @@ from moorage.engine.decision import Decision
 from moorage.framework.cycle import CycleState
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, Status
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 Reason = Literal["Unschedulable", "SchedulerError"]
 

@@ -15,7 +15,7 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access
 from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.observing import RequestObserver
+from moorage.client.request_observer import RequestObserver
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger

@@ -23,13 +23,13 @@ from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.runtime import Framework
 from moorage.framework.waiting import WaitingPods
-from moorage.scheduler.bindings import Binder
-from moorage.scheduler.effects import ApiEffects
-from moorage.scheduler.events import Recorder
-from moorage.scheduler.feed import decoder
-from moorage.scheduler.needs import needed_kinds
-from moorage.scheduler.statuses import PodStatuses
-from moorage.services.events import Broadcaster
+from moorage.scheduler.api_effects import ApiEffects
+from moorage.scheduler.binder import Binder
+from moorage.scheduler.informers import decoder
+from moorage.scheduler.pod_events import Recorder
+from moorage.scheduler.pod_status_writer import PodStatuses
+from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.services.event_broadcaster import Broadcaster
 
 
 class FollowedCluster:

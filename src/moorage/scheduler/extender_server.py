@@ -37,7 +37,7 @@ from moorage.framework.points import MAX_SCORE
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError
 from moorage.klog import Logger, kobj
-from moorage.scheduler.feed import decoder
+from moorage.scheduler.informers import decoder
 from moorage.services import answers
 from moorage.services import extender_answering as wire
 from moorage.services.go_json import GoJsonError

@@ -18,8 +18,8 @@ from moorage.framework.effects import EvictPods
 from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry
 from moorage.framework.runtime import Framework
-from moorage.queue.entry import QueuedPod
 from moorage.queue.observer import QueueObserver
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.measured_events import INFORMERS, time_events
 from moorage.scheduler.measured_framework import MeasuredFramework

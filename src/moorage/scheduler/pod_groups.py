@@ -6,7 +6,7 @@ from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.klog import Logger
-from moorage.scheduler.events import Recorder
+from moorage.scheduler.pod_events import Recorder
 
 _MOST_GROUPS_REMEMBERED: Final = 1000
 

@@ -33,8 +33,8 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.observing import RequestObserver
-from moorage.client.plugins import ExecCredentials
+from moorage.client.exec_credentials import ExecCredentials
+from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
@@ -55,8 +55,8 @@ from moorage.services.health import election_check, health_routes, loop_check, s
 from moorage.services.leader_election import LeaderElection, new_identity
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
-from moorage.services.measured import FromThread, MeasuredPlugin, MeasuredRequests
 from moorage.services.metrics import MetricOptions, Metrics
+from moorage.services.request_metrics import FromThread, MeasuredPlugin, MeasuredRequests
 from moorage.services.serving import ServingOptions
 from moorage.services.termination import end_process, on_termination
 from moorage.services.timing import MonotonicClock

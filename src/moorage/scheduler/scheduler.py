@@ -33,22 +33,22 @@ from moorage.framework.runtime import Framework
 from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
 from moorage.framework.waiting import WaitingPods
 from moorage.klog import Logger
-from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
-from moorage.scheduler.beside import Beside
-from moorage.scheduler.bindings import Binder
-from moorage.scheduler.cycles import Cycles
+from moorage.scheduler.api_effects import ApiEffects
+from moorage.scheduler.background_tasks import Beside
+from moorage.scheduler.binder import Binder
 from moorage.scheduler.debugging import plugins_view
-from moorage.scheduler.effects import ApiEffects
-from moorage.scheduler.events import Recorder
-from moorage.scheduler.feed import Feed, NewInformer
-from moorage.scheduler.handlers import Handlers
-from moorage.scheduler.needs import CustomObject
+from moorage.scheduler.event_handlers import Handlers
+from moorage.scheduler.informers import Feed, NewInformer
 from moorage.scheduler.observers import Observer
-from moorage.scheduler.statuses import PodStatuses
-from moorage.services.events import Broadcaster
+from moorage.scheduler.pod_events import Recorder
+from moorage.scheduler.pod_status_writer import PodStatuses
+from moorage.scheduler.schedule_one import Cycles
+from moorage.scheduler.watched_kinds import CustomObject
+from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
 

@@ -32,7 +32,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.klog import Logger
 from moorage.services.metric_values import Distribution
-from moorage.services.users import Unauthenticated, User
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.transport import Request
 
 log = Logger(__name__)

@@ -21,14 +21,14 @@ from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger, quoted, set_verbosity
 from moorage.services import answers
+from moorage.services.access_reviews import ReviewFailed
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
-from moorage.services.reviews import ReviewFailed
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.server_tls import ServerTls, TlsOptions
-from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request, Response, Transport
 
 log = Logger(__name__)

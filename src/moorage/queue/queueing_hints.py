@@ -1,0 +1,106 @@
+"""Whether an event is worth another attempt at a pod: asks the hints of the plugins that refused it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from time import perf_counter
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.klog import UNHANDLED, Logger, kobj
+from moorage.queue.cluster_events import ClusterEvent, Interest
+from moorage.queue.equivalent_pods import Group
+from moorage.queue.in_flight_events import Happening
+from moorage.queue.observer import QueueObserver
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import Interested, InterestTable, QueueRules
+
+log = Logger(__name__)
+
+
+class Worth(IntEnum):
+    """What is to be done with a pod after an event; the larger, the sooner it is tried."""
+
+    NOTHING = 0
+    """The event does not help it."""
+    RETRY = 1
+    """It may be tried again, after its pause."""
+    RETRY_NOW = 2
+    """What it was waiting for has happened: it need not pause."""
+
+
+class Judge:
+    """Puts events to the plugins that refused pods."""
+
+    def __init__(self, rules: Mapping[str, QueueRules], observer: QueueObserver) -> None:
+        self._table = InterestTable(rules)
+        self._observer = observer
+
+    def interested_in(self, event: ClusterEvent) -> Interested:
+        """Whom to ask about an event; a wildcard concerns all, without anybody being asked."""
+        return self._table.about(event)
+
+    def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
+        """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
+        if event.is_wildcard or not queued.refused:
+            if log.v >= 6:
+                _log_worth(queued, event)
+            return Worth.RETRY
+        interests, profile = self._table.about(event).interests, queued.profile
+        for plugin in queued.refusing_plugins():
+            for interest in interests.get((profile, plugin), ()):
+                if self._helps(plugin, interest, queued.pod, event, old, new):
+                    # Those that are pending come first, so no later answer is worth more.
+                    return Worth.RETRY_NOW if plugin in queued.pending_plugins else Worth.RETRY
+        return Worth.NOTHING
+
+    def same_for_all(self, group: Group, event: ClusterEvent) -> bool:
+        """Whether an event is worth the same to all pods of a group: one of them can be asked for all."""
+        return self._table.about(event).one_by_one.isdisjoint(group.refusers)
+
+    def worth_of_all(self, queued: QueuedPod, happenings: Iterable[Happening]) -> Worth:
+        """What several events together are worth to a pod: as much as the best of them."""
+        best = Worth.NOTHING
+        # Nothing is worth more than a retry to a pod that no plugin is pending on.
+        highest = Worth.RETRY_NOW if queued.pending_plugins else Worth.RETRY
+        for happening in happenings:
+            if log.v >= 5:
+                message = "Checking event for in-flight pod"
+                log.info(5, message, pod=kobj(queued.pod), event=happening.event.label)
+            best = max(best, self.worth(queued, happening.event, happening.old, happening.new))
+            if best >= highest:
+                break
+        return best
+
+    def _helps(
+        self,
+        plugin: str,
+        interest: Interest,
+        pod: Pod,
+        event: ClusterEvent,
+        old: Object | None,
+        new: Object | None,
+    ) -> bool:
+        timed = self._observer.times_hints
+        start = perf_counter() if timed else 0.0
+        outcome = "Error"
+        try:
+            helps = interest.helps(pod, old, new)
+            outcome = "Queue" if helps else "QueueSkip"
+        except Exception as error:
+            # Better an attempt in vain than a pod that waits forever because of a wrong hint.
+            told = {"event": event.shown(), "plugin": plugin, "pod": kobj(pod)}
+            log.exception(error, "QueueingHintFn returns error", logger=UNHANDLED, **told)
+            helps = True
+        if timed:
+            self._observer.hint_asked(plugin, event.label, outcome, perf_counter() - start)
+        return helps
+
+
+def _log_worth(queued: QueuedPod, event: ClusterEvent) -> None:
+    if queued.refused:
+        message = "Worth requeuing because the event is wildcard"
+        log.info(6, message, pod=kobj(queued.pod), event=event.label)
+    else:
+        log.info(6, "Worth requeuing because no failed plugins", pod=kobj(queued.pod))

@@ -1,0 +1,76 @@
+"""What users read of the scheduler's work: events, in kube-scheduler's words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.kinds import Kind
+from moorage.services import event_broadcaster as events
+from moorage.services.event_broadcaster import Broadcaster
+from moorage.services.event_series import Reference
+
+_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+
+
+class Recorder:
+    """Tells of pods, each time as the profile that is responsible; never waits."""
+
+    def __init__(self, broadcaster: Broadcaster) -> None:
+        self._broadcaster = broadcaster
+        self._recorders: dict[str, events.Recorder] = {}
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        """A pod has got its node."""
+        self._as(pod).scheduled(pod, node_name)
+
+    def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
+        """A pod had to go for another; `in_memory`: it was not yet bound, and is not deleted."""
+        self._as(preemptor).preempted(victim, preemptor, node_name, in_memory=in_memory)
+
+    def failed(self, pod: Pod, message: str) -> None:
+        """A pod has got no node."""
+        self._as(pod).failed(pod, message)
+
+    def skipped(self, pod: Pod) -> None:
+        """A pod is not tried because it is being deleted."""
+        self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
+
+    def group_ignored(self, pod: Pod, group: str) -> None:
+        """A pod is scheduled by itself though it belongs to a group."""
+        note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
+        self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
+
+    def event(
+        self,
+        profile: str,
+        about: Object,
+        related: Object | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        """Something has happened that a plugin of a profile wants to be known."""
+        other = None if related is None else _reference(related)
+        self._of(profile).event(_reference(about), other, type, reason, action, note)
+
+    def _as(self, pod: Pod) -> events.Recorder:
+        """Whoever reports for the profile that is responsible for a pod."""
+        return self._of(pod.spec.scheduler_name)
+
+    def _of(self, profile: str) -> events.Recorder:
+        recorder = self._recorders.get(profile)
+        if recorder is None:
+            recorder = self._recorders[profile] = self._broadcaster.recorder(profile)
+        return recorder
+
+
+def _reference(obj: Object) -> Reference:
+    """An object as events refer to it; of which kind it is says its type, or else the object itself."""
+    meta = obj.metadata
+    kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
+    api_version, name = (obj.api_version, obj.kind) if kind is None else (kind.api_version, kind.name)
+    return Reference(api_version, name, meta.namespace, meta.name, meta.uid, meta.resource_version)
