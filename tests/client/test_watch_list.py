@@ -238,7 +238,7 @@ def test_a_watch_list_is_tried_again_at_the_first_full_list_after_five_minutes()
 
         async def requests_of_a_full_list() -> list[str]:
             transport.asked.clear()
-            heard.informer.read_anew(msgspec.json.decode)
+            heard.informer.relist_with(msgspec.json.decode)
             async with running(heard):
                 await settled()
             return _requests(transport)

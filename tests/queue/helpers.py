@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.nominations import Nominations
-from moorage.queue.cluster_events import Action, Interest, Resource, Sieve, on
+from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, on
 from moorage.queue.flushing import Flusher
 from moorage.queue.observer import QueueObserver
 from moorage.queue.queued_pod import QueuedPod
@@ -42,7 +42,7 @@ def never(pod: Pod, old: Any, new: Any) -> bool:
     return False
 
 
-BY_LABEL = Sieve(
+BY_LABEL = EventIndex(
     lambda pod: [pod.labels["a"]] if "a" in pod.labels else [],
     lambda old, new: [new.labels["a"]] if "a" in new.labels else [],
 )
@@ -51,8 +51,8 @@ BY_LABEL = Sieve(
 INTERESTS: dict[str, Sequence[Interest]] = {
     "Any": (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
     "Named": (on(Resource.NODE, Action.ADD, named),),
-    "Template": (on(Resource.NODE, Action.ADD, labelled, per_template=True),),
-    "Sieve": (on(Resource.NODE, Action.ADD, labelled, per_template=True, sieve=BY_LABEL),),
+    "Template": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True),),
+    "EventIndex": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True, index=BY_LABEL),),
     "Broken": (on(Resource.NODE, Action.ADD, broken),),
     "Never": (on(Resource.NODE, Action.ALL, never),),
     "Pods": (on(Resource.POD, Action.DELETE),),

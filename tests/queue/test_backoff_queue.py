@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.queue.backoff_queue import Backoff
+from moorage.queue.backoff_queue import BackoffQueue
 from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
@@ -38,8 +38,8 @@ def test_pauses_double(options: dict[str, float], seconds: list[float]) -> None:
 
 
 def test_thousands_of_failures_do_not_overflow() -> None:
-    backoff = Backoff(Case().clock, by_priority, 1.0, 10.0)
-    assert backoff.pause_seconds(100_000) == 10.0
+    backoff = BackoffQueue(Case().clock, by_priority, 1.0, 10.0)
+    assert backoff.backoff_seconds(100_000) == 10.0
 
 
 def test_no_pause_at_all() -> None:
@@ -56,12 +56,12 @@ def test_pauses_after_errors_and_after_refusals_grow_apart() -> None:
         case.clock.advance(60)
         case.queue.flush_backoff()
     queued = case.attempt("p")
-    assert (queued.errors, queued.refusals, queued.attempts) == (4, 0, 5)
+    assert (queued.consecutive_errors, queued.unschedulable_count, queued.attempts) == (4, 0, 5)
     case.fail(queued, "Any")
-    assert (queued.errors, queued.refusals) == (0, 1)
+    assert (queued.consecutive_errors, queued.unschedulable_count) == (0, 1)
     case.queue.activate([queued.pod])
     case.fail(case.attempt("p"))
-    assert (queued.errors, queued.refusals) == (1, 1)
+    assert (queued.consecutive_errors, queued.unschedulable_count) == (1, 1)
 
 
 def backed_off(case: Case, name: str, **fields: int) -> None:

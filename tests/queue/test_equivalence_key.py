@@ -8,7 +8,7 @@ import pytest
 
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, ClusterEvent, Resource, on
-from moorage.queue.equivalence_key import template_of
+from moorage.queue.equivalence_key import equivalence_key
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod, owner
 from tests.queue.helpers import Case
@@ -47,7 +47,7 @@ TEMPLATES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("one", "other", "same"), TEMPLATES.values(), ids=TEMPLATES.keys())
 def test_pods_differ_in(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
     first, second = make_pod("p", uid="p", **one), make_pod("q", uid="q", **other)
-    assert (template_of(first) == template_of(second)) is same
+    assert (equivalence_key(first) == equivalence_key(second)) is same
 
 
 def test_a_hint_that_looks_at_templates_is_asked_once_a_template() -> None:
@@ -82,7 +82,11 @@ def test_pods_of_a_template_that_others_refused_are_on_their_own() -> None:
 
 def test_the_pod_that_an_event_is_about_is_asked_about_itself() -> None:
     interests = {
-        "Itself": (on(Resource.POD, Action.ALL, lambda pod, old, new: new.uid == pod.uid, per_template=True),)
+        "Itself": (
+            on(
+                Resource.POD, Action.ALL, lambda pod, old, new: new.uid == pod.uid, per_equivalence_class=True
+            ),
+        )
     }
     case = Case(interests)
     for name in ("p", "q", "r"):

@@ -17,7 +17,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
-from moorage.queue.cluster_events import Action, Interest, Resource, Sieve, on
+from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, on
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make, make_node, make_pod
@@ -32,32 +32,32 @@ def cannot_tell(*given: Any) -> None:
 
 
 def fails(*given: Any) -> Any:
-    raise RuntimeError("this sieve is broken")
+    raise RuntimeError("this index is broken")
 
 
-def asked(sieve: Sieve | None, **fields: Any) -> Case:
+def asked(index: EventIndex | None, **fields: Any) -> Case:
     """A queue where one of ten templates is helped by a red node, which has come."""
-    case = Case({"P": (on(Resource.NODE, Action.ADD, labelled, per_template=True, sieve=sieve),)})
+    case = Case({"P": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True, index=index),)})
     for color in ("red", *(f"blue {number}" for number in range(9))):
         case.refused(color, "P", labels={"a": color})
     case.queue.move_all(events.NODE_ADD, None, RED)
     return case
 
 
-SIEVES: dict[str, tuple[Sieve | None, int]] = {
+INDEXES: dict[str, tuple[EventIndex | None, int]] = {
     "none": (None, 10),
     "one that can tell": (BY_LABEL, 1),
-    "one that cannot tell what pods want": (Sieve(cannot_tell, BY_LABEL.borne), 10),
-    "one that cannot tell what has happened": (Sieve(BY_LABEL.wanted, cannot_tell), 10),
-    "one that fails at pods": (Sieve(fails, BY_LABEL.borne), 10),
-    "one that fails at what has happened": (Sieve(BY_LABEL.wanted, fails), 10),
-    "one that lets nothing through": (Sieve(lambda pod: (), lambda old, new: ()), 0),
+    "one that cannot tell what pods want": (EventIndex(cannot_tell, BY_LABEL.keys_of_event), 10),
+    "one that cannot tell what has happened": (EventIndex(BY_LABEL.keys_of_pod, cannot_tell), 10),
+    "one that fails at pods": (EventIndex(fails, BY_LABEL.keys_of_event), 10),
+    "one that fails at what has happened": (EventIndex(BY_LABEL.keys_of_pod, fails), 10),
+    "one that lets nothing through": (EventIndex(lambda pod: (), lambda old, new: ()), 0),
 }
 
 
-@pytest.mark.parametrize(("sieve", "times"), SIEVES.values(), ids=SIEVES.keys())
-def test_how_often_a_hint_is_asked(sieve: Sieve | None, times: int) -> None:
-    case = asked(sieve)
+@pytest.mark.parametrize(("index", "times"), INDEXES.values(), ids=INDEXES.keys())
+def test_how_often_a_hint_is_asked(index: EventIndex | None, times: int) -> None:
+    case = asked(index)
     assert sum(case.observer.hints.values()) == times
     assert case.pop_all() == (["red"] if times else [])
 
@@ -74,8 +74,8 @@ def test_who_comes_and_goes_is_found_and_not_found() -> None:
 
 
 def test_another_interest_without_a_sieve_is_asked_all_the_same() -> None:
-    sieved, plain = INTERESTS["Sieve"][0], INTERESTS["Any"][0]
-    case = Case({"P": (sieved, plain)})
+    indexed, plain = INTERESTS["EventIndex"][0], INTERESTS["Any"][0]
+    case = Case({"P": (indexed, plain)})
     case.refused("p", "P")
     case.queue.move_all(events.NODE_ADD, None, RED)
     assert case.where("p") is Place.ACTIVE
@@ -83,14 +83,14 @@ def test_another_interest_without_a_sieve_is_asked_all_the_same() -> None:
 
 def test_another_plugin_without_a_sieve_is_asked_all_the_same() -> None:
     case = Case()
-    case.refused("p", "Sieve", "Any")
+    case.refused("p", "EventIndex", "Any")
     case.queue.move_all(events.NODE_ADD, None, RED)
     assert case.where("p") is Place.ACTIVE
 
 
 def test_the_pod_that_an_event_is_about_goes_through_every_sieve() -> None:
-    closed = Sieve(lambda pod: (), lambda old, new: ())
-    interest = on(Resource.POD, Action.ALL, lambda pod, old, new: new.uid == pod.uid, sieve=closed)
+    closed = EventIndex(lambda pod: (), lambda old, new: ())
+    interest = on(Resource.POD, Action.ALL, lambda pod, old, new: new.uid == pod.uid, index=closed)
     case = Case({"P": (interest,)})
     for name in ("p", "q"):
         case.refused(name, "P")
@@ -99,8 +99,10 @@ def test_the_pod_that_an_event_is_about_goes_through_every_sieve() -> None:
 
 
 def test_a_gates_sieve_does_not_speak_for_who_else_refused_the_pod() -> None:
-    closed = Sieve(lambda pod: (), lambda old, new: ())
-    never = on(Resource.NODE, Action.ADD, lambda pod, old, new: False, per_template=True, sieve=closed)
+    closed = EventIndex(lambda pod: (), lambda old, new: ())
+    never = on(
+        Resource.NODE, Action.ADD, lambda pod, old, new: False, per_equivalence_class=True, index=closed
+    )
     case = Case({GATE: (never,), "Any": INTERESTS["Any"]})
     [pod] = case.add("p")
     queued = case.attempt("p")
@@ -116,8 +118,8 @@ def test_a_gates_sieve_does_not_speak_for_who_else_refused_the_pod() -> None:
 def test_other_plugins_have_their_own_sieves() -> None:
     case = asked(BY_LABEL)
     case.closed.update(f"blue {number}" for number in range(9))
-    everything = Sieve(lambda pod: ["all"], lambda old, new: ["all"])
-    gate = on(Resource.NODE, Action.ADD, None, sieve=everything)
+    everything = EventIndex(lambda pod: ["all"], lambda old, new: ["all"])
+    gate = on(Resource.NODE, Action.ADD, None, index=everything)
     rules = QueueRules(case._gate, {"P": (gate,), GATE: (gate,)})
     case.queue.reconfigure({DEFAULT_SCHEDULER: rules}, by_priority)
     case.queue.validate()
@@ -135,17 +137,17 @@ ABOUT = (AFFINITY, SPREAD)
 def sieved_interests(plugin: str, resource: Resource, objects: Objects) -> list[Interest]:
     framework = Profiles(default_config(), default_registry(), Handle(objects))[DEFAULT_SCHEDULER]
     interests = framework.queue_rules().interests[plugin]
-    return [each for each in interests if each.sieve is not None and each.event.resource == resource]
+    return [each for each in interests if each.index is not None and each.event.resource == resource]
 
 
-def lets_through(sieve: Sieve, pod: Pod, old: Object | None, new: Object | None) -> bool:
+def lets_through(index: EventIndex, pod: Pod, old: Object | None, new: Object | None) -> bool:
     def told(tell: Callable[[], Any]) -> Any:
         try:
             return tell()
         except Exception:
             return None
 
-    wanted, borne = told(lambda: sieve.wanted(pod)), told(lambda: sieve.borne(old, new))
+    wanted, borne = told(lambda: index.keys_of_pod(pod)), told(lambda: index.keys_of_event(old, new))
     return wanted is None or borne is None or not set(wanted).isdisjoint(borne)
 
 
@@ -163,7 +165,7 @@ def test_whatever_helps_gets_through(data: st.DataObject) -> None:
         *sieved_interests("PodTopologySpread", Resource.POD, objects),
     ):
         assert interest.hint is not None
-        assert interest.sieve is not None
+        assert interest.index is not None
         for old, new in ((None, after), (before, after), (before, None)):
             if not _covers(interest, old, new):
                 continue
@@ -171,7 +173,7 @@ def test_whatever_helps_gets_through(data: st.DataObject) -> None:
                 helps = interest.hint(waiting, old, new)
             except Exception:
                 continue
-            assert not helps or lets_through(interest.sieve, waiting, old, new)
+            assert not helps or lets_through(interest.index, waiting, old, new)
 
 
 def _covers(interest: Interest, old: Any, new: Any) -> bool:
@@ -212,8 +214,8 @@ CLAIMS: dict[str, tuple[Pod, Object | None, Object | None, bool]] = {
 @pytest.mark.parametrize(("pod", "old", "new", "passes"), CLAIMS.values(), ids=CLAIMS.keys())
 def test_claims(plugin: str, pod: Pod, old: Object | None, new: Object | None, passes: bool) -> None:
     [interest] = sieved_interests(plugin, Resource.PERSISTENT_VOLUME_CLAIM, Objects())
-    assert interest.sieve is not None
-    assert lets_through(interest.sieve, pod, old, new) is passes
+    assert interest.index is not None
+    assert lets_through(interest.index, pod, old, new) is passes
 
 
 FREED: dict[str, tuple[Pod, Pod, bool]] = {
@@ -229,6 +231,6 @@ FREED: dict[str, tuple[Pod, Pod, bool]] = {
 @pytest.mark.parametrize(("pod", "gone", "passes"), FREED.values(), ids=FREED.keys())
 def test_what_a_pod_frees_that_goes(pod: Pod, gone: Pod, passes: bool) -> None:
     [interest] = sieved_interests("VolumeRestrictions", Resource.POD, Objects())
-    assert interest.sieve is not None
-    assert lets_through(interest.sieve, pod, gone, None) is passes
+    assert interest.index is not None
+    assert lets_through(interest.index, pod, gone, None) is passes
     assert interest.helps(pod, gone, None) is passes

@@ -15,7 +15,7 @@ ENOUGH = 8
 
 @pytest.fixture(autouse=True)
 def few_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flight, "MOST_EVENTS", ENOUGH)
+    monkeypatch.setattr(flight, "MAX_EVENTS", ENOUGH)
 
 
 def kept(case: Case) -> int:

@@ -181,7 +181,7 @@ def test_a_lost_nomination_wakes_pods_of_equal_or_lower_priority() -> None:
     case = Case()
     for name, priority in (("lower", 1), ("equal", 5), ("higher", 9)):
         case.refused(name, "Pods", priority=priority)
-    case.queue.nomination_gone(make_pod("x", priority=5, status={"nominatedNodeName": "n"}))
+    case.queue.nomination_removed(make_pod("x", priority=5, status={"nominatedNodeName": "n"}))
     assert case.where("lower") is case.where("equal") is Place.ACTIVE
     assert case.where("higher") is Place.UNSCHEDULABLE
     assert case.observer.came["active", "AssignedPodDelete"] == 2
@@ -236,10 +236,10 @@ def test_who_waited_for_five_minutes_is_tried_again() -> None:
     case.clock.advance(0.5)
     case.queue.flush_unschedulable()
     assert case.where("p") is Place.ACTIVE
-    assert queued.flushed
+    assert queued.was_flushed
     assert case.observer.came["active", "UnschedulableTimeout"] == 1
     case.fail(case.attempt("p"), "Silent")
-    assert not queued.flushed
+    assert not queued.was_flushed
 
 
 def test_how_long_that_is_can_be_said() -> None:
@@ -272,7 +272,7 @@ def test_a_gated_pod_is_asked_again_every_five_minutes_not_every_half() -> None:
     assert len(case.gate_asked) == 3
     queued = case.queue.get("p")
     assert queued is not None
-    assert not queued.flushed
+    assert not queued.was_flushed
 
 
 # Profiles

@@ -218,7 +218,7 @@ def test_a_condition_is_not_written_into_a_pod_that_was_bound_meanwhile() -> Non
             "target": {"kind": "Node", "name": "elsewhere"},
         }
         await world.client.create_part(POD, "default", "p", "binding", binding)
-        await scheduler._statuses.not_scheduled(stale, "Unschedulable", "too late", "n9")
+        await scheduler._status_writer.not_scheduled(stale, "Unschedulable", "too late", "n9")
         stored = await world.pod("p")
         assert (await world.condition("p"))["status"] == "True"
         assert "nominatedNodeName" not in stored["status"]
@@ -233,7 +233,7 @@ def test_a_condition_is_written_though_the_pod_has_changed_meanwhile() -> None:
         await world.passes(1)
         stale = next(scheduler.pods())
         await world.label("p", {"labels": {"some": "thing"}})
-        await scheduler._statuses.not_scheduled(stale, "Unschedulable", "now", "n9")
+        await scheduler._status_writer.not_scheduled(stale, "Unschedulable", "now", "n9")
         assert (await world.condition("p"))["message"] == "now"
         assert (await world.pod("p"))["status"]["nominatedNodeName"] == "n9"
 
@@ -257,8 +257,10 @@ def test_a_pod_that_fails_often_has_one_status_write_in_flight() -> None:
         await world.passes(1)
         known = next(scheduler.pods())
         line.requests.clear()
-        writes = [scheduler._statuses.not_scheduled(known, "Unschedulable", f"try {n}", "") for n in range(9)]
-        await asyncio.gather(*writes, scheduler._statuses.nominate(known, "n9"))
+        writes = [
+            scheduler._status_writer.not_scheduled(known, "Unschedulable", f"try {n}", "") for n in range(9)
+        ]
+        await asyncio.gather(*writes, scheduler._status_writer.nominate(known, "n9"))
         stored = await world.pod("p")
         assert (await world.condition("p"))["message"] == "try 8"
         assert stored["status"]["nominatedNodeName"] == "n9"

@@ -220,7 +220,7 @@ def test_a_plugin_that_raises_fails_one_attempt_and_is_found_in_condition_and_lo
         await world.passes(0.25)
         condition = await world.condition("p")
         assert condition["reason"] == "SchedulerError"
-        assert condition["message"].startswith(f"{words}: ValueError: broken (test_lent.py:")
+        assert condition["message"].startswith(f"{words}: ValueError: broken (test_handle.py:")
         failed = f'err={quoted(condition["message"])} logger="UnhandledError" pod="default/p"'
         assert f'"Error scheduling pod; retrying" {failed}' in caplog.text
         monkeypatch.setattr(Wrong, "point", "")

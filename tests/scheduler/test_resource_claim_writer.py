@@ -17,7 +17,7 @@ from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
 from moorage.client.retry import Retrying
 from moorage.devices.claims import FINALIZER, protected
-from moorage.scheduler.resource_claim_writer import ClaimWriter
+from moorage.scheduler.resource_claim_writer import ResourceClaimWriter
 from moorage.transport import Request, Response
 from tests.scheduler.running import World, in_world
 
@@ -52,7 +52,7 @@ def _users(claim: Manifest) -> list[str]:
 def test_a_claim_is_protected_and_written() -> None:
     async def scenario(world: World) -> None:
         claim = protected(await _claim(world))
-        await ClaimWriter(world.client).write_status(claim, _status("a"))
+        await ResourceClaimWriter(world.client).write_status(claim, _status("a"))
         stored = await _stored_claim(world)
         assert stored["metadata"]["finalizers"] == [FINALIZER]
         assert _users(stored) == ["a"]
@@ -63,7 +63,7 @@ def test_a_claim_is_protected_and_written() -> None:
 
 def test_two_pods_that_share_a_claim_do_not_push_each_other_out() -> None:
     async def scenario(world: World) -> None:
-        writer = ClaimWriter(world.client)
+        writer = ResourceClaimWriter(world.client)
         first = await writer.write_status(await _claim(world), _status("a"))
         await writer.write_status(first, _status("a", "b"))
         # Whoever knows only of the first one adds itself, and later leaves again.
@@ -78,7 +78,7 @@ def test_two_pods_that_share_a_claim_do_not_push_each_other_out() -> None:
 
 def test_a_claim_that_got_other_devices_meanwhile_is_left_alone() -> None:
     async def scenario(world: World) -> None:
-        writer = ClaimWriter(world.client)
+        writer = ResourceClaimWriter(world.client)
         claim = await _claim(world)
         other = {"devices": {"results": [{**GIVEN["devices"]["results"][0], "device": "d1"}]}}
         await writer.write_status(claim, _status("b", allocation=other))
@@ -112,7 +112,7 @@ def test_what_is_written_twice_because_the_answer_was_lost_is_written_once() -> 
         claim = protected(await _claim(world))
         forgetful = Forgetful(world)
         client = Client(Retrying(forgetful, world.clock, world.random), world.server.token)
-        writing = world.runs(ClaimWriter(client).write_status(claim, _status("a")))
+        writing = world.runs(ResourceClaimWriter(client).write_status(claim, _status("a")))
         await world.passes(30)
         assert forgetful.asked > 4
         assert writing.result().status.reserved_for[0].name == "a"
@@ -123,7 +123,7 @@ def test_what_is_written_twice_because_the_answer_was_lost_is_written_once() -> 
 
 def test_a_claim_is_deleted_whatever_happened_to_it() -> None:
     async def scenario(world: World) -> None:
-        writer = ClaimWriter(world.client)
+        writer = ResourceClaimWriter(world.client)
         stale = await _claim(world)
         await writer.write_status(protected(stale), _status("a"))
         await writer.delete(stale)
@@ -140,7 +140,7 @@ def test_a_claim_that_vanishes_is_a_refusal() -> None:
         claim = await _claim(world)
         await world.client.delete(RESOURCE_CLAIM, "default", "gpu")
         with pytest.raises(RequestError) as refused:
-            await ClaimWriter(world.client).write_status(claim, _status("a"))
+            await ResourceClaimWriter(world.client).write_status(claim, _status("a"))
         assert refused.value.is_not_found
 
     in_world(scenario)

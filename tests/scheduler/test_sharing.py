@@ -258,7 +258,7 @@ def test_draining_does_not_wait_for_conditions_of_pods_without_a_node() -> None:
         await world.add_node("n1", cpu="1")
         await world.add_pod("p", cpu="4")
         await world.passes(1)
-        assert scheduler.under_way == 1
+        assert scheduler.background_task_count == 1
         draining = asyncio.ensure_future(scheduler.drain(60.0))
         await world.settles()
         assert draining.done()

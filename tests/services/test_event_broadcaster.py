@@ -17,8 +17,8 @@ from moorage.client.kinds import EVENT
 from moorage.services import event_broadcaster as events_module
 from moorage.services.event_broadcaster import (
     FINISH_SECONDS,
-    MOST_QUEUED,
-    MOST_WRITERS,
+    MAX_QUEUED,
+    MAX_WRITERS,
     REFRESH_SECONDS,
     Broadcaster,
     Recorder,
@@ -296,7 +296,7 @@ def test_nobody_tries_for_ever(caplog: pytest.LogCaptureFixture) -> None:
         scene.link.plan = lambda request: "refused"
         scene.recorder.failed(a_pod(), "no node")
         await scene.world.pass_time(160, 1.0)
-        assert len(scene.link.requests) == events_module.MOST_TRIES
+        assert len(scene.link.requests) == events_module.MAX_TRIES
         assert "retry limit exceeded" in caplog.text
 
     on_scene(test)
@@ -321,13 +321,13 @@ def test_what_the_server_refuses_is_given_up(caplog: pytest.LogCaptureFixture) -
 
 def test_too_much_at_once_is_dropped_and_nobody_waits() -> None:
     async def test(scene: Scene) -> None:
-        for number in range(MOST_QUEUED + 5):
+        for number in range(MAX_QUEUED + 5):
             scene.recorder.scheduled(a_pod(f"pod-{number}"), "node-1")
         assert scene.broadcaster.dropped == 5
         flushing = asyncio.ensure_future(scene.broadcaster.flush(10))
         while not flushing.done():
             await settled()
-        assert len(await scene.stored()) == MOST_QUEUED
+        assert len(await scene.stored()) == MAX_QUEUED
 
     on_scene(test)
 
@@ -336,12 +336,12 @@ def test_a_slow_server_does_not_fill_the_queue() -> None:
     async def test(scene: Scene) -> None:
         scene.link.late_seconds = 100
         scene.link.plan = lambda request: "late"
-        for number in range(5 * MOST_QUEUED):
+        for number in range(5 * MAX_QUEUED):
             scene.recorder.scheduled(a_pod(f"pod-{number}"), "node-1")
             if number % 500 == 0:
                 await settled()
         assert scene.broadcaster.dropped == 0
-        assert len(scene.link.requests) == MOST_WRITERS, "a few at a time"
+        assert len(scene.link.requests) == MAX_WRITERS, "a few at a time"
 
     on_scene(test)
 
@@ -388,7 +388,7 @@ def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_module, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(events_module, "MAX_REMEMBERED", 3)
 
     async def test(scene: Scene) -> None:
         for _ in range(3):

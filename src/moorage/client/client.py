@@ -203,7 +203,7 @@ class Client:
         if response.status not in _SUCCESSFUL:
             raise await _refusal(response)
         if isinstance(response.body, bytes):
-            return _Whole(response.body)
+            return _WholeBody(response.body)
         return response.body
 
     def _request(
@@ -234,7 +234,7 @@ class _Answer(NamedTuple):
     body: bytes
 
 
-class _Whole:
+class _WholeBody:
     """An answer that came in one piece, where pieces were expected."""
 
     def __init__(self, body: bytes) -> None:

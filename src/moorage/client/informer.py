@@ -28,9 +28,9 @@ from moorage.client.waiting import sleep as sleep  # Who has an informer finds h
 from moorage.client.watch_events import (
     Event,
     EventLines,
+    IdleTimeout,
     Metadata,
     Page,
-    SilenceGuard,
     ends_initial_events,
     is_newer,
     number,
@@ -46,10 +46,10 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Listener = Callable[[EventType, T, T | None], None]
 """Hears of a change: its type, the object (its last state if deleted), and what was there before."""
 
-_FIRST_PAUSE_SECONDS: Final = 0.8
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_INITIAL_BACKOFF_SECONDS: Final = 0.8
+_MAX_BACKOFF_SECONDS: Final = 30.0
 _WATCH_SECONDS: Final = 300
-_SILENCE_SECONDS: Final = 90.0
+_IDLE_SECONDS: Final = 90.0
 """Servers send a bookmark about every minute, so that there is always something to hear."""
 _SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that says nothing and ends sooner is a failure, or it would be begun anew without end."""
@@ -109,7 +109,7 @@ class Informer(Generic[T]):
         self._decode = decode
         self._query = dict(query or {})
         self._random = random or Random()
-        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
+        self._backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
         self._known: dict[Key, _Known] = {}
         self._version = ""
         self._watched_from = ""
@@ -139,7 +139,7 @@ class Informer(Generic[T]):
         """Returns once everything has been listed."""
         await self._synced.wait()
 
-    def read_anew(self, decode: Callable[[bytes], T]) -> None:
+    def relist_with(self, decode: Callable[[bytes], T]) -> None:
         """Decode everything in another way; for that, `run` must be begun anew. Then it is synced again."""
         self._decode = decode
         self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
@@ -243,7 +243,7 @@ class Informer(Generic[T]):
         try:
             await self._watch()
         except (RequestError, ConnectionFailed) as error:
-            if self._version or not _calls_for_list(error):
+            if self._version or not _needs_relist(error):
                 raise
             message = f"Watch-list not supported for {self.kind.plural}, falling back to list and watch"
             log.info(0, message, err=error)
@@ -267,7 +267,7 @@ class Informer(Generic[T]):
             listing = {}
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         stream = await self._client.stream(self.kind.path(), query)
-        guard = SilenceGuard(stream, self._clock, _SILENCE_SECONDS)
+        guard = IdleTimeout(stream, self._clock, _IDLE_SECONDS)
         lines = EventLines()
         try:
             async for piece in stream:
@@ -278,7 +278,7 @@ class Informer(Generic[T]):
                     elif self._is_complete(listing, event):
                         listing = None
                     self._has_heard = listing is None
-            if not guard.has_ended_it:
+            if not guard.has_expired:
                 lines.check_end()
         finally:
             guard.close()
@@ -357,7 +357,7 @@ class Informer(Generic[T]):
                     change.set_result(None)
 
 
-def _calls_for_list(error: RequestError | ConnectionFailed) -> bool:
+def _needs_relist(error: RequestError | ConnectionFailed) -> bool:
     """Whether a list may succeed where a watch-list failed."""
     if isinstance(error, RequestError):
         return error.code not in _LIST_FAILS_TOO

@@ -159,7 +159,7 @@ def _any_event(line: bytes) -> Event:
     raise RequestError(status.code, status.reason, status.message)
 
 
-class SilenceGuard:
+class IdleTimeout:
     """Ends a stream on which nothing has come for long: the other end may be gone without a word."""
 
     def __init__(self, stream: Stream, clock: Clock, seconds: float) -> None:
@@ -168,7 +168,7 @@ class SilenceGuard:
         self._seconds = seconds
         self._heard_at = clock.now()
         self._timer = clock.call_later(seconds, self._check)
-        self.has_ended_it = False
+        self.has_expired = False
 
     def heard(self) -> None:
         """Something came."""
@@ -184,5 +184,5 @@ class SilenceGuard:
         if left > 0:
             self._timer = self._clock.call_later(left, self._check)
         else:
-            self.has_ended_it = True
+            self.has_expired = True
             self._stream.close()

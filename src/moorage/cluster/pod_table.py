@@ -49,7 +49,7 @@ Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxV
 
 _KEPT_MOVES: Final = 4096
 """Minimum number of kept moves; a reader that is further behind has to count all pods again."""
-_MOST_NEW: Final = 512
+_MAX_NEW: Final = 512
 """Number of new pods after which columns are updated even if they are not read."""
 
 _DISK_SOURCES = (
@@ -282,7 +282,7 @@ class PodTable:
         self._node_rows.append(node_row)
         _note_move(self.class_moves, self.classes, class_code, node_row, 1)
         _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
-        if row % _MOST_NEW == 0:
+        if row % _MAX_NEW == 0:
             for column in self._info_columns():
                 column.catch_up()
 

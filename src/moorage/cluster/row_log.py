@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_MOST_ENTRIES: Final = 4096
+_MAX_ENTRIES: Final = 4096
 """So many writes are kept, at least; catching up with more is hardly cheaper than starting anew."""
 
 
@@ -33,8 +33,8 @@ class RowLog:
         """A row was written."""
         self._rows.append(row)
         self.position += 1
-        if len(self._rows) > 2 * _MOST_ENTRIES:
-            del self._rows[:_MOST_ENTRIES]
+        if len(self._rows) > 2 * _MAX_ENTRIES:
+            del self._rows[:_MAX_ENTRIES]
 
     def start_anew(self) -> None:
         """Rows have come, gone or moved: nothing that was known by row holds any more."""

@@ -72,7 +72,7 @@ class NodeAffinity:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_LABEL,
                 explained(self._is_wanted_now, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

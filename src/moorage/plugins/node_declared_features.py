@@ -41,9 +41,9 @@ class NodeDeclaredFeatures:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
                 _declares_anew,
-                per_template=True,
+                per_equivalence_class=True,
             ),
-            on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
+            on(Resource.POD, Action.UPDATE, _needs_other_features, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis:

@@ -50,7 +50,7 @@ class NodePorts:
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""
         return (
-            on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_template=True),
+            on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_equivalence_class=True),
             on(Resource.NODE, Action.ADD),
         )
 

@@ -31,13 +31,13 @@ class NodeUnschedulable:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_TAINT,
                 explained(_opens_node, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_TOLERATION,
                 explained(_tolerates_now, ""),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

@@ -35,13 +35,13 @@ class TaintToleration:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_TAINT,
                 explained(_lets_in, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_TOLERATION,
                 explained(_may_tolerate_more, ""),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

@@ -49,10 +49,16 @@ class VolumeZone:
         """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""
         either = Action.ADD | Action.UPDATE
         return (
-            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_template=True),
+            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_equivalence_class=True),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True, sieve=USES_CLAIM),
-            on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                either,
+                _is_its_claim,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
+            ),
+            on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:

@@ -29,7 +29,7 @@ def window(time: float) -> float:
     return math.floor(time / WINDOW_SECONDS) * WINDOW_SECONDS
 
 
-class Backoff:
+class BackoffQueue:
     """The pods that pause."""
 
     def __init__(
@@ -43,32 +43,32 @@ class Backoff:
         self._sort_key = sort_key
         self.initial_seconds = initial_seconds
         self.max_seconds = max_seconds
-        self.refused = PodHeap(self._by_window_and_turn)
-        self.failed = PodHeap(self.ends)
+        self.after_rejection = PodHeap(self._by_window_and_sort_key)
+        self.after_error = PodHeap(self.expiration)
 
-    def _by_window_and_turn(self, queued: QueuedPod) -> tuple[float, Any]:
-        return self.ends(queued), self._sort_key(queued)
+    def _by_window_and_sort_key(self, queued: QueuedPod) -> tuple[float, Any]:
+        return self.expiration(queued), self._sort_key(queued)
 
     def _heap_for(self, queued: QueuedPod) -> PodHeap:
-        return self.refused if queued.refused else self.failed
+        return self.after_rejection if queued.is_rejected else self.after_error
 
-    def ends(self, queued: QueuedPod) -> float:
+    def expiration(self, queued: QueuedPod) -> float:
         """The second in which a pod's pause ends; long ago, if it need not pause."""
-        failures = queued.errors or queued.refusals
+        failures = queued.consecutive_errors or queued.unschedulable_count
         if self.max_seconds == 0 or failures == 0:
             return _NEVER
-        if queued.backoff_until is None:
-            queued.backoff_until = window(queued.timestamp + self.pause_seconds(failures))
-        return queued.backoff_until
+        if queued.backoff_expiration is None:
+            queued.backoff_expiration = window(queued.timestamp + self.backoff_seconds(failures))
+        return queued.backoff_expiration
 
-    def pause_seconds(self, failures: int) -> float:
+    def backoff_seconds(self, failures: int) -> float:
         """How long the pause is after so many failures: 1, 2, 4, 8, 10, 10, ... seconds by default."""
         doubled: float = self.initial_seconds * 2.0 ** min(failures - 1, _ENOUGH_DOUBLINGS)
         return min(doubled, self.max_seconds)
 
-    def pausing(self, queued: QueuedPod) -> bool:
+    def is_backing_off(self, queued: QueuedPod) -> bool:
         """Whether a pod has to wait still; up to the end of the second in which its pause ends."""
-        return self.ends(queued) >= window(self._clock.now())
+        return self.expiration(queued) >= window(self._clock.now())
 
     def put(self, queued: QueuedPod) -> None:
         """Let a pod pause; or find its place anew if it does already."""
@@ -76,16 +76,16 @@ class Backoff:
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take a pod out; None if it is not here."""
-        return self.refused.remove(uid) or self.failed.remove(uid)
+        return self.after_rejection.remove(uid) or self.after_error.remove(uid)
 
     def pop_early(self) -> QueuedPod | None:
         """The pod whose pause ends first, before it does; never one that pauses after an error."""
-        return self.refused.pop()
+        return self.after_rejection.pop()
 
-    def pop_finished(self) -> Iterator[QueuedPod]:
+    def pop_completed(self) -> Iterator[QueuedPod]:
         """Take out all pods whose pause is over."""
-        for heap in (self.refused, self.failed):
-            while (queued := heap.first()) is not None and not self.pausing(queued):
+        for heap in (self.after_rejection, self.after_error):
+            while (queued := heap.first()) is not None and not self.is_backing_off(queued):
                 heap.pop()
                 yield queued
 
@@ -96,26 +96,26 @@ class Backoff:
         self._sort_key = sort_key
         self.initial_seconds, self.max_seconds = initial_seconds, max_seconds
         for queued in self:
-            queued.backoff_until = None
-        self.refused.sort_by(self._by_window_and_turn)
-        self.failed.sort_by(self.ends)
+            queued.backoff_expiration = None
+        self.after_rejection.sort_by(self._by_window_and_sort_key)
+        self.after_error.sort_by(self.expiration)
 
     def get(self, uid: str) -> QueuedPod | None:
         """A pod by its uid."""
-        return self.refused.get(uid) or self.failed.get(uid)
+        return self.after_rejection.get(uid) or self.after_error.get(uid)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self.refused or uid in self.failed
+        return uid in self.after_rejection or uid in self.after_error
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        return chain(self.refused, self.failed)
+        return chain(self.after_rejection, self.after_error)
 
     def __len__(self) -> int:
-        return len(self.refused) + len(self.failed)
+        return len(self.after_rejection) + len(self.after_error)
 
     def validate(self) -> None:
         """Raise AssertionError unless every pod is in the right one of the two heaps."""
-        self.refused.validate()
-        self.failed.validate()
-        assert all(queued.refused for queued in self.refused)
-        assert not any(queued.refused for queued in self.failed)
+        self.after_rejection.validate()
+        self.after_error.validate()
+        assert all(queued.is_rejected for queued in self.after_rejection)
+        assert not any(queued.is_rejected for queued in self.after_error)

@@ -153,35 +153,35 @@ deleted). It is asked about pods that its plugin refused. One that raises is tak
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sieve:
-    """Spares a hint the pods that it would say no to: those that want none of the marks an event bears.
+class EventIndex:
+    """Spares a hint the pods that it would say no to: those that want none of the keys an event bears.
 
-    A mark is anything that both sides can name: a label, the name of a claim.
+    A key is anything that both sides can name: a label, the name of a claim.
 
-    wanted: the marks that may help a pod, the same for all pods of a template; None: one cannot tell.
-    borne: the marks of what has happened, from the object before and after; None: one cannot tell.
+    wanted: the keys that may help a pod, the same for all pods of a template; None: one cannot tell.
+    borne: the keys of what has happened, from the object before and after; None: one cannot tell.
     Who cannot tell is put to the hint; and so is, always, the pod that the event is about. One that raises
     is taken to be unable to tell.
     """
 
-    wanted: Callable[[Pod], Iterable[Hashable] | None]
-    borne: Callable[[Any, Any], Iterable[Hashable] | None]
+    keys_of_pod: Callable[[Pod], Iterable[Hashable] | None]
+    keys_of_event: Callable[[Any, Any], Iterable[Hashable] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
     """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says.
 
-    per_template: whether the hint gives the same answer for all pods that have namespace, labels, spec and
-        managing owner in common, and so needs to be asked only once about thousands of them. Whether the
-        event is about the waiting pod itself it may ask: such a pod is always asked about on its own.
-    sieve: finds, among thousands of templates, those that the hint need not be asked about.
+    per_equivalence_class: the hint returns the same for all pods with the same namespace, labels, spec and
+        managing owner, so it is called once for all of them. It may compare the event's object with the
+        waiting pod: such a pod is always evaluated on its own.
+    index: finds, among thousands of templates, those that the hint need not be asked about.
     """
 
     event: ClusterEvent
     hint: Hint | None = None
-    per_template: bool = False
-    sieve: Sieve | None = None
+    per_equivalence_class: bool = False
+    index: EventIndex | None = None
 
     def helps(self, pod: Pod, old: Any, new: Any) -> bool:
         """What the hint says; without one, yes."""
@@ -193,11 +193,11 @@ def on(
     action: Action,
     hint: Hint | None = None,
     *,
-    per_template: bool = False,
-    sieve: Sieve | None = None,
+    per_equivalence_class: bool = False,
+    index: EventIndex | None = None,
 ) -> Interest:
     """An interest in something that happens to a kind of object; see `Interest`."""
-    return Interest(ClusterEvent(resource, action), hint, per_template, sieve)
+    return Interest(ClusterEvent(resource, action), hint, per_equivalence_class, index)
 
 
 EVERYTHING: tuple[Interest, ...] = tuple(

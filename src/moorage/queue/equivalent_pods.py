@@ -1,7 +1,7 @@
-"""Waiting pods in the same situation, kept together, and found by what may help them.
+"""Waiting pods in the same key, kept together, and found by what may help them.
 
 An event is put to the hints once a group. Where there are thousands of groups (every pod of a StatefulSet is
-one of its own), sieves find the few that it can concern at all.
+one of its own), indexes find the few that it can concern at all.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import NamedTuple
 
 from moorage.api.base import Object
-from moorage.queue.cluster_events import Interest, Sieve
-from moorage.queue.equivalence_key import template_of
+from moorage.queue.cluster_events import EventIndex, Interest
+from moorage.queue.equivalence_key import equivalence_key
 from moorage.queue.queued_pod import QueuedPod
 
-Refuser = tuple[str, str]
+ProfilePlugin = tuple[str, str]
 """A profile and a plugin of it."""
 
 
-class Situation(NamedTuple):
+class EquivalentPodsKey(NamedTuple):
     """What pods of a group have in common."""
 
     profile: str
@@ -28,25 +28,25 @@ class Situation(NamedTuple):
     template: bytes
 
 
-def situation_of(queued: QueuedPod) -> Situation:
+def equivalent_pods_key(queued: QueuedPod) -> EquivalentPodsKey:
     """Where a pod belongs."""
-    return Situation(
+    return EquivalentPodsKey(
         queued.profile,
-        tuple(sorted(queued.refusing_plugins())),
+        tuple(sorted(queued.rejector_plugins())),
         tuple(sorted(queued.pending_plugins)),
         queued.gating_plugin,
-        template_of(queued.pod),
+        equivalence_key(queued.pod),
     )
 
 
-class Group:
-    """Pods in the same situation: who refused them, and what they are, to whoever looks at their template."""
+class EquivalentPods:
+    """Pods in the same key: who refused them, and what they are, to whoever looks at their template."""
 
-    __slots__ = ("pods", "refusers", "situation")
+    __slots__ = ("key", "pods", "rejectors")
 
-    def __init__(self, situation: Situation) -> None:
-        self.situation = situation
-        self.refusers: tuple[Refuser, ...] = tuple((situation.profile, p) for p in situation.refusing)
+    def __init__(self, key: EquivalentPodsKey) -> None:
+        self.key = key
+        self.rejectors: tuple[ProfilePlugin, ...] = tuple((key.profile, p) for p in key.refusing)
         self.pods: dict[str, QueuedPod] = {}
 
     def any_pod(self) -> QueuedPod:
@@ -54,117 +54,117 @@ class Group:
         return next(iter(self.pods.values()))
 
     @property
-    def wakers(self) -> tuple[Refuser, ...]:
+    def awaited_plugins(self) -> tuple[ProfilePlugin, ...]:
         """Whose events may help these pods: the gate's alone, while there is one."""
-        profile, gate = self.situation.profile, self.situation.gating_plugin
-        return ((profile, gate),) if gate else self.refusers
+        profile, gate = self.key.profile, self.key.gating_plugin
+        return ((profile, gate),) if gate else self.rejectors
 
 
 class GroupsOfPlugin:
     """The groups that a plugin's events may help. A group that is added has pods."""
 
     def __init__(self) -> None:
-        self.groups: dict[Group, None] = {}
-        self._sifted: dict[Sieve, _Sifted] = {}
+        self.groups: dict[EquivalentPods, None] = {}
+        self._indexed: dict[EventIndex, _IndexedGroups] = {}
 
-    def add(self, group: Group) -> None:
+    def add(self, group: EquivalentPods) -> None:
         """A group is there."""
         self.groups[group] = None
-        for sifted in self._sifted.values():
-            sifted.add(group)
+        for indexed in self._indexed.values():
+            indexed.add(group)
 
-    def remove(self, group: Group) -> None:
+    def remove(self, group: EquivalentPods) -> None:
         """A group is there no more."""
         del self.groups[group]
-        for sifted in self._sifted.values():
-            sifted.remove(group)
+        for indexed in self._indexed.values():
+            indexed.remove(group)
 
-    def concerned(
+    def interested_groups(
         self, interests: Sequence[Interest], old: Object | None, new: Object | None
-    ) -> Mapping[Group, None]:
+    ) -> Mapping[EquivalentPods, None]:
         """The groups about which any of some interests has to be asked when something has happened."""
-        found: dict[Group, None] = {}
+        found: dict[EquivalentPods, None] = {}
         for interest in interests:
-            if interest.sieve is None:
+            if interest.index is None:
                 return self.groups
-            found |= self._sifted_by(interest.sieve).concerned(old, new)
+            found |= self._indexed_by(interest.index).interested_groups(old, new)
         return found
 
-    def forget_sieves(self) -> None:
+    def clear_indexes(self) -> None:
         """Those that were used so far are used no more."""
-        self._sifted.clear()
+        self._indexed.clear()
 
-    def _sifted_by(self, sieve: Sieve) -> _Sifted:
-        sifted = self._sifted.get(sieve)
-        if sifted is None:
-            sifted = self._sifted[sieve] = _Sifted(sieve)
+    def _indexed_by(self, index: EventIndex) -> _IndexedGroups:
+        indexed = self._indexed.get(index)
+        if indexed is None:
+            indexed = self._indexed[index] = _IndexedGroups(index)
             for group in self.groups:
-                sifted.add(group)
-        return sifted
+                indexed.add(group)
+        return indexed
 
     def validate(self) -> None:
         """Raise AssertionError unless every group is found by what it wants."""
-        for sifted in self._sifted.values():
-            sifted.validate(self.groups)
+        for indexed in self._indexed.values():
+            indexed.validate(self.groups)
 
 
-class _Sifted:
-    """Groups by the marks that they want."""
+class _IndexedGroups:
+    """Groups by the keys that they want."""
 
-    def __init__(self, sieve: Sieve) -> None:
-        self._sieve = sieve
-        self._marks: dict[Group, Collection[Hashable] | None] = {}
-        self._by_mark: dict[Hashable, dict[Group, None]] = {}
-        self._unknown: dict[Group, None] = {}
+    def __init__(self, index: EventIndex) -> None:
+        self._index = index
+        self._keys: dict[EquivalentPods, Collection[Hashable] | None] = {}
+        self._by_key: dict[Hashable, dict[EquivalentPods, None]] = {}
+        self._unknown: dict[EquivalentPods, None] = {}
         """Those of which one cannot tell what may help them."""
 
-    def add(self, group: Group) -> None:
-        marks = self._marks[group] = self._wanted(group)
-        if marks is None:
+    def add(self, group: EquivalentPods) -> None:
+        keys = self._keys[group] = self._keys_of(group)
+        if keys is None:
             self._unknown[group] = None
         else:
-            for mark in marks:
-                self._by_mark.setdefault(mark, {})[group] = None
+            for key in keys:
+                self._by_key.setdefault(key, {})[group] = None
 
-    def remove(self, group: Group) -> None:
-        marks = self._marks.pop(group)
-        if marks is None:
+    def remove(self, group: EquivalentPods) -> None:
+        keys = self._keys.pop(group)
+        if keys is None:
             del self._unknown[group]
         else:
-            for mark in marks:
-                wanting = self._by_mark[mark]
+            for key in keys:
+                wanting = self._by_key[key]
                 del wanting[group]
                 if not wanting:
-                    del self._by_mark[mark]
+                    del self._by_key[key]
 
-    def concerned(self, old: Object | None, new: Object | None) -> dict[Group, None]:
-        borne = _told(lambda: self._sieve.borne(old, new))
+    def interested_groups(self, old: Object | None, new: Object | None) -> dict[EquivalentPods, None]:
+        borne = _keys_or_none(lambda: self._index.keys_of_event(old, new))
         if borne is None:
-            return dict.fromkeys(self._marks)
+            return dict.fromkeys(self._keys)
         found = self._unknown.copy()
-        for mark in borne:
-            found |= self._by_mark.get(mark, {})
+        for key in borne:
+            found |= self._by_key.get(key, {})
         return found
 
-    def _wanted(self, group: Group) -> Collection[Hashable] | None:
-        # A gate's event lets all be asked who refused the pod: what they want, this sieve does not know.
-        if group.situation.gating_plugin:
+    def _keys_of(self, group: EquivalentPods) -> Collection[Hashable] | None:
+        # A gate's event lets all be asked who refused the pod: what they want, this index does not know.
+        if group.key.gating_plugin:
             return None
-        return _told(lambda: self._sieve.wanted(group.any_pod().pod))
+        return _keys_or_none(lambda: self._index.keys_of_pod(group.any_pod().pod))
 
-    def validate(self, groups: Collection[Group]) -> None:
-        assert self._marks.keys() == set(groups)
-        assert self._unknown.keys() == {group for group, marks in self._marks.items() if marks is None}
-        assert all(marks == self._wanted(group) for group, marks in self._marks.items())
-        pairs = {(mark, group) for mark, wanting in self._by_mark.items() for group in wanting}
-        assert pairs == {(mark, group) for group, marks in self._marks.items() for mark in marks or ()}
-        assert all(self._by_mark.values())
+    def validate(self, groups: Collection[EquivalentPods]) -> None:
+        assert self._keys.keys() == set(groups)
+        assert self._unknown.keys() == {group for group, keys in self._keys.items() if keys is None}
+        assert all(keys == self._keys_of(group) for group, keys in self._keys.items())
+        pairs = {(key, group) for key, wanting in self._by_key.items() for group in wanting}
+        assert pairs == {(key, group) for group, keys in self._keys.items() for key in keys or ()}
+        assert all(self._by_key.values())
 
 
-def _told(tell: Callable[[], Iterable[Hashable] | None]) -> Collection[Hashable] | None:
-    """What a sieve says; None if it cannot tell: then it is for the hint to say what is wrong."""
+def _keys_or_none(tell: Callable[[], Iterable[Hashable] | None]) -> Collection[Hashable] | None:
+    """What a index says; None if it cannot tell: then it is for the hint to say what is wrong."""
     try:
-        marks = tell()
-        return None if marks is None else frozenset(marks)
+        keys = tell()
+        return None if keys is None else frozenset(keys)
     except Exception:
         return None

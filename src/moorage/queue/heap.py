@@ -1,6 +1,6 @@
 """Pods in an order: the first can be taken, any can be removed.
 
-Removing marks a pod's place in the heap as empty, so it costs nothing; places that are empty are thrown out
+Removing keys a pod's place in the heap as empty, so it costs nothing; places that are empty are thrown out
 when they come to the top, or all at once when they are most of the heap.
 """
 
@@ -16,7 +16,7 @@ from moorage.queue.queued_pod import QueuedPod
 _Slot = list[Any]
 """[key, order of arrival, pod or None]; arrival decides among equal keys, so pods are never compared."""
 
-_MOST_EMPTY_SLOTS = 64
+_MAX_EMPTY_SLOTS = 64
 
 
 class PodHeap:
@@ -46,7 +46,7 @@ class PodHeap:
             return None
         queued: QueuedPod = slot[2]
         slot[2] = None
-        if len(self._heap) > 2 * len(self._slots) + _MOST_EMPTY_SLOTS:
+        if len(self._heap) > 2 * len(self._slots) + _MAX_EMPTY_SLOTS:
             self._heap = [slot for slot in self._heap if slot[2] is not None]
             heapq.heapify(self._heap)
         return queued

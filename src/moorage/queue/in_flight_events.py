@@ -20,11 +20,11 @@ from moorage.queue.queued_pod import QueuedPod
 POD_POPPED = "PodPopped"
 """What metrics call a pod's own entry among the events."""
 
-MOST_EVENTS = 16_384
+MAX_EVENTS = 16_384
 """No more are kept: they keep objects that have changed since."""
 
 
-class Happening(NamedTuple):
+class InFlightEvent(NamedTuple):
     """An event, with the object before and after it; `only` is the uid of the one pod it is about, if any."""
 
     event: ClusterEvent
@@ -33,13 +33,13 @@ class Happening(NamedTuple):
     only: str = ""
 
 
-class InFlight:
+class InFlightEvents:
     """The pods in flight, oldest attempt first, and the events since the first of those began."""
 
     def __init__(self) -> None:
         self._pods: dict[str, tuple[QueuedPod, int]] = {}
         """Each with the number of the first event that its attempt missed; numbers only grow."""
-        self._events: deque[Happening] = deque()
+        self._events: deque[InFlightEvent] = deque()
         self._forgotten = 0
         """How many events there were before those that are kept."""
 
@@ -51,19 +51,19 @@ class InFlight:
         """Something has happened; it matters only if any attempt is under way."""
         if not self._pods:
             return
-        self._events.append(Happening(event, old, new, only))
-        if len(self._events) > MOST_EVENTS:
-            self._forget_until(self._forgotten + MOST_EVENTS // 2)
+        self._events.append(InFlightEvent(event, old, new, only))
+        if len(self._events) > MAX_EVENTS:
+            self._forget_until(self._forgotten + MAX_EVENTS // 2)
 
-    def missed(self, uid: str) -> Iterator[Happening]:
+    def missed(self, uid: str) -> Iterator[InFlightEvent]:
         """What has happened since a pod's attempt began, in order."""
         kept = self._pods[uid][1] - self._forgotten
         if kept < 0:
             # Among those that are forgotten may have been any event: as good as none that nobody waited for.
-            yield Happening(UNSCHEDULABLE_TIMEOUT, None, None)
-        for happening in islice(self._events, max(kept, 0), None):
-            if happening.only in ("", uid):
-                yield happening
+            yield InFlightEvent(UNSCHEDULABLE_TIMEOUT, None, None)
+        for in_flight_event in islice(self._events, max(kept, 0), None):
+            if in_flight_event.only in ("", uid):
+                yield in_flight_event
 
     def end(self, uid: str) -> None:
         """An attempt has ended; what only it had missed is forgotten. Ending it twice does nothing."""
@@ -88,7 +88,7 @@ class InFlight:
 
     def tally(self) -> Counter[str]:
         """How many events are kept, by label, and how many pods."""
-        tally = Counter(happening.event.label for happening in self._events)
+        tally = Counter(in_flight_event.event.label for in_flight_event in self._events)
         tally[POD_POPPED] = len(self._pods)
         return tally
 
@@ -106,5 +106,5 @@ class InFlight:
         starts = [since for _, since in self._pods.values()]
         assert starts == sorted(starts)
         assert all(since <= self._noted for since in starts)
-        assert len(self._events) <= MOST_EVENTS
+        assert len(self._events) <= MAX_EVENTS
         assert not self._events or (starts and starts[0] <= self._forgotten)

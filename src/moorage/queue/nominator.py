@@ -7,7 +7,7 @@ from typing import Protocol
 from moorage.api.pod import Pod
 
 
-class NominationBook(Protocol):
+class Nominator(Protocol):
     """Where nominations are written down: a cycle counts nominated pods on their nodes."""
 
     def put(self, pod: Pod, node_name: str) -> None:
@@ -20,7 +20,7 @@ class NominationBook(Protocol):
         """The node a pod is nominated to."""
 
 
-class NoNominations:
+class NoNominator:
     """Writes nothing down."""
 
     def put(self, pod: Pod, node_name: str) -> None:
@@ -34,7 +34,7 @@ class NoNominations:
         return None
 
 
-def keep_nomination(book: NominationBook, old: Pod, new: Pod) -> None:
+def update_nomination(book: Nominator, old: Pod, new: Pod) -> None:
     """Write down the nomination of a pod that has changed.
 
     One that the API server does not show yet stays: neither version of the pod speaks of any.

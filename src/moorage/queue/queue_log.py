@@ -32,7 +32,7 @@ def put_back(queued: QueuedPod, event: str, place: str, cycle: int, hint: int) -
     values = {
         "schedulingCycle": cycle,
         "hint": hint,
-        "unschedulable plugins": set(queued.refusing_plugins()),
+        "unschedulable plugins": set(queued.rejector_plugins()),
     }
     log.info(3, _MOVED, pod=kobj(queued.pod), event=event, queue=_QUEUES[place], **values)
 

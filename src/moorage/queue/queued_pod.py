@@ -15,13 +15,13 @@ class QueuedPod:
     timestamp: when it came into the queue, or came back from its last attempt.
     first_attempt: when it was first ready to be tried; None until then.
     attempts: how often it was tried.
-    refusals: how many of its attempts ended with plugins refusing it; what its backoff grows with.
-    errors: how many of its last attempts in a row ended with an error; their backoff grows with this alone.
+    unschedulable_count: how many of its attempts ended with plugins refusing it; what its backoff grows with.
+    consecutive_errors: attempts in a row that ended with an error; their backoff grows with this alone.
     unschedulable_plugins: the plugins that refused it; what they wait for is what the pod waits for.
     pending_plugins: those of them that made up their mind and wait for something outside.
     gating_plugin: the plugin that keeps it from being tried at all; empty if none does.
-    backoff_until: before which time it is not tried again; None: not worked out yet.
-    flushed: whether it is up for its next attempt only because it had waited for long.
+    backoff_expiration: before which time it is not tried again; None: not worked out yet.
+    was_flushed: whether it is up for its next attempt only because it had waited for long.
     flush_timestamp: when that was.
     """
 
@@ -29,13 +29,13 @@ class QueuedPod:
     timestamp: float
     first_attempt: float | None = None
     attempts: int = 0
-    refusals: int = 0
-    errors: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors: int = 0
     unschedulable_plugins: frozenset[str] = frozenset()
     pending_plugins: frozenset[str] = frozenset()
     gating_plugin: str = ""
-    backoff_until: float | None = None
-    flushed: bool = False
+    backoff_expiration: float | None = None
+    was_flushed: bool = False
     flush_timestamp: float | None = None
     uid: str = field(init=False)
     """The pod's; it is asked for all the time."""
@@ -49,11 +49,11 @@ class QueuedPod:
         return self.pod.spec.scheduler_name
 
     @property
-    def refused(self) -> bool:
+    def is_rejected(self) -> bool:
         """Whether plugins refused it in its last attempt, rather than an error having ended that."""
         return bool(self.unschedulable_plugins or self.pending_plugins)
 
-    def refusing_plugins(self) -> Iterator[str]:
+    def rejector_plugins(self) -> Iterator[str]:
         """All plugins that refused it, each once; those that are pending first."""
         yield from self.pending_plugins
         for plugin in self.unschedulable_plugins:

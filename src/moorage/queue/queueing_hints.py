@@ -10,8 +10,8 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.cluster_events import ClusterEvent, Interest
-from moorage.queue.equivalent_pods import Group
-from moorage.queue.in_flight_events import Happening
+from moorage.queue.equivalent_pods import EquivalentPods
+from moorage.queue.in_flight_events import InFlightEvent
 from moorage.queue.observer import QueueObserver
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import Interested, InterestTable, QueueRules
@@ -19,18 +19,18 @@ from moorage.queue.queueing_rules import Interested, InterestTable, QueueRules
 log = Logger(__name__)
 
 
-class Worth(IntEnum):
+class QueueingStrategy(IntEnum):
     """What is to be done with a pod after an event; the larger, the sooner it is tried."""
 
-    NOTHING = 0
+    SKIP = 0
     """The event does not help it."""
-    RETRY = 1
+    AFTER_BACKOFF = 1
     """It may be tried again, after its pause."""
-    RETRY_NOW = 2
+    IMMEDIATELY = 2
     """What it was waiting for has happened: it need not pause."""
 
 
-class Judge:
+class QueueingHints:
     """Puts events to the plugins that refused pods."""
 
     def __init__(self, rules: Mapping[str, QueueRules], observer: QueueObserver) -> None:
@@ -41,34 +41,42 @@ class Judge:
         """Whom to ask about an event; a wildcard concerns all, without anybody being asked."""
         return self._table.about(event)
 
-    def worth(self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None) -> Worth:
+    def strategy(
+        self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None
+    ) -> QueueingStrategy:
         """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
-        if event.is_wildcard or not queued.refused:
+        if event.is_wildcard or not queued.is_rejected:
             if log.v >= 6:
-                _log_worth(queued, event)
-            return Worth.RETRY
+                _log_worth_requeuing(queued, event)
+            return QueueingStrategy.AFTER_BACKOFF
         interests, profile = self._table.about(event).interests, queued.profile
-        for plugin in queued.refusing_plugins():
+        for plugin in queued.rejector_plugins():
             for interest in interests.get((profile, plugin), ()):
                 if self._helps(plugin, interest, queued.pod, event, old, new):
                     # Those that are pending come first, so no later answer is worth more.
-                    return Worth.RETRY_NOW if plugin in queued.pending_plugins else Worth.RETRY
-        return Worth.NOTHING
+                    return (
+                        QueueingStrategy.IMMEDIATELY
+                        if plugin in queued.pending_plugins
+                        else QueueingStrategy.AFTER_BACKOFF
+                    )
+        return QueueingStrategy.SKIP
 
-    def same_for_all(self, group: Group, event: ClusterEvent) -> bool:
+    def same_for_all(self, group: EquivalentPods, event: ClusterEvent) -> bool:
         """Whether an event is worth the same to all pods of a group: one of them can be asked for all."""
-        return self._table.about(event).one_by_one.isdisjoint(group.refusers)
+        return self._table.about(event).one_by_one.isdisjoint(group.rejectors)
 
-    def worth_of_all(self, queued: QueuedPod, happenings: Iterable[Happening]) -> Worth:
+    def strategy_for_events(self, queued: QueuedPod, missed: Iterable[InFlightEvent]) -> QueueingStrategy:
         """What several events together are worth to a pod: as much as the best of them."""
-        best = Worth.NOTHING
+        best = QueueingStrategy.SKIP
         # Nothing is worth more than a retry to a pod that no plugin is pending on.
-        highest = Worth.RETRY_NOW if queued.pending_plugins else Worth.RETRY
-        for happening in happenings:
+        highest = QueueingStrategy.IMMEDIATELY if queued.pending_plugins else QueueingStrategy.AFTER_BACKOFF
+        for in_flight_event in missed:
             if log.v >= 5:
                 message = "Checking event for in-flight pod"
-                log.info(5, message, pod=kobj(queued.pod), event=happening.event.label)
-            best = max(best, self.worth(queued, happening.event, happening.old, happening.new))
+                log.info(5, message, pod=kobj(queued.pod), event=in_flight_event.event.label)
+            best = max(
+                best, self.strategy(queued, in_flight_event.event, in_flight_event.old, in_flight_event.new)
+            )
             if best >= highest:
                 break
         return best
@@ -98,9 +106,9 @@ class Judge:
         return helps
 
 
-def _log_worth(queued: QueuedPod, event: ClusterEvent) -> None:
-    if queued.refused:
-        message = "Worth requeuing because the event is wildcard"
+def _log_worth_requeuing(queued: QueuedPod, event: ClusterEvent) -> None:
+    if queued.is_rejected:
+        message = "QueueingStrategy requeuing because the event is wildcard"
         log.info(6, message, pod=kobj(queued.pod), event=event.label)
     else:
-        log.info(6, "Worth requeuing because no failed plugins", pod=kobj(queued.pod))
+        log.info(6, "QueueingStrategy requeuing because no failed plugins", pod=kobj(queued.pod))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from moorage.api.pod import Pod
 from moorage.queue.cluster_events import Action, ClusterEvent, Interest
-from moorage.queue.equivalent_pods import Refuser
+from moorage.queue.equivalent_pods import ProfilePlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Interested:
     one_by_one: those of them who look at more of a pod than its template.
     """
 
-    interests: Mapping[Refuser, tuple[Interest, ...]]
-    one_by_one: frozenset[Refuser]
+    interests: Mapping[ProfilePlugin, tuple[Interest, ...]]
+    one_by_one: frozenset[ProfilePlugin]
 
 
 class InterestTable:
@@ -59,7 +59,7 @@ class InterestTable:
         one_by_one = (
             plugin
             for plugin, matching in interests.items()
-            if any(each.hint is not None and not each.per_template for each in matching)
+            if any(each.hint is not None and not each.per_equivalence_class for each in matching)
         )
         return Interested(interests, frozenset(one_by_one))
 

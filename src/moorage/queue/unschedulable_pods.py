@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.queue.equivalent_pods import Group, GroupsOfPlugin, Refuser, Situation, situation_of
+from moorage.queue.equivalent_pods import (
+    EquivalentPods,
+    EquivalentPodsKey,
+    GroupsOfPlugin,
+    ProfilePlugin,
+    equivalent_pods_key,
+)
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import Interested
 
@@ -20,26 +26,26 @@ class UnschedulablePods:
 
     def __init__(self) -> None:
         self.gated_count = 0
-        self._pods: dict[str, tuple[QueuedPod, Group]] = {}
-        self._groups: dict[Situation, Group] = {}
-        self._by_waker: dict[Refuser, GroupsOfPlugin] = {}
+        self._pods: dict[str, tuple[QueuedPod, EquivalentPods]] = {}
+        self._groups: dict[EquivalentPodsKey, EquivalentPods] = {}
+        self._by_plugin: dict[ProfilePlugin, GroupsOfPlugin] = {}
 
     def put(self, queued: QueuedPod) -> None:
         """Add a pod, or find its group anew if it is here."""
-        situation = situation_of(queued)
+        key = equivalent_pods_key(queued)
         known = self._pods.get(queued.uid)
         if known is not None:
-            if known[1].situation == situation:
+            if known[1].key == key:
                 return
             self.remove(queued.uid)
-        group = self._groups.get(situation)
+        group = self._groups.get(key)
         if group is None:
-            group = self._groups[situation] = Group(situation)
+            group = self._groups[key] = EquivalentPods(key)
         group.pods[queued.uid] = queued
         if len(group.pods) == 1:
             self._list(group)
         self._pods[queued.uid] = (queued, group)
-        self.gated_count += bool(situation.gating_plugin)
+        self.gated_count += bool(key.gating_plugin)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take a pod out; None if it is not here."""
@@ -47,51 +53,53 @@ class UnschedulablePods:
         if known is None:
             return None
         queued, group = known
-        self.gated_count -= bool(group.situation.gating_plugin)
+        self.gated_count -= bool(group.key.gating_plugin)
         del group.pods[uid]
         if not group.pods:
-            del self._groups[group.situation]
+            del self._groups[group.key]
             self._unlist(group)
         return queued
 
-    def _list(self, group: Group) -> None:
-        for waker in group.wakers:
-            groups = self._by_waker.get(waker)
+    def _list(self, group: EquivalentPods) -> None:
+        for plugin in group.awaited_plugins:
+            groups = self._by_plugin.get(plugin)
             if groups is None:
-                groups = self._by_waker[waker] = GroupsOfPlugin()
+                groups = self._by_plugin[plugin] = GroupsOfPlugin()
             groups.add(group)
 
-    def _unlist(self, group: Group) -> None:
-        for waker in group.wakers:
-            groups = self._by_waker[waker]
+    def _unlist(self, group: EquivalentPods) -> None:
+        for plugin in group.awaited_plugins:
+            groups = self._by_plugin[plugin]
             groups.remove(group)
             if not groups.groups:
-                del self._by_waker[waker]
+                del self._by_plugin[plugin]
 
     def get(self, uid: str) -> QueuedPod | None:
         """A pod by its uid."""
         known = self._pods.get(uid)
         return None if known is None else known[0]
 
-    def concerned(self, interested: Interested, old: Object | None, new: Object | None) -> Iterable[Group]:
+    def interested_groups(
+        self, interested: Interested, old: Object | None, new: Object | None
+    ) -> Iterable[EquivalentPods]:
         """The groups about which someone has to be asked when something has happened; each once."""
-        found: dict[Group, None] = {}
-        for waker, groups in self._by_waker.items():
-            interests = interested.interests.get(waker)
+        found: dict[EquivalentPods, None] = {}
+        for plugin, groups in self._by_plugin.items():
+            interests = interested.interests.get(plugin)
             if interests is not None:
-                found |= groups.concerned(interests, old, new)
+                found |= groups.interested_groups(interests, old, new)
         for each in (old, new):
-            # The pod that something has happened to goes through every sieve.
+            # The pod that something has happened to goes through every index.
             if isinstance(each, Pod) and (known := self._pods.get(each.uid)) is not None:
                 group = known[1]
-                if not interested.interests.keys().isdisjoint(group.wakers):
+                if not interested.interests.keys().isdisjoint(group.awaited_plugins):
                     found[group] = None
         return found
 
-    def forget_sieves(self) -> None:
-        """Other plugins are going to be asked, with sieves of their own."""
-        for groups in self._by_waker.values():
-            groups.forget_sieves()
+    def clear_indexes(self) -> None:
+        """Other plugins are going to be asked, with indexes of their own."""
+        for groups in self._by_plugin.values():
+            groups.clear_indexes()
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
@@ -108,16 +116,16 @@ class UnschedulablePods:
         assert len(self) == sum(len(group.pods) for group in self._groups.values())
         for uid, (queued, group) in self._pods.items():
             assert uid == queued.uid == queued.pod.uid
-            assert queued.refused, f"nothing would ever wake {uid}"
+            assert queued.is_rejected, f"nothing would ever wake {uid}"
             assert not queued.gating_plugin or queued.gating_plugin in queued.unschedulable_plugins, uid
-            assert group.situation == situation_of(queued), uid
-            assert self._groups[group.situation] is group
+            assert group.key == equivalent_pods_key(queued), uid
+            assert self._groups[group.key] is group
             assert group.pods[uid] is queued
-        expected: dict[Refuser, set[Group]] = {}
+        expected: dict[ProfilePlugin, set[EquivalentPods]] = {}
         for group in self._groups.values():
             assert group.pods
-            for waker in group.wakers:
-                expected.setdefault(waker, set()).add(group)
-        assert {waker: set(groups.groups) for waker, groups in self._by_waker.items()} == expected
-        for groups in self._by_waker.values():
+            for plugin in group.awaited_plugins:
+                expected.setdefault(plugin, set()).add(group)
+        assert {plugin: set(groups.groups) for plugin, groups in self._by_plugin.items()} == expected
+        for groups in self._by_plugin.values():
             groups.validate()

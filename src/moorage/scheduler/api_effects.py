@@ -34,9 +34,9 @@ from moorage.framework.waiting import WaitingPods
 from moorage.klog import Logger, kobj
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.encoding import plain
-from moorage.scheduler.pod_events import Recorder
-from moorage.scheduler.pod_status_writer import PodStatuses
-from moorage.scheduler.resource_claim_writer import ClaimWriter
+from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_status_writer import PodStatusWriter
+from moorage.scheduler.resource_claim_writer import ResourceClaimWriter
 
 log = Logger(__name__)
 
@@ -48,16 +48,16 @@ class ApiEffects:
         self,
         client: Client,
         binder: Binder,
-        statuses: PodStatuses,
-        recorder: Recorder,
+        status_writer: PodStatusWriter,
+        recorder: PodEventRecorder,
         waiting: WaitingPods,
         pre_binding: PreBinding,
     ) -> None:
         self._client = client
         self._binder = binder
-        self._statuses = statuses
+        self._status_writer = status_writer
         self._recorder = recorder
-        self._claims = ClaimWriter(client)
+        self._claims = ResourceClaimWriter(client)
         self._waiting = waiting
         self._pre_binding = pre_binding
 
@@ -67,7 +67,7 @@ class ApiEffects:
             case BindPod(pod, node_name):
                 await self._binder.bind(pod, node_name)
             case NominateNode(pod, node_name):
-                await self._statuses.nominate(pod, node_name)
+                await self._status_writer.nominate(pod, node_name)
             case EvictPods():
                 await self._evict(effect)
             case BindVolume(volume):
@@ -87,7 +87,7 @@ class ApiEffects:
             case DeleteClaim(claim):
                 await self._claims.delete(claim)
             case WriteExtendedResourceStatus(pod, status):
-                return await self._statuses.extended_resources(pod, status)
+                return await self._status_writer.extended_resources(pod, status)
         return None
 
     async def _evict(self, eviction: EvictPods) -> None:
@@ -118,7 +118,7 @@ class ApiEffects:
         in_memory = self._stop(victim, eviction)
         if not in_memory:
             try:
-                await self._statuses.to_be_evicted(victim, eviction.preemptor.spec.scheduler_name)
+                await self._status_writer.to_be_evicted(victim, eviction.preemptor.spec.scheduler_name)
                 await self._client.delete(POD, victim.namespace, victim.name, uid=victim.uid)
             except RequestError as error:
                 if not await self._is_gone(victim, error):

@@ -11,12 +11,12 @@ from moorage.klog import Logger
 log = Logger(__name__)
 
 
-class Beside:
+class BackgroundTasks:
     """Pieces of work; one that fails in a way that nobody has thought of does not end the others."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.TaskGroup | None = None
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self._awaited: set[asyncio.Task[None]] = set()
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
@@ -29,14 +29,14 @@ class Beside:
         is_awaited: whether the process waits for it at its end; not if another scheduler repeats it anyway.
         """
         assert self._tasks is not None
-        task = self._tasks.create_task(_survived(work))
-        for tasks in (self._under_way, self._awaited) if is_awaited else (self._under_way,):
+        task = self._tasks.create_task(_logging_failure(work))
+        for tasks in (self._running, self._awaited) if is_awaited else (self._running,):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
     def __len__(self) -> int:
         """How much is under way."""
-        return len(self._under_way)
+        return len(self._running)
 
     @property
     def awaited(self) -> int:
@@ -50,11 +50,11 @@ class Beside:
 
     async def all_ended(self) -> None:
         """Returns once all that is under way now has ended."""
-        if self._under_way:
-            await asyncio.wait(list(self._under_way))
+        if self._running:
+            await asyncio.wait(list(self._running))
 
 
-async def _survived(work: Coroutine[Any, Any, None]) -> None:
+async def _logging_failure(work: Coroutine[Any, Any, None]) -> None:
     """Some work; if it fails in a way that nobody has thought of, all other work goes on."""
     try:
         await work

@@ -13,12 +13,12 @@ from moorage.client.kinds import POD
 from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
 
-_MOST_AT_ONCE: Final = 128
+_MAX_CONCURRENT_WRITES: Final = 128
 """So many bindings are written at the same time; the others wait for their turn, in order."""
-_FIRST_PAUSE_SECONDS: Final = 0.2
-_LONGEST_PAUSE_SECONDS: Final = 5.0
+_INITIAL_BACKOFF_SECONDS: Final = 0.2
+_MAX_BACKOFF_SECONDS: Final = 5.0
 _SERVER_ERROR: Final = 500
-_COME_BACK: Final = 429
+_TOO_MANY_REQUESTS: Final = 429
 
 
 class Binder:
@@ -28,7 +28,7 @@ class Binder:
         self._client = client
         self._clock = clock
         self._random = random
-        self._slots = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind a pod to a node; raises if it is not bound there, or if somebody else has bound it."""
@@ -55,14 +55,14 @@ class Binder:
 
     async def _is_on(self, pod: Pod, node_name: str) -> bool:
         """Whether a pod is on a node, by the server's word; asks until there is an answer."""
-        backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
+        backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
         while True:
             try:
                 stored = await self._client.get(POD, pod.namespace, pod.name)
             except RequestError as error:
                 if error.is_not_found:
                     return False
-                if error.code < _SERVER_ERROR and error.code != _COME_BACK:
+                if error.code < _SERVER_ERROR and error.code != _TOO_MANY_REQUESTS:
                     raise
             except NoAccess:
                 raise

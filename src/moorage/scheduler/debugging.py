@@ -15,10 +15,10 @@ from moorage.framework.runtime import Framework
 from moorage.framework.status import point_name
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 
-_OVER: Final = ("Succeeded", "Failed")
+_FINISHED_PHASES: Final = ("Succeeded", "Failed")
 
 
-class Inspected(Protocol):
+class InspectedScheduler(Protocol):
     """What can be looked into."""
 
     cache: Cache
@@ -68,7 +68,7 @@ def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
                 "uid": queued.uid,
                 "profile": queued.profile,
                 "attempts": queued.attempts,
-                "refusedBy": sorted(queued.refusing_plugins()),
+                "refusedBy": sorted(queued.rejector_plugins()),
                 "gatedBy": queued.gating_plugin,
             }
             for queued in queue.pods_in(place)
@@ -77,7 +77,7 @@ def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
     }
 
 
-async def differences(scheduler: Inspected, client: Client) -> list[Difference]:
+async def differences(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
     """Where the cache and the API server disagree.
 
     The two are looked at one after the other, and much happens in between: only what is still so at a second
@@ -90,13 +90,13 @@ async def differences(scheduler: Inspected, client: Client) -> list[Difference]:
     return [each for each in first if each in second]
 
 
-async def _compared(scheduler: Inspected, client: Client) -> list[Difference]:
+async def _compared(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
     # The version 0 is whatever the API server has at hand: that costs it least.
     nodes = {one["metadata"]["name"] for one in await client.list(NODE, resourceVersion=0)}
     bound = {
         (pod["metadata"]["uid"], f"{_key(pod)} on {pod['spec']['nodeName']}")
         for pod in await client.list(POD, resourceVersion=0)
-        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _OVER
+        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _FINISHED_PHASES
     }
     cache = scheduler.cache
     ours = {

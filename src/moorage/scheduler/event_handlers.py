@@ -42,7 +42,7 @@ RESOURCES: Final = {
 """The kinds whose changes may help a pod that waits; of the others only the cache hears."""
 
 
-class Handlers:
+class EventHandlers:
     """Takes changes from informers to the cache and the queue."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Handlers:
             self._cache.remove_pod(pod)
             self._queue.move_all(events.ASSIGNED_POD_DELETE, pod if pod.spec.node_name else counted, None)
         elif pod.status.nominated_node_name:
-            self._queue.nomination_gone(pod)
+            self._queue.nomination_removed(pod)
 
     def _log_gone(self, pod: Pod) -> None:
         if pod.spec.node_name:
@@ -195,4 +195,4 @@ class Handlers:
             log.info(4, "Update event for unscheduled pod", pod=kobj(pod))
         self._queue.update(old, pod)
         if lost_nomination(old, pod):
-            self._queue.nomination_gone(old)
+            self._queue.nomination_removed(old)

@@ -26,13 +26,13 @@ from moorage.framework.waiting import WaitingPods
 from moorage.scheduler.api_effects import ApiEffects
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.informers import decoder
-from moorage.scheduler.pod_events import Recorder
-from moorage.scheduler.pod_status_writer import PodStatuses
+from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_status_writer import PodStatusWriter
 from moorage.scheduler.watched_kinds import needed_kinds
 from moorage.services.event_broadcaster import Broadcaster
 
 
-class FollowedCluster:
+class ExtenderCluster:
     """Nodes and pods as they are now (`cache`), and what a plugin needs to work with them (`handle`)."""
 
     def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
@@ -41,20 +41,20 @@ class FollowedCluster:
         self._clock = clock
         self._random = random
         self._broadcaster = Broadcaster(client, clock, now, random, socket.gethostname())
-        recorder = Recorder(self._broadcaster)
+        recorder = PodEventRecorder(self._broadcaster)
         self._threads = PluginThreads(MAX_PLUGIN_THREADS, clock.now)
         waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
         self.handle = Handle(
             self.cache.objects,
-            ApiEffects(client, binder, PodStatuses(client, now), recorder, waiting, pre_binding),
+            ApiEffects(client, binder, PodStatusWriter(client, now), recorder, waiting, pre_binding),
             clock,
             random,
             waiting,
             pre_binding,
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
-            live=Live(client, recorder, _nobody_waits),
+            live=Live(client, recorder, _no_queue),
             threads=self._threads,
         )
         self._pods = self._informer(kinds.POD)
@@ -82,10 +82,10 @@ class FollowedCluster:
         informer: Informer[Object] = Informer(
             self._client, kind, self._clock, decode=decode, random=self._random
         )
-        informer.listeners.append(self._heard)
+        informer.listeners.append(self._on_event)
         return informer
 
-    def _heard(self, type: EventType, obj: Object, before: Object | None) -> None:
+    def _on_event(self, type: EventType, obj: Object, before: Object | None) -> None:
         if type == "DELETED" or (isinstance(obj, Pod) and obj.finished):
             self.cache.remove(obj)
             return
@@ -94,5 +94,5 @@ class FollowedCluster:
         self.cache.put(obj)
 
 
-def _nobody_waits(pods: Iterable[Pod]) -> None:
+def _no_queue(pods: Iterable[Pod]) -> None:
     """There is no queue here whose pods could be tried at once."""

@@ -19,7 +19,7 @@ from moorage.client.informer import Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.framework.runtime import Framework
-from moorage.scheduler.event_handlers import Handlers
+from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
 
 NewInformer = Callable[..., Informer[Any]]
@@ -49,7 +49,7 @@ def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes
     return decoded
 
 
-class Feed:
+class SchedulerInformers:
     """Informers of every kind that the enabled plugins look at, joined to what they feed."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Feed:
         client: Client,
         clock: Clock,
         random: Random,
-        handlers: Handlers,
+        handlers: EventHandlers,
         frameworks: Iterable[Framework],
         new_informer: NewInformer = Informer,
         *,
@@ -107,7 +107,7 @@ class Feed:
         self._keeps_whole = is_wanted
         changed = [each for each in self.informers if KINDS.get(each.kind.name) in KEEPING]
         for informer in changed:
-            informer.read_anew(decoder(KINDS[informer.kind.name], keeps_whole=is_wanted))
+            informer.relist_with(decoder(KINDS[informer.kind.name], keeps_whole=is_wanted))
         return changed
 
     def custom(self, name: str) -> list[Manifest]:

@@ -26,7 +26,7 @@ from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
-_MOST_ATTEMPTS_SHOWN: Final = 15
+_MAX_ATTEMPTS_SHOWN: Final = 15
 _VERSION_DIGITS: Final = 10**15
 """So much of a resource version is shown."""
 
@@ -48,13 +48,13 @@ class Observer:
     def begins(self, queued: QueuedPod) -> None:
         """A pod's cycle begins."""
 
-    def made_room(self, succeeded: bool, seconds: float) -> None:
+    def preempted(self, succeeded: bool, seconds: float) -> None:
         """Victims of preemption are gone or going, or could not be made to."""
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
         """It is known where a pod goes, or that it goes nowhere."""
 
-    def let_go(self, queued: QueuedPod) -> None:
+    def abandoned(self, queued: QueuedPod) -> None:
         """Nothing comes of an attempt, neither good nor bad: the pod is gone, or the scheduler ends."""
 
     def bound(self, queued: QueuedPod, now: float) -> None:
@@ -99,7 +99,7 @@ class MetricsObserver(Observer):
         """From now on it is measured how long changes take to arrive in cache and queue."""
         time_events(informers, self._metrics)
 
-    def made_room(self, succeeded: bool, seconds: float) -> None:
+    def preempted(self, succeeded: bool, seconds: float) -> None:
         """Victims of preemption are gone or going, or could not be made to."""
         result = "success" if succeeded else "error"
         self._metrics.preemption_goroutines.labels(result).inc()
@@ -117,7 +117,7 @@ class MetricsObserver(Observer):
                 if isinstance(effect, EvictPods):
                     self._metrics.preemption_victims.observe(len(effect.victims))
 
-    def let_go(self, queued: QueuedPod) -> None:
+    def abandoned(self, queued: QueuedPod) -> None:
         """Nothing comes of an attempt."""
         self._began.pop(queued.uid, None)
 
@@ -129,11 +129,11 @@ class MetricsObserver(Observer):
         if queued.first_attempt is not None:
             cell = self._by_attempts.get(attempts) or self._cell_of(attempts)
             cell.observe(now - queued.first_attempt)
-        if queued.flushed:
+        if queued.was_flushed:
             self._metrics.pod_scheduled_after_flush.inc()
 
     def _cell_of(self, attempts: int) -> Distribution:
-        label = str(attempts) if attempts < _MOST_ATTEMPTS_SHOWN else f"{_MOST_ATTEMPTS_SHOWN}+"
+        label = str(attempts) if attempts < _MAX_ATTEMPTS_SHOWN else f"{_MAX_ATTEMPTS_SHOWN}+"
         cell = self._by_attempts[attempts] = self._metrics.pod_scheduling_sli_duration.labels(label)
         return cell
 
@@ -156,14 +156,14 @@ class MetricsObserver(Observer):
         cells[1].value += 1
 
 
-class Observed(Protocol):
+class ObservedScheduler(Protocol):
     """What gauges are read off."""
 
     cache: Cache
     queue: SchedulingQueue
 
     @property
-    def under_way(self) -> int:
+    def background_task_count(self) -> int:
         """How much goes on beside the cycles."""
 
     @property
@@ -179,7 +179,7 @@ class Observed(Protocol):
         """What is followed."""
 
 
-def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
+def read_gauges(metrics: Metrics, scheduler: ObservedScheduler) -> None:
     """Set what can be read off a scheduler at any time, for whoever asks now."""
     queue, cache = scheduler.queue, scheduler.cache
     _set_all(metrics.pending_pods, ((str(place), count) for place, count in queue.pending().items()))
@@ -192,7 +192,7 @@ def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
             ("assumed_pods", cache.assumed_count),
         ),
     )
-    metrics.goroutines.labels("binding").set(scheduler.under_way)
+    metrics.goroutines.labels("binding").set(scheduler.background_task_count)
     metrics.goroutines.labels("PreBind").set(scheduler.pre_binding)
     if scheduler.prioritizing is not None:
         metrics.goroutines.labels("prioritizing_extender").set(scheduler.prioritizing)

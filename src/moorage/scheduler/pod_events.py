@@ -15,7 +15,7 @@ from moorage.services.event_series import Reference
 _KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 
 
-class Recorder:
+class PodEventRecorder:
     """Tells of pods, each time as the profile that is responsible; never waits."""
 
     def __init__(self, broadcaster: Broadcaster) -> None:

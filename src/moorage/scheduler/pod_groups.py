@@ -6,9 +6,9 @@ from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.klog import Logger
-from moorage.scheduler.pod_events import Recorder
+from moorage.scheduler.pod_events import PodEventRecorder
 
-_MOST_GROUPS_REMEMBERED: Final = 1000
+_MAX_LOGGED_GROUPS: Final = 1000
 
 log = Logger(__name__)
 
@@ -16,7 +16,7 @@ log = Logger(__name__)
 class PodGroupWarnings:
     """An event on each pod of a group at its first attempt, and a line in the log for each group."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: PodEventRecorder) -> None:
         self._recorder = recorder
         self._logged: dict[str, None] = {}
         """Groups that the log has a line for, oldest first."""
@@ -29,5 +29,5 @@ class PodGroupWarnings:
         if name not in self._logged:
             log.warning("PodGroup is ignored: its pods are scheduled one by one", podGroup=name)
             self._logged[name] = None
-            if len(self._logged) > _MOST_GROUPS_REMEMBERED:
+            if len(self._logged) > _MAX_LOGGED_GROUPS:
                 del self._logged[next(iter(self._logged))]

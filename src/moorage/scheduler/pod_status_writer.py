@@ -24,10 +24,10 @@ from moorage.client.kinds import POD
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.scheduler.encoding import plain
 
-_MOST_CONFLICTS: Final = 5
+_MAX_CONFLICTS: Final = 5
 _OVERRIDE: Final = 1
 """The number of the nominating mode in which a nomination is written."""
-_MOST_AT_ONCE: Final = 64
+_MAX_CONCURRENT_WRITES: Final = 64
 """So many statuses are written at the same time; thousands of pods can fail in the same second."""
 
 log = Logger(__name__)
@@ -53,13 +53,13 @@ class _Update:
 _NO_UPDATE: Final = _Update()
 
 
-class PodStatuses:
+class PodStatusWriter:
     """Writes statuses of pods."""
 
     def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
         self._client = client
         self._now = now
-        self._slots = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
         self._next: dict[str, _Update] = {}
         """By uid of the pods with a write in flight: what is to be written after it."""
 
@@ -145,7 +145,7 @@ class PodStatuses:
                 return pod if self._next[uid] == _NO_UPDATE else convert(stored, Pod)
             except RequestError as error:
                 conflicts += 1
-                if not error.is_conflict or conflicts > _MOST_CONFLICTS:
+                if not error.is_conflict or conflicts > _MAX_CONFLICTS:
                     raise
             pod = convert(await self._client.get(POD, pod.namespace, pod.name), Pod)
         return pod

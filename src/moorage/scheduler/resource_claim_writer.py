@@ -18,11 +18,11 @@ from moorage.client.errors import RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
 from moorage.scheduler.encoding import plain
 
-_MOST_CONFLICTS: Final = 5
+_MAX_CONFLICTS: Final = 5
 _PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 
 
-class ClaimWriter:
+class ResourceClaimWriter:
     """Writes device claims."""
 
     def __init__(self, client: Client) -> None:
@@ -43,7 +43,7 @@ class ClaimWriter:
                 return await self._patch_status(latest, _change(claim.status, status, latest.status))
             except RequestError as error:
                 conflicts += 1
-                if not error.is_conflict or conflicts > _MOST_CONFLICTS:
+                if not error.is_conflict or conflicts > _MAX_CONFLICTS:
                     raise
                 latest = await self._reread(claim, status, error)
 
@@ -88,7 +88,7 @@ class ClaimWriter:
                     return
                 except RequestError as error:
                     conflicts += 1
-                    if not error.is_conflict or conflicts > _MOST_CONFLICTS:
+                    if not error.is_conflict or conflicts > _MAX_CONFLICTS:
                         raise
                 stored = await self._client.get(RESOURCE_CLAIM, claim.namespace, claim.name)
                 latest = convert(stored, ResourceClaim)

@@ -42,16 +42,16 @@ from moorage.scheduler.attempts import (
     failure_of_decision,
     failure_to_bind,
 )
-from moorage.scheduler.background_tasks import Beside
+from moorage.scheduler.background_tasks import BackgroundTasks
 from moorage.scheduler.observers import Observer
-from moorage.scheduler.pod_events import Recorder
+from moorage.scheduler.pod_events import PodEventRecorder
 from moorage.scheduler.pod_groups import PodGroupWarnings
-from moorage.scheduler.pod_status_writer import PodStatuses
+from moorage.scheduler.pod_status_writer import PodStatusWriter
 
 log = Logger(__name__)
 
 
-class Cycles:
+class ScheduleOne:
     """Takes pods from the queue to their nodes.
 
     profiles, engine: those in force; they can be changed between two cycles.
@@ -67,26 +67,26 @@ class Cycles:
         pods: Informer[Object],
         clock: Clock,
         effects: ApiEffects,
-        statuses: PodStatuses,
-        recorder: Recorder,
+        status_writer: PodStatusWriter,
+        recorder: PodEventRecorder,
         waiting: WaitingPods,
-        beside: Beside,
+        background: BackgroundTasks,
         observer: Observer,
     ) -> None:
         self.profiles = profiles
         self.engine = engine
-        self.is_ending = False
+        self.is_stopping = False
         """Whether nothing is to be begun any more."""
         self._cache = cache
         self._queue = queue
         self._pods = pods
         self._clock = clock
         self._effects = effects
-        self._statuses = statuses
+        self._status_writer = status_writer
         self._recorder = recorder
         self._group_warnings = PodGroupWarnings(recorder)
         self._waiting = waiting
-        self._beside = beside
+        self._background = background
         self._observer = observer
 
     async def attempt(self, queued: QueuedPod) -> None:
@@ -102,7 +102,7 @@ class Cycles:
         if log.v >= 4:
             log.info(4, "About to try and schedule pod", pod=kobj(pod))
         framework = self.profiles.of(pod)
-        if framework is None or self._is_to_be_skipped(pod):
+        if framework is None or self._skips_pod(pod):
             self._queue.done(pod.uid)
             return
         if pod.spec.scheduling_group is not None and queued.attempts == 1:
@@ -113,11 +113,11 @@ class Cycles:
         cycle = CycleState()
         decision = await self.engine.decide_pausing(framework, pod, self._cache.snapshot(), cycle)
         if framework.handle.extenders and self._is_too_late(queued):
-            self._let_go(queued, decision)
+            self._abandon(queued, decision)
             return
         self._observer.decided(queued, decision)
         if decision.node is None:
-            self._refused(queued, decision)
+            self._unschedulable(queued, decision)
             return
         attempt = Attempt(
             queued,
@@ -131,16 +131,16 @@ class Cycles:
         status = self._reserve(attempt)
         if status.code not in (Code.SUCCESS, Code.WAIT):
             # Nobody has seen the room taken, so nobody is to be told that it is free again.
-            self._take_back(attempt, failure_at_a_node(status))
+            self._undo(attempt, failure_at_a_node(status))
             return
         self._activate(cycle)
-        self._beside.start(self._bind(attempt))
+        self._background.start(self._bind(attempt))
 
     def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
         like = None if cycle.template is None else cycle.template.info(pod)
         return self._cache.assume_pod(pod, node_name, like)
 
-    def _is_to_be_skipped(self, pod: Pod) -> bool:
+    def _skips_pod(self, pod: Pod) -> bool:
         """Whether there is nothing to do for a pod: it goes, or it has its node."""
         if pod.metadata.deletion_timestamp:
             self._recorder.skipped(pod)
@@ -151,13 +151,13 @@ class Cycles:
     def _is_too_late(self, queued: QueuedPod) -> bool:
         """Whether nothing is to come of a decision any more that has taken its time."""
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
-        if self.is_ending or not isinstance(known, Pod) or known.uid != queued.uid:
+        if self.is_stopping or not isinstance(known, Pod) or known.uid != queued.uid:
             return True
-        return self._is_to_be_skipped(known)
+        return self._skips_pod(known)
 
-    def _let_go(self, queued: QueuedPod, decision: Decision) -> None:
+    def _abandon(self, queued: QueuedPod, decision: Decision) -> None:
         """Have nothing come of a decision."""
-        self._observer.let_go(queued)
+        self._observer.abandoned(queued)
         if decision.post_filter is not None:
             decision.post_filter.done()
         self._queue.done(queued.uid)
@@ -182,18 +182,18 @@ class Cycles:
             self._queue.activate(cycle.pods_to_activate.values())
             cycle.pods_to_activate.clear()
 
-    def _refused(self, queued: QueuedPod, decision: Decision) -> None:
+    def _unschedulable(self, queued: QueuedPod, decision: Decision) -> None:
         """No node: the pod waits for what may help it, and what was arranged to make room is set going."""
         arranged = decision.post_filter
         if decision.error is not None:
             log.error(decision.error, "Error selecting node for pod", pod=kobj(queued.pod))
         self._fail(queued, failure_of_decision(decision))
         if arranged is not None and arranged.effects:
-            self._beside.start(self._make_room(queued.pod, arranged))
+            self._background.start(self._preempt(queued.pod, arranged))
         elif arranged is not None:
             arranged.done()
 
-    async def _make_room(self, pod: Pod, arranged: PostFilterResult) -> None:
+    async def _preempt(self, pod: Pod, arranged: PostFilterResult) -> None:
         failed, began = False, self._clock.now()
         try:
             for effect in arranged.effects:
@@ -204,7 +204,7 @@ class Cycles:
         except Exception as error:
             failed = True
             log.exception(error, "Error occurred during async preemption", logger=UNHANDLED, pod=kobj(pod))
-        self._observer.made_room(not failed, self._clock.now() - began)
+        self._observer.preempted(not failed, self._clock.now() - began)
         arranged.done()
         # Until now the pod was kept from being tried; what happened meanwhile must not be lost on it.
         if failed or self._queue.place_of(pod.uid) is Place.GATED:
@@ -234,8 +234,8 @@ class Cycles:
         kept = book.node_of(known.uid) or known.status.nominated_node_name
         book.put(known, kept if failure.nominated is None else failure.nominated)
         self._recorder.failed(known, failure.message)
-        self._beside.start(
-            self._statuses.not_scheduled(known, failure.reason, failure.message, failure.nominated),
+        self._background.start(
+            self._status_writer.not_scheduled(known, failure.reason, failure.message, failure.nominated),
             is_awaited=False,
         )
 
@@ -246,7 +246,7 @@ class Cycles:
         failure = await self._binding_cycle(attempt)
         if failure is not None:
             room = self._cache.is_assumed(pod)
-            self._take_back(attempt, failure)
+            self._undo(attempt, failure)
             if room:
                 self._queue.move_all(
                     events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid
@@ -261,7 +261,7 @@ class Cycles:
                 evaluatedNodes=attempt.evaluated,
                 feasibleNodes=attempt.feasible,
             )
-            if queued.flushed:
+            if queued.was_flushed:
                 log_flushed(queued)
         self._observer.bound(queued, self._clock.now())
         self._recorder.scheduled(pod, attempt.node_name)
@@ -278,7 +278,7 @@ class Cycles:
         try:
             if framework.pre_bind_pre_flight(*where) or self._waiting.get(pod.uid):
                 # It may take a while: others should know where the pod is going to be.
-                await self._statuses.nominate(attempt.queued.pod, attempt.node_name)
+                await self._status_writer.nominate(attempt.queued.pod, attempt.node_name)
             if log.v >= 4 and self._waiting.get(pod.uid):
                 log.info(4, "Pod waiting on permit", pod=kobj(pod))
             status = await framework.wait_on_permit(pod)
@@ -304,7 +304,7 @@ class Cycles:
             log.exception(error, "Unexpected error in the binding cycle", pod=kobj(pod))
             return Failure("SchedulerError", f"{type(error).__name__}: {error}", nominated="")
 
-    def _take_back(self, attempt: Attempt, failure: Failure) -> None:
+    def _undo(self, attempt: Attempt, failure: Failure) -> None:
         """Undo what a pod had reserved, and try it again later."""
         pod = attempt.pod
         for problem in attempt.framework.unreserve(attempt.cycle, pod, attempt.node_name):

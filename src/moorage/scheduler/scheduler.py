@@ -38,24 +38,24 @@ from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from moorage.scheduler.api_effects import ApiEffects
-from moorage.scheduler.background_tasks import Beside
+from moorage.scheduler.background_tasks import BackgroundTasks
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.debugging import plugins_view
-from moorage.scheduler.event_handlers import Handlers
-from moorage.scheduler.informers import Feed, NewInformer
+from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.informers import NewInformer, SchedulerInformers
 from moorage.scheduler.observers import Observer
-from moorage.scheduler.pod_events import Recorder
-from moorage.scheduler.pod_status_writer import PodStatuses
-from moorage.scheduler.schedule_one import Cycles
+from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_status_writer import PodStatusWriter
+from moorage.scheduler.schedule_one import ScheduleOne
 from moorage.scheduler.watched_kinds import CustomObject
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
 
-_KEEP_UP_SECONDS = 0.5
-_BATCH = 20
+_SNAPSHOT_REFRESH_SECONDS = 0.5
+_MAX_CYCLES_PER_TURN = 20
 """So many cycles run before others get their turn on the loop."""
-_BATCH_SECONDS = 0.02
+_MAX_TURN_SECONDS = 0.02
 """How long cycles run before others get their turn, if fewer take that long."""
 _EVENT_FLUSH_SECONDS = 2.0
 """Time for events that are not written yet when the scheduler ends."""
@@ -94,24 +94,26 @@ class Scheduler:
         self._random = random
         self._clock = clock
         self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
-        self._recorder = Recorder(self._broadcaster)
-        self._statuses = PodStatuses(client, now)
+        self._recorder = PodEventRecorder(self._broadcaster)
+        self._status_writer = PodStatusWriter(client, now)
         self._connect_extender = connect_extender
         self._threads = PluginThreads(plugin_threads, clock.now)
         self._waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
-        self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
+        self._effects = ApiEffects(
+            client, binder, self._status_writer, self._recorder, self._waiting, pre_binding
+        )
         self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         _log_plugins(self._profiles.values())
-        self._awaited = self._profiles
+        self._next_profiles = self._profiles
         """The profiles that are to be in force once all is known that they look at."""
         self.queue = self._new_queue(config, max_unschedulable_seconds)
-        self._woken = asyncio.Event()
-        self.queue.changed = self._woken.set
+        self._wakeup = asyncio.Event()
+        self.queue.changed = self._wakeup.set
         self._flusher = Flusher(self.queue, clock)
-        self._handlers = Handlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
-        self._feed = Feed(
+        self._handlers = EventHandlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
+        self._informers = SchedulerInformers(
             client,
             clock,
             random,
@@ -120,27 +122,27 @@ class Scheduler:
             new_informer,
             keeps_whole=self._handle.extenders.want_whole_objects,
         )
-        self._observer.follow(self._feed.informers)
-        self._beside = Beside()
-        self._cycles = Cycles(
+        self._observer.follow(self._informers.informers)
+        self._background = BackgroundTasks()
+        self._schedule_one = ScheduleOne(
             self._profiles,
             self._new_engine(config),
             self.cache,
             self.queue,
-            self._feed.pods,
+            self._informers.pods,
             clock,
             self._effects,
-            self._statuses,
+            self._status_writer,
             self._recorder,
             self._waiting,
-            self._beside,
+            self._background,
             self._observer,
         )
         self._tasks: asyncio.TaskGroup | None = None
-        self._following: dict[Informer[Any], asyncio.Task[None]] = {}
-        self._deciding: asyncio.Task[None] | None = None
+        self._informer_tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._async_cycle: asyncio.Task[None] | None = None
         """The cycle that waits for extenders."""
-        self._keeping_up: Timer | None = None
+        self._refresh_timer: Timer | None = None
 
     def _new_handle(
         self,
@@ -164,7 +166,7 @@ class Scheduler:
                 client,
                 self._recorder,
                 lambda pods: self.queue.activate(pods),
-                lambda kind: self._feed.custom(kind),
+                lambda kind: self._informers.custom(kind),
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
             threads=self._threads,
@@ -190,7 +192,7 @@ class Scheduler:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                self._beside.begin(tasks)
+                self._background.begin(tasks)
                 self._threads.begin(tasks)
                 await self._run(tasks, may_begin)
         finally:
@@ -198,55 +200,55 @@ class Scheduler:
 
     async def _run(self, tasks: asyncio.TaskGroup, may_begin: asyncio.Event | None) -> None:
         tasks.create_task(self._broadcaster.run())
-        for informer in self._feed.informers:
-            self._follow(informer, tasks)
-        for informer in self._feed.informers:
+        for informer in self._informers.informers:
+            self._start_informer(informer, tasks)
+        for informer in self._informers.informers:
             await informer.synced()
             log.info(2, "Caches populated", type=informer.kind.go_type)
         self.is_synced = True
-        log.info(3, "Handlers synced")
+        log.info(3, "EventHandlers synced")
         if may_begin is not None:
             await may_begin.wait()
         self._flusher.start()
-        self._keep_up()
+        self._refresh_snapshot()
         try:
             await self._loop()
             log.info(2, "Scheduling queue is closed")
         finally:
             self._flusher.stop()
-            if self._keeping_up is not None:
-                self._keeping_up.cancel()
+            if self._refresh_timer is not None:
+                self._refresh_timer.cancel()
 
-    def _keep_up(self) -> None:
+    def _refresh_snapshot(self) -> None:
         """Bring the snapshot up to date from time to time, so that no pod has to wait for much of that."""
-        if self._deciding is None:
+        if self._async_cycle is None:
             self.cache.snapshot()
-        self._keeping_up = self._clock.call_later(_KEEP_UP_SECONDS, self._keep_up)
+        self._refresh_timer = self._clock.call_later(_SNAPSHOT_REFRESH_SECONDS, self._refresh_snapshot)
 
     async def _loop(self) -> None:
         turn_ends_at = 0.0
-        while not self._cycles.is_ending:
+        while not self._schedule_one.is_stopping:
             queued = self.queue.pop_now()
             if queued is None:
-                self._woken.clear()
-                await self._woken.wait()
+                self._wakeup.clear()
+                await self._wakeup.wait()
                 continue
             self.cycles_begun += 1
             if self._handle.extenders:
-                await self._attempt_pausing(queued)
+                await self._attempt_async(queued)
             else:
-                at_once(self._cycles.attempt(queued))
-            if self.cycles_begun % _BATCH == 0 or self._clock.now() > turn_ends_at:
+                at_once(self._schedule_one.attempt(queued))
+            if self.cycles_begun % _MAX_CYCLES_PER_TURN == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
-                turn_ends_at = self._clock.now() + _BATCH_SECONDS
+                turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS
 
-    async def _attempt_pausing(self, queued: QueuedPod) -> None:
+    async def _attempt_async(self, queued: QueuedPod) -> None:
         """Try a pod with extenders; meanwhile the snapshot stays as it is, and all else goes on."""
-        self._deciding = asyncio.ensure_future(self._cycles.attempt(queued))
+        self._async_cycle = asyncio.ensure_future(self._schedule_one.attempt(queued))
         try:
-            await self._deciding
+            await self._async_cycle
         finally:
-            self._deciding = None
+            self._async_cycle = None
 
     async def drain(self, seconds: float) -> None:
         """Begin no more cycles; returns once bindings and evictions are done, or after that long.
@@ -255,13 +257,13 @@ class Scheduler:
         are conditions of pods without a node, which may wait for the request rate limit: the next leader
         writes them. Events have a short time of their own.
         """
-        self._cycles.is_ending = True
-        self._woken.set()
+        self._schedule_one.is_stopping = True
+        self._wakeup.set()
         deadline = self._clock.now() + seconds
         try:
-            await within(self._clock, seconds, self._beside.all_done(but=lambda: len(self._waiting)))
+            await within(self._clock, seconds, self._background.all_done(but=lambda: len(self._waiting)))
         except TimeoutError:
-            log.warning("In-flight bindings are abandoned", count=self._beside.awaited)
+            log.warning("In-flight bindings are abandoned", count=self._background.awaited)
         await self._broadcaster.flush(min(max(deadline - self._clock.now(), 0.0), _EVENT_FLUSH_SECONDS))
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
@@ -275,26 +277,26 @@ class Scheduler:
         handle = replace(self._handle, extenders=extenders)
         profiles = Profiles(config, registry, handle, self._observer.framework)
         self._registry = registry
-        self._awaited = profiles
-        new = self._feed.add(framework for _, framework in profiles.items())
+        self._next_profiles = profiles
+        new = self._informers.add(framework for _, framework in profiles.items())
         self._observer.follow(new)
         if extenders.want_whole_objects:
             self._keep_whole(True)
         if self._tasks is not None:
             for informer in new:
-                self._follow(informer, self._tasks)
-            for informer in self._feed.informers:
+                self._start_informer(informer, self._tasks)
+            for informer in self._informers.informers:
                 await informer.synced()
         _log_plugins(profiles.values())
         former, self._handle = self._handle.extenders, handle
-        self._go_on_with(config, profiles)
+        self._apply_configuration(config, profiles)
         if self._tasks is not None:
-            self._tasks.create_task(self._let_go_of_unneeded(former))
+            self._tasks.create_task(self._stop_unneeded_informers(former))
 
-    def _go_on_with(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
+    def _apply_configuration(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
         frameworks = dict(profiles.items())
-        self._profiles = self._handlers.profiles = self._cycles.profiles = profiles
-        self._cycles.engine = self._new_engine(config)
+        self._profiles = self._handlers.profiles = self._schedule_one.profiles = profiles
+        self._schedule_one.engine = self._new_engine(config)
         self.queue.reconfigure(
             _queue_rules(frameworks.items()),
             next(iter(frameworks.values())).sort_key,
@@ -306,48 +308,48 @@ class Scheduler:
             if not pod.spec.node_name and pod.spec.scheduler_name in frameworks:
                 self._handlers.pod("ADDED", pod, None)
 
-    def _follow(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
+    def _start_informer(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
         log.info(3, "Starting reflector", type=informer.kind.go_type)
-        self._following[informer] = tasks.create_task(informer.run())
+        self._informer_tasks[informer] = tasks.create_task(informer.run())
 
     def _keep_whole(self, is_wanted: bool) -> None:
         """Whether pods and nodes are to keep what the API server sent: if not so before, they come anew."""
-        for informer in self._feed.keep_whole(is_wanted):
+        for informer in self._informers.keep_whole(is_wanted):
             if self._tasks is not None:
-                self._following[informer].cancel()
-                self._follow(informer, self._tasks)
+                self._informer_tasks[informer].cancel()
+                self._start_informer(informer, self._tasks)
 
-    async def _let_go_of_unneeded(self, former: Extenders) -> None:
+    async def _stop_unneeded_informers(self, former: Extenders) -> None:
         """Hear no more of kinds that no plugin looks at, once what began with other plugins has ended.
 
         What was heard of them is forgotten: it would be out of date when it is wanted again.
         """
-        if self._deciding is not None:
-            await asyncio.wait((self._deciding,))
-        await self._beside.all_ended()
+        if self._async_cycle is not None:
+            await asyncio.wait((self._async_cycle,))
+        await self._background.all_ended()
         await former.close()
-        in_use = [framework for each in (self._profiles, self._awaited) for framework in each.values()]
+        in_use = [framework for each in (self._profiles, self._next_profiles) for framework in each.values()]
         if not any(framework.handle.extenders.want_whole_objects for framework in in_use):
             self._keep_whole(False)
-        for informer in self._feed.drop(in_use):
-            self._following.pop(informer).cancel()
+        for informer in self._informers.drop(in_use):
+            self._informer_tasks.pop(informer).cancel()
             for obj in informer.objects.values():
                 if not isinstance(obj, CustomObject):
                     self.cache.objects.remove(obj)
 
     def pods(self) -> Iterator[Pod]:
         """All pods that the API server has shown, on nodes or not, whoever schedules them."""
-        return (pod for pod in self._feed.pods.objects.values() if isinstance(pod, Pod))
+        return (pod for pod in self._informers.pods.objects.values() if isinstance(pod, Pod))
 
     @property
     def informers(self) -> Sequence[Informer[Any]]:
         """What is followed."""
-        return self._feed.informers
+        return self._informers.informers
 
     @property
-    def under_way(self) -> int:
+    def background_task_count(self) -> int:
         """How much goes on beside the cycles: bindings, mostly."""
-        return len(self._beside)
+        return len(self._background)
 
     @property
     def prioritizing(self) -> int | None:

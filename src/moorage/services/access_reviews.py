@@ -20,13 +20,13 @@ SUBJECT_ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", False
 )
 
-_MOST_TRIES: Final = 5
-_FIRST_PAUSE_SECONDS: Final = 0.5
-_PAUSE_FACTOR: Final = 1.5
+_MAX_TRIES: Final = 5
+_INITIAL_BACKOFF_SECONDS: Final = 0.5
+_BACKOFF_FACTOR: Final = 1.5
 _JITTER: Final = 0.2
-_MOST_SECONDS: Final = 10.0
-_WORTH_ANOTHER_TRY: Final = (429, 500, 503, 504)
-_MOST_REMEMBERED: Final = 4096
+_MAX_SECONDS: Final = 10.0
+_RETRIABLE_CODES: Final = (429, 500, 503, 504)
+_MAX_CACHED_ANSWERS: Final = 4096
 
 
 class ReviewFailed(Exception):  # noqa: N818 -- it says what happened
@@ -55,7 +55,7 @@ class Reviewer:
     async def ask(self, spec: Manifest) -> Manifest:
         """The answer's status; ReviewFailed if there is none."""
         try:
-            return await within(self._clock, _MOST_SECONDS, self._ask(spec))
+            return await within(self._clock, _MAX_SECONDS, self._ask(spec))
         except (RequestError, ConnectionFailed, TimeoutError) as error:
             raise ReviewFailed(str(error)) from error
 
@@ -66,17 +66,17 @@ class Reviewer:
             "metadata": {},
             "spec": spec,
         }
-        pause = _FIRST_PAUSE_SECONDS
-        for _ in range(_MOST_TRIES - 1):
+        pause = _INITIAL_BACKOFF_SECONDS
+        for _ in range(_MAX_TRIES - 1):
             try:
                 return await self._ask_once(body)
             except ConnectionFailed:
                 pass
             except RequestError as error:
-                if error.code not in _WORTH_ANOTHER_TRY:
+                if error.code not in _RETRIABLE_CODES:
                     raise
             await sleep(self._clock, pause * (1 + _JITTER * self._random.random()))
-            pause *= _PAUSE_FACTOR
+            pause *= _BACKOFF_FACTOR
         return await self._ask_once(body)
 
     async def _ask_once(self, body: Manifest) -> Manifest:
@@ -99,7 +99,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 
 
-class Remembered(Generic[KeyT, ValueT]):
+class ReviewCache(Generic[KeyT, ValueT]):
     """Answers that hold for a short time."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -118,5 +118,5 @@ class Remembered(Generic[KeyT, ValueT]):
         """Remember an answer."""
         self._answers.pop(key, None)
         self._answers[key] = (self._clock.now() + self._seconds, answer)
-        if len(self._answers) > _MOST_REMEMBERED:
+        if len(self._answers) > _MAX_CACHED_ANSWERS:
             del self._answers[next(iter(self._answers))]

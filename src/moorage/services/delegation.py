@@ -20,7 +20,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.clock import Clock
-from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, Remembered, Reviewer
+from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, ReviewCache, Reviewer
 from moorage.services.client_certificates import ClientCertificates
 from moorage.services.metrics import Metrics
 from moorage.services.requesting_user import ANONYMOUS, MASTERS, Unauthenticated, User
@@ -73,7 +73,7 @@ class Authentication:
         self._clock = clock
         self._metrics = metrics
         self._certificates = certificates
-        self._known: Remembered[bytes, User | Unauthenticated] = Remembered(clock, token_seconds)
+        self._known: ReviewCache[bytes, User | Unauthenticated] = ReviewCache(clock, token_seconds)
         self._secret = secrets.token_bytes(32)
 
     async def user(self, request: Request, certificate: bytes = b"") -> User:
@@ -200,8 +200,8 @@ class Authorization:
         )
         self._clock = clock
         self._metrics = metrics
-        self._allowed: Remembered[bytes, Decision] = Remembered(clock, allowed_seconds)
-        self._denied: Remembered[bytes, Decision] = Remembered(clock, denied_seconds)
+        self._allowed: ReviewCache[bytes, Decision] = ReviewCache(clock, allowed_seconds)
+        self._denied: ReviewCache[bytes, Decision] = ReviewCache(clock, denied_seconds)
         self._open, self._open_prefixes = _open_paths(open_paths)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:

@@ -25,23 +25,23 @@ from moorage.client.kinds import EVENT
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.klog import Logger, kobj
-from moorage.services.event_series import Entry, Happening, Names, Reference, new_entry
+from moorage.services.event_series import Entry, EventNames, Occurrence, Reference, new_entry
 from moorage.services.timing import within
 
 log = Logger(__name__)
 
-MOST_QUEUED: Final = 1000
+MAX_QUEUED: Final = 1000
 """What happens while so much has not even been looked at is not told."""
-MOST_TO_WRITE: Final = 20_000
+MAX_TO_WRITE: Final = 20_000
 """While so many events wait to be written, the queue is left alone, and fills."""
-MOST_REMEMBERED: Final = 20_000
+MAX_REMEMBERED: Final = 20_000
 """So many events are remembered, in case they happen again; then the oldest are forgotten."""
 FINISH_SECONDS: Final = 6 * 60.0
 REFRESH_SECONDS: Final = 30 * 60.0
-MOST_TRIES: Final = 12
+MAX_TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _RETRY_JITTER: Final = 0.25
-MOST_WRITERS: Final = 32
+MAX_WRITERS: Final = 32
 """So many events are being written at the same time; the others wait, and bindings go first."""
 
 
@@ -56,13 +56,13 @@ class Broadcaster:
         self._now = now
         self._random = random
         self._host = host
-        self._names = Names(random)
-        self._queue: deque[Happening] = deque()
+        self._names = EventNames(random)
+        self._queue: deque[Occurrence] = deque()
         self._entries: OrderedDict[tuple[object, ...], Entry] = OrderedDict()
         self._to_write: deque[Entry] = deque()
         self._tasks: asyncio.TaskGroup | None = None
         self._writers = 0
-        self._resting: list[asyncio.Future[None]] = []
+        self._backing_off: list[asyncio.Future[None]] = []
         """Writers with nothing to write: waking one costs less than a new task for every event."""
         self._is_taking_in = False
         self._is_idle = asyncio.Event()
@@ -74,12 +74,12 @@ class Broadcaster:
         """Who reports under a name: a profile's scheduler name."""
         return Recorder(self, controller, f"{controller}-{self._host}", self._now)
 
-    def tell(self, happened: Happening) -> None:
+    def tell(self, occurrence: Occurrence) -> None:
         """Take note of something; never waits."""
-        if len(self._queue) >= MOST_QUEUED:
+        if len(self._queue) >= MAX_QUEUED:
             self.dropped += 1
             return
-        self._queue.append(happened)
+        self._queue.append(occurrence)
         self._is_idle.clear()
         if self._tasks is not None and not self._is_taking_in:
             self._is_taking_in = True
@@ -96,37 +96,37 @@ class Broadcaster:
         finally:
             self._tasks = None
             self._writers = 0
-            self._resting.clear()
+            self._backing_off.clear()
 
     async def flush(self, seconds: float) -> None:
         """Returns once all is written, or after that long."""
         try:
             await within(self._clock, seconds, self._is_idle.wait())
         except TimeoutError:
-            waiting = len(self._queue) + len(self._to_write) + self._writers - len(self._resting)
+            waiting = len(self._queue) + len(self._to_write) + self._writers - len(self._backing_off)
             log.warning("Events are not written yet", count=waiting)
 
     # -- from what happened to what is to be written
 
     def _take_in(self) -> None:
         self._is_taking_in = False
-        while self._queue and len(self._to_write) < MOST_TO_WRITE:
-            happened = self._queue.popleft()
-            key = happened.key
+        while self._queue and len(self._to_write) < MAX_TO_WRITE:
+            occurrence = self._queue.popleft()
+            key = occurrence.key
             entry = self._entries.get(key)
             if entry is None:
-                entry = self._entries[key] = new_entry(happened, self._names)
+                entry = self._entries[key] = new_entry(occurrence, self._names)
                 self._write_soon(entry)
                 self._forget_oldest()
             else:
                 was_series = entry.is_series
-                entry.count, entry.last = entry.count + 1, happened.at
+                entry.count, entry.last = entry.count + 1, occurrence.at
                 if not was_series:
                     self._write_soon(entry)
         self._set_if_idle()
 
     def _forget_oldest(self) -> None:
-        if len(self._entries) > MOST_REMEMBERED:
+        if len(self._entries) > MAX_REMEMBERED:
             _, oldest = self._entries.popitem(last=False)
             if oldest.is_series:
                 self._write_soon(oldest)
@@ -140,34 +140,34 @@ class Broadcaster:
             return
         entry.is_waiting = True
         self._to_write.append(entry)
-        if self._resting:
-            woken = self._resting.pop()
+        if self._backing_off:
+            woken = self._backing_off.pop()
             if not woken.done():  # Or else all are ending.
                 woken.set_result(None)
-        elif self._writers < MOST_WRITERS:
+        elif self._writers < MAX_WRITERS:
             self._writers += 1
             self._tasks.create_task(self._write_all())
 
     async def _write_all(self) -> None:
         while True:
             while self._to_write:
-                await self._write_with_patience(self._to_write.popleft())
+                await self._write_with_retries(self._to_write.popleft())
                 self._take_in()
             await self._rest()
 
     async def _rest(self) -> None:
         """Returns when there is something to write again."""
         woken = asyncio.get_running_loop().create_future()
-        self._resting.append(woken)
+        self._backing_off.append(woken)
         self._set_if_idle()
         await woken
 
     def _set_if_idle(self) -> None:
         """Wake `flush` if everything is written."""
-        if len(self._resting) == self._writers and not self._queue:
+        if len(self._backing_off) == self._writers and not self._queue:
             self._is_idle.set()
 
-    async def _write_with_patience(self, entry: Entry) -> None:
+    async def _write_with_retries(self, entry: Entry) -> None:
         tries = 0
         while entry.is_stale:
             entry.is_stale = False  # What happens from here on is not in what is written now.
@@ -175,7 +175,7 @@ class Broadcaster:
                 continue
             entry.is_stale = True
             tries += 1
-            if tries == MOST_TRIES:
+            if tries == MAX_TRIES:
                 log.error(None, "Unable to write event (retry limit exceeded!)", event=kobj(entry))
                 break
             await sleep(self._clock, RETRY_SECONDS * (1 + _RETRY_JITTER * self._random.random()))
@@ -249,7 +249,7 @@ class Recorder:
     ) -> None:
         """Something has happened; never waits. `type` is Normal or Warning."""
         self._broadcaster.tell(
-            Happening(
+            Occurrence(
                 self._now(),
                 self._controller,
                 self._instance,

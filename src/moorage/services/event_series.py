@@ -16,7 +16,7 @@ from moorage.api.names import dns_subdomain_problems
 from moorage.api.pod import Pod
 from moorage.client.kinds import EVENT
 
-MOST_NOTE_BYTES: Final = 1024
+MAX_NOTE_BYTES: Final = 1024
 """What the API server accepts of an event's note."""
 _CUT: Final = " ..."
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}[a-z0-9]\.[0-9a-f]{1,16}")
@@ -41,7 +41,7 @@ class Reference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
         return cls("v1", "Pod", meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
-class Happening(msgspec.Struct, frozen=True):
+class Occurrence(msgspec.Struct, frozen=True):
     """Something that happened: an event before it is an object."""
 
     at: datetime
@@ -132,8 +132,8 @@ class Entry:
         return self.event
 
 
-class Names:
-    """Names for events, no two alike."""
+class EventNames:
+    """EventNames for events, no two alike."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -150,28 +150,28 @@ class Names:
         return name
 
 
-def new_entry(happened: Happening, names: Names) -> Entry:
+def new_entry(occurrence: Occurrence, names: EventNames) -> Entry:
     """An event that has happened for the first time."""
-    namespace = happened.regarding.namespace or "default"
-    name = names.name(happened.regarding.name, happened.at)
+    namespace = occurrence.regarding.namespace or "default"
+    name = names.name(occurrence.regarding.name, occurrence.at)
     event = Event(
         metadata=_Metadata(name, namespace),
-        event_time=micro_timestamp(happened.at),
-        reporting_controller=happened.controller,
-        reporting_instance=happened.instance,
-        action=happened.action,
-        reason=happened.reason,
-        regarding=happened.regarding,
-        related=happened.related or msgspec.UNSET,
-        note=cut_note(happened.note),
-        type=happened.type,
+        event_time=micro_timestamp(occurrence.at),
+        reporting_controller=occurrence.controller,
+        reporting_instance=occurrence.instance,
+        action=occurrence.action,
+        reason=occurrence.reason,
+        regarding=occurrence.regarding,
+        related=occurrence.related or msgspec.UNSET,
+        note=cut_note(occurrence.note),
+        type=occurrence.type,
     )
-    return Entry(namespace, name, event, happened.at)
+    return Entry(namespace, name, event, occurrence.at)
 
 
 def cut_note(note: str) -> str:
     """A note that the API server accepts."""
     encoded = note.encode()
-    if len(encoded) <= MOST_NOTE_BYTES:
+    if len(encoded) <= MAX_NOTE_BYTES:
         return note
-    return encoded[: MOST_NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+    return encoded[: MAX_NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
