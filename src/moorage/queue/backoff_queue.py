@@ -1,11 +1,11 @@
-"""Pods that were tried in vain and have to pause before the next attempt.
+"""Pods whose last attempt failed and that wait for the end of their backoff.
 
-The pause doubles with every failure. Pauses after refusals and after errors are kept apart: the former keep
-hopeless pods from wasting cycles, and may be cut short when there is nothing else to do; the latter spare
-an API server in trouble, and may not.
+The backoff doubles with every failure. Backoff after rejections and after errors is kept in separate heaps:
+the former limits cycles spent on unschedulable pods and may be cut short when the active queue is empty; the
+latter protects an API server in trouble and may not.
 
-Pauses end in whole seconds: all that end within one second are over together when that second is, and among
-them the order is that of the active queue.
+Backoff expires in windows of one second: all pods of a window are moved together when the window has ended,
+in the order of the active queue.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
 
 WINDOW_SECONDS = 1.0
-_NEVER = -math.inf
-_ENOUGH_DOUBLINGS = 60
+_NO_BACKOFF = -math.inf
+_MAX_DOUBLINGS = 60
 
 
 def window(time: float) -> float:
-    """The beginning of the second that a time is in."""
+    """The start of the one-second window that contains a time."""
     return math.floor(time / WINDOW_SECONDS) * WINDOW_SECONDS
 
 
 class BackoffQueue:
-    """The pods that pause."""
+    """Pods in backoff (upstream: podBackoffQ and podErrorBackoffQ)."""
 
     def __init__(
         self,
@@ -53,37 +53,37 @@ class BackoffQueue:
         return self.after_rejection if queued.is_rejected else self.after_error
 
     def expiration(self, queued: QueuedPod) -> float:
-        """The second in which a pod's pause ends; long ago, if it need not pause."""
+        """The start of the window in which a pod's backoff expires; -inf if it has no backoff."""
         failures = queued.consecutive_errors or queued.unschedulable_count
         if self.max_seconds == 0 or failures == 0:
-            return _NEVER
+            return _NO_BACKOFF
         if queued.backoff_expiration is None:
             queued.backoff_expiration = window(queued.timestamp + self.backoff_seconds(failures))
         return queued.backoff_expiration
 
     def backoff_seconds(self, failures: int) -> float:
-        """How long the pause is after so many failures: 1, 2, 4, 8, 10, 10, ... seconds by default."""
-        doubled: float = self.initial_seconds * 2.0 ** min(failures - 1, _ENOUGH_DOUBLINGS)
+        """Backoff after a number of failures: 1, 2, 4, 8, 10, 10, ... seconds by default."""
+        doubled: float = self.initial_seconds * 2.0 ** min(failures - 1, _MAX_DOUBLINGS)
         return min(doubled, self.max_seconds)
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
-        """Whether a pod has to wait still; up to the end of the second in which its pause ends."""
+        """Whether a pod is in backoff; it is until the end of the window in which its backoff expires."""
         return self.expiration(queued) >= window(self._clock.now())
 
     def put(self, queued: QueuedPod) -> None:
-        """Let a pod pause; or find its place anew if it does already."""
+        """Add a pod, or update its position."""
         self._heap_for(queued).put(queued)
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """Take a pod out; None if it is not here."""
+        """Remove a pod; None if it is not here."""
         return self.after_rejection.remove(uid) or self.after_error.remove(uid)
 
     def pop_early(self) -> QueuedPod | None:
-        """The pod whose pause ends first, before it does; never one that pauses after an error."""
+        """The pod whose backoff expires first, before it does; never one in backoff after an error."""
         return self.after_rejection.pop()
 
     def pop_completed(self) -> Iterator[QueuedPod]:
-        """Take out all pods whose pause is over."""
+        """Remove and return all pods whose backoff has expired."""
         for heap in (self.after_rejection, self.after_error):
             while (queued := heap.first()) is not None and not self.is_backing_off(queued):
                 heap.pop()
@@ -92,7 +92,7 @@ class BackoffQueue:
     def reconfigure(
         self, sort_key: Callable[[QueuedPod], Any], initial_seconds: float, max_seconds: float
     ) -> None:
-        """Go on with other rules, which count for pauses that have begun, too."""
+        """Apply another order and other durations, to backoff that has already started as well."""
         self._sort_key = sort_key
         self.initial_seconds, self.max_seconds = initial_seconds, max_seconds
         for queued in self:

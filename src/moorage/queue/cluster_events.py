@@ -1,8 +1,8 @@
-"""What happens in a cluster, in the words that plugins and metrics use for it.
+"""Cluster events, in the vocabulary of plugins and metrics.
 
-A `ClusterEvent` is a kind of object and what happened to it. A plugin that refuses pods names the events that
-may change its mind; each can have a hint, a function that looks at the object and at the pod and says whether
-this very event may help this very pod.
+A `ClusterEvent` is a kind of object and an action on it. A plugin that rejects pods registers the events that
+may make them schedulable; each can have a queueing hint, a function of the pod and the object before and
+after that returns whether this event may make this pod schedulable.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from moorage.api.pod import Pod
 
 
 class Resource(StrEnum):
-    """The kinds of object that events are about; custom kinds go by `plural.version.group`."""
+    """The kinds of objects that events are about; custom kinds are `plural.version.group`."""
 
     POD = "Pod"
-    """Any pod. Plugins name this one; what happens is about one of the next two."""
+    """Any pod. Plugins register this one; events that occur are about one of the next two."""
     ASSIGNED_POD = "AssignedPod"
     UNSCHEDULED_POD = "UnschedulablePod"
     NODE = "Node"
@@ -39,7 +39,7 @@ class Resource(StrEnum):
 
 
 class Action(IntFlag):
-    """What happened to an object. Updates of nodes and pods say what was updated."""
+    """What happened to an object. Updates of nodes and pods are divided by what was updated."""
 
     ADD = auto()
     DELETE = auto()
@@ -47,19 +47,19 @@ class Action(IntFlag):
     UPDATE_NODE_ALLOCATABLE = auto()
     UPDATE_NODE_LABEL = auto()
     UPDATE_NODE_TAINT = auto()
-    """The taints have changed, or the node was uncordoned."""
+    """The taints changed, or the node was uncordoned."""
     UPDATE_NODE_CONDITION = auto()
     UPDATE_NODE_ANNOTATION = auto()
     UPDATE_NODE_DECLARED_FEATURE = auto()
 
     UPDATE_POD_LABEL = auto()
     UPDATE_POD_SCALE_DOWN = auto()
-    """Some request has become smaller."""
+    """Some request became smaller."""
     UPDATE_POD_TOLERATION = auto()
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
-    """The last scheduling gate was lifted."""
+    """The last scheduling gate was removed."""
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
-    """The list of claims that were made for the pod has changed."""
+    """The list of claims generated for the pod changed."""
 
     UPDATE = (
         UPDATE_NODE_ALLOCATABLE
@@ -74,7 +74,7 @@ class Action(IntFlag):
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         | UPDATE_POD_GENERATED_RESOURCE_CLAIM
     )
-    """Any update; as something that happened: one that none of the others describes."""
+    """Any update; for an event that occurred: an update that none of the other actions describes."""
     ALL = ADD | DELETE | UPDATE
 
 
@@ -83,11 +83,11 @@ _SUBKINDS: dict[str, tuple[str, ...]] = {Resource.POD: (Resource.ASSIGNED_POD, R
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """Something that happened to an object of a kind, or may happen to one.
+    """An action on an object of a kind: one that occurred, or one that a plugin registers.
 
-    name: what metrics call it, where that is not simply kind and action.
-    label: what logs and metrics call it, such as `NodeAdd` or `NodeUpdateNodeTaint`.
-    is_wildcard: whether this is about everything: a reason to try pods again whoever refused them.
+    name: its name in metrics, where that is not kind and action.
+    label: its name in logs and metrics, such as `NodeAdd` or `NodeUpdateNodeTaint`.
+    is_wildcard: it matches everything: pods are requeued regardless of the plugins that rejected them.
     """
 
     resource: str
@@ -96,7 +96,7 @@ class ClusterEvent:
     label: str = field(init=False, repr=False, compare=False)
     is_wildcard: bool = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
-    """Events are looked up whenever anything happens, and flags are slow to hash."""
+    """Computed once: events are looked up at every change, and flags are slow to hash."""
 
     def __post_init__(self) -> None:
         words = (self.action.name or "").split("_")
@@ -110,7 +110,7 @@ class ClusterEvent:
         return self._hash
 
     def covers(self, happened: ClusterEvent) -> bool:
-        """Whether who asks for this event means one that happened: the same, or a more specific one."""
+        """Whether this event, as registered, matches one that occurred: the same or a more specific one."""
         if self.is_wildcard:
             return True
         subkinds = _SUBKINDS.get(self.resource, ())
@@ -124,7 +124,7 @@ class ClusterEvent:
 
 @cache
 def event(resource: str, action: Action) -> ClusterEvent:
-    """What happened to an object of a kind; always the same event, because these are made all the time."""
+    """The event for an action on a kind; cached, because events are created at every change."""
     return ClusterEvent(resource, action)
 
 
@@ -137,31 +137,35 @@ NODE_ADD = event(Resource.NODE, Action.ADD)
 NODE_DELETE = event(Resource.NODE, Action.DELETE)
 
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, "UnschedulableTimeout")
-"""A pod has waited so long that it is tried again without a reason."""
+"""A pod was unschedulable for the maximum time and is requeued without any other event."""
 FORCE_ACTIVATE = ClusterEvent(Resource.ANY, Action.ALL, "ForceActivate")
-"""A plugin wants a pod to be tried now."""
+"""A plugin requested that a pod is scheduled now."""
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
-"""What metrics call the ways into a queue that no event of the cluster stands behind."""
+"""Names in metrics for moves between queues that no cluster event causes."""
 
 
 Hint = Callable[[Pod, Any, Any], bool]
-"""Whether an event may make a pod schedulable: the pod, the object before (None: added), and after (None:
-deleted). It is asked about pods that its plugin refused. One that raises is taken to say yes."""
+"""A queueing hint: whether an event may make a pod schedulable. Arguments: a pod that the plugin rejected,
+the
+object before (None: added) and after (None: deleted). A hint that raises counts as true.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventIndex:
-    """Spares a hint the pods that it would say no to: those that want none of the keys an event bears.
+    """Limits the pods a hint is called for: to those with at least one key in common with the event.
 
-    A key is anything that both sides can name: a label, the name of a claim.
+    A key is any value that can be computed from both sides: a label, the name of a claim.
 
-    wanted: the keys that may help a pod, the same for all pods of a template; None: one cannot tell.
-    borne: the keys of what has happened, from the object before and after; None: one cannot tell.
-    Who cannot tell is put to the hint; and so is, always, the pod that the event is about. One that raises
-    is taken to be unable to tell.
+    keys_of_pod: keys of the events that may help a pod, the same for its whole equivalence class; None:
+        unknown.
+    keys_of_event: keys of an event, from the object before and after; None: unknown.
+
+    Where keys are unknown the hint is called; also, always, for the pod that the event is about. A function
+    that raises counts as unknown.
     """
 
     keys_of_pod: Callable[[Pod], Iterable[Hashable] | None]
@@ -170,12 +174,12 @@ class EventIndex:
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """An event that may change a plugin's mind about pods, or that may for some of them, as a hint says.
+    """An event that may make pods schedulable that a plugin rejected; a hint limits it to some of them.
 
     per_equivalence_class: the hint returns the same for all pods with the same namespace, labels, spec and
         managing owner, so it is called once for all of them. It may compare the event's object with the
         waiting pod: such a pod is always evaluated on its own.
-    index: finds, among thousands of templates, those that the hint need not be asked about.
+    index: selects, among thousands of equivalence classes, those that the hint has to be called for.
     """
 
     event: ClusterEvent
@@ -184,7 +188,7 @@ class Interest:
     index: EventIndex | None = None
 
     def helps(self, pod: Pod, old: Any, new: Any) -> bool:
-        """What the hint says; without one, yes."""
+        """The hint's result; true without a hint."""
         return self.hint is None or self.hint(pod, old, new)
 
 
@@ -196,7 +200,7 @@ def on(
     per_equivalence_class: bool = False,
     index: EventIndex | None = None,
 ) -> Interest:
-    """An interest in something that happens to a kind of object; see `Interest`."""
+    """An interest in an action on a kind of object; see `Interest`."""
     return Interest(ClusterEvent(resource, action), hint, per_equivalence_class, index)
 
 
@@ -205,4 +209,4 @@ EVERYTHING: tuple[Interest, ...] = tuple(
     for resource in Resource
     if resource not in (Resource.ANY, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.POD_GROUP)
 )
-"""The interests of who does not name any: every kind, each by name, because kinds are watched by interest."""
+"""Default for plugins that register no events: every kind by name, as kinds are watched by interest."""

@@ -1,4 +1,4 @@
-"""Which pods are the same to a hint: those made from one template."""
+"""The key of a pod's equivalence class: hints return the same for all pods of a class."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import msgspec
 
 from moorage.api.pod import Pod, Volume
 
-# Amounts are all that an encoder does not know; they can be larger than any number that is encoded as one.
+# Quantities are the only type the encoder does not know; they can exceed the largest encodable integer.
 _encode = msgspec.msgpack.Encoder(enc_hook=hex).encode
 
 
 def equivalence_key(pod: Pod) -> bytes:
-    """Equal for pods that have namespace, labels, spec and managing owner in common.
+    """Equal for pods with the same namespace, labels, spec and managing owner.
 
-    Volumes without anything that scheduling reads do not count: every pod has one with a name of its own, for
-    its credentials. Where a volume has a claim made after the pod's name, that name does count.
+    Volumes without any field that scheduling reads are left out: every pod has one with a unique name for its
+    credentials. Where a volume has a claim named after the pod, the pod's name is part of the key.
     """
     spec = pod.spec
     read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]

@@ -1,7 +1,7 @@
-"""Waiting pods in the same key, kept together, and found by what may help them.
+"""Unschedulable pods, grouped by equivalence class and rejecting plugins, and indexed by what may help them.
 
-An event is put to the hints once a group. Where there are thousands of groups (every pod of a StatefulSet is
-one of its own), indexes find the few that it can concern at all.
+Hints are evaluated once for each group. Where there are thousands of groups (every pod of a StatefulSet is
+one), event indexes select the few that an event can concern.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from moorage.queue.equivalence_key import equivalence_key
 from moorage.queue.queued_pod import QueuedPod
 
 ProfilePlugin = tuple[str, str]
-"""A profile and a plugin of it."""
+"""The name of a profile and of one of its plugins."""
 
 
 class EquivalentPodsKey(NamedTuple):
-    """What pods of a group have in common."""
+    """What the pods of a group have in common."""
 
     profile: str
-    refusing: tuple[str, ...]
+    rejecting: tuple[str, ...]
     pending: tuple[str, ...]
     gating_plugin: str
     template: bytes
 
 
 def equivalent_pods_key(queued: QueuedPod) -> EquivalentPodsKey:
-    """Where a pod belongs."""
+    """The key of a pod's group."""
     return EquivalentPodsKey(
         queued.profile,
         tuple(sorted(queued.rejector_plugins())),
@@ -40,41 +40,41 @@ def equivalent_pods_key(queued: QueuedPod) -> EquivalentPodsKey:
 
 
 class EquivalentPods:
-    """Pods in the same key: who refused them, and what they are, to whoever looks at their template."""
+    """Pods of one equivalence class that the same plugins rejected."""
 
     __slots__ = ("key", "pods", "rejectors")
 
     def __init__(self, key: EquivalentPodsKey) -> None:
         self.key = key
-        self.rejectors: tuple[ProfilePlugin, ...] = tuple((key.profile, p) for p in key.refusing)
+        self.rejectors: tuple[ProfilePlugin, ...] = tuple((key.profile, p) for p in key.rejecting)
         self.pods: dict[str, QueuedPod] = {}
 
     def any_pod(self) -> QueuedPod:
-        """One of them, to speak for all."""
+        """Any pod of the group, as its representative."""
         return next(iter(self.pods.values()))
 
     @property
     def awaited_plugins(self) -> tuple[ProfilePlugin, ...]:
-        """Whose events may help these pods: the gate's alone, while there is one."""
+        """The plugins whose events may requeue these pods: the gating plugin alone, if there is one."""
         profile, gate = self.key.profile, self.key.gating_plugin
         return ((profile, gate),) if gate else self.rejectors
 
 
 class GroupsOfPlugin:
-    """The groups that a plugin's events may help. A group that is added has pods."""
+    """The groups that a plugin's events may requeue. A group is added after its first pod."""
 
     def __init__(self) -> None:
         self.groups: dict[EquivalentPods, None] = {}
         self._indexed: dict[EventIndex, _IndexedGroups] = {}
 
     def add(self, group: EquivalentPods) -> None:
-        """A group is there."""
+        """Add a group."""
         self.groups[group] = None
         for indexed in self._indexed.values():
             indexed.add(group)
 
     def remove(self, group: EquivalentPods) -> None:
-        """A group is there no more."""
+        """Remove a group."""
         del self.groups[group]
         for indexed in self._indexed.values():
             indexed.remove(group)
@@ -82,7 +82,7 @@ class GroupsOfPlugin:
     def interested_groups(
         self, interests: Sequence[Interest], old: Object | None, new: Object | None
     ) -> Mapping[EquivalentPods, None]:
-        """The groups about which any of some interests has to be asked when something has happened."""
+        """The groups that the hint of at least one interest has to be evaluated for."""
         found: dict[EquivalentPods, None] = {}
         for interest in interests:
             if interest.index is None:
@@ -91,7 +91,7 @@ class GroupsOfPlugin:
         return found
 
     def clear_indexes(self) -> None:
-        """Those that were used so far are used no more."""
+        """Drop all indexes; they are built again at the next event."""
         self._indexed.clear()
 
     def _indexed_by(self, index: EventIndex) -> _IndexedGroups:
@@ -103,20 +103,20 @@ class GroupsOfPlugin:
         return indexed
 
     def validate(self) -> None:
-        """Raise AssertionError unless every group is found by what it wants."""
+        """Raise AssertionError unless every group is found by its keys."""
         for indexed in self._indexed.values():
             indexed.validate(self.groups)
 
 
 class _IndexedGroups:
-    """Groups by the keys that they want."""
+    """Groups by the keys of one event index."""
 
     def __init__(self, index: EventIndex) -> None:
         self._index = index
         self._keys: dict[EquivalentPods, Collection[Hashable] | None] = {}
         self._by_key: dict[Hashable, dict[EquivalentPods, None]] = {}
         self._unknown: dict[EquivalentPods, None] = {}
-        """Those of which one cannot tell what may help them."""
+        """Groups with unknown keys."""
 
     def add(self, group: EquivalentPods) -> None:
         keys = self._keys[group] = self._keys_of(group)
@@ -147,7 +147,8 @@ class _IndexedGroups:
         return found
 
     def _keys_of(self, group: EquivalentPods) -> Collection[Hashable] | None:
-        # A gate's event lets all be asked who refused the pod: what they want, this index does not know.
+        # An event that ungates a pod has the hints of all its rejecting plugins evaluated; this index has no
+        # keys for those.
         if group.key.gating_plugin:
             return None
         return _keys_or_none(lambda: self._index.keys_of_pod(group.any_pod().pod))
@@ -161,10 +162,10 @@ class _IndexedGroups:
         assert all(self._by_key.values())
 
 
-def _keys_or_none(tell: Callable[[], Iterable[Hashable] | None]) -> Collection[Hashable] | None:
-    """What a index says; None if it cannot tell: then it is for the hint to say what is wrong."""
+def _keys_or_none(compute: Callable[[], Iterable[Hashable] | None]) -> Collection[Hashable] | None:
+    """The keys that an index function returns; None if unknown. An error is left to the hint to report."""
     try:
-        keys = tell()
+        keys = compute()
         return None if keys is None else frozenset(keys)
     except Exception:
         return None

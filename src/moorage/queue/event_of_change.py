@@ -1,4 +1,4 @@
-"""Which events a change of an object means: as specific as can be said."""
+"""The most specific events that describe the change of an object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MILLI = NANO // 1000
 
 
 def pod_events(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """What an update of a pod means; never nothing: an update of nothing in particular is one, too."""
+    """The events of a pod update; at least one: an update of no particular field is an event as well."""
     kind = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
     actions = tuple(_pod_actions(old, new)) or (Action.UPDATE,)
     return tuple(event(kind, action) for action in actions)
@@ -28,7 +28,7 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
         yield Action.UPDATE_POD_SCALE_DOWN
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-    # The API server lets tolerations be added, not changed.
+    # The API server allows adding tolerations, not changing them.
     if len(old.spec.tolerations) != len(new.spec.tolerations):
         yield Action.UPDATE_POD_TOLERATION
     if _generated_claims(old) != _generated_claims(new):
@@ -36,7 +36,7 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:
-    """Whether any request has become smaller, counted in thousandths."""
+    """Whether any request decreased, compared in thousandths."""
     if _what_requests_depend_on(old) == _what_requests_depend_on(new):
         return False
     after = pod_requests(new, use_status=True)
@@ -66,7 +66,7 @@ def _generated_claims(pod: Pod) -> tuple[Any, ...]:
 
 
 def node_events(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
-    """What an update of a node means to pods; nothing, if it is none of their business (a heartbeat)."""
+    """The events of a node update; none for changes that scheduling does not depend on (a heartbeat)."""
     return tuple(event(Resource.NODE, action) for action in dict.fromkeys(_node_actions(old, new)))
 
 
@@ -92,6 +92,6 @@ def _condition_states(node: Node) -> dict[str, str]:
 
 
 def lost_nomination(old: Pod, new: Pod) -> bool:
-    """Whether an update takes a pod away from the node that was kept for it: others may have the room now."""
+    """Whether an update removes a pod's nomination: other pods may use the node's resources now."""
     before = old.status.nominated_node_name
     return bool(before) and before != new.status.nominated_node_name

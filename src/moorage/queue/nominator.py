@@ -1,4 +1,4 @@
-"""Which node a waiting pod is nominated to, as pods come, change and go."""
+"""The nominated nodes of waiting pods, maintained as pods are added, updated and deleted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from moorage.api.pod import Pod
 
 
 class Nominator(Protocol):
-    """Where nominations are written down: a cycle counts nominated pods on their nodes."""
+    """Stores nominations: a scheduling cycle counts nominated pods on their nodes."""
 
     def put(self, pod: Pod, node_name: str) -> None:
         """Nominate a pod to a node; an empty name clears its nomination."""
 
     def remove(self, uid: str) -> None:
-        """Forget a pod's nomination, if it has one."""
+        """Remove a pod's nomination, if it has one."""
 
     def node_of(self, uid: str) -> str | None:
         """The node a pod is nominated to."""
 
 
 class NoNominator:
-    """Writes nothing down."""
+    """Stores nothing."""
 
     def put(self, pod: Pod, node_name: str) -> None:
         """Do nothing."""
@@ -30,16 +30,16 @@ class NoNominator:
         """Do nothing."""
 
     def node_of(self, uid: str) -> str | None:
-        """No node, ever."""
+        """Always None."""
         return None
 
 
-def update_nomination(book: Nominator, old: Pod, new: Pod) -> None:
-    """Write down the nomination of a pod that has changed.
+def update_nomination(nominator: Nominator, old: Pod, new: Pod) -> None:
+    """Store the nomination of an updated pod.
 
-    One that the API server does not show yet stays: neither version of the pod speaks of any.
+    A nomination that the API server does not show yet is kept: neither version of the pod has one.
     """
     node_name = new.status.nominated_node_name
     if not node_name and not old.status.nominated_node_name:
-        node_name = book.node_of(old.uid) or ""
-    book.put(new, node_name)
+        node_name = nominator.node_of(old.uid) or ""
+    nominator.put(new, node_name)

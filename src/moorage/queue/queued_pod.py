@@ -1,4 +1,4 @@
-"""A pod in the queue, with what is remembered of its attempts."""
+"""A pod in the queue, with the state of its attempts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from moorage.api.pod import Pod
 
 @dataclass(slots=True, eq=False)
 class QueuedPod:
-    """A pod that wants a node; the same object for as long as the pod does. Times are the clock's seconds.
+    """A pod without a node; one object for the pod's whole time in the queue. Times are the clock's, in
+    seconds.
 
-    timestamp: when it came into the queue, or came back from its last attempt.
-    first_attempt: when it was first ready to be tried; None until then.
-    attempts: how often it was tried.
-    unschedulable_count: how many of its attempts ended with plugins refusing it; what its backoff grows with.
-    consecutive_errors: attempts in a row that ended with an error; their backoff grows with this alone.
-    unschedulable_plugins: the plugins that refused it; what they wait for is what the pod waits for.
-    pending_plugins: those of them that made up their mind and wait for something outside.
-    gating_plugin: the plugin that keeps it from being tried at all; empty if none does.
-    backoff_expiration: before which time it is not tried again; None: not worked out yet.
-    was_flushed: whether it is up for its next attempt only because it had waited for long.
-    flush_timestamp: when that was.
+    timestamp: when it was added to the queue, or put back after its last attempt.
+    first_attempt: when it first entered the active queue; None until then.
+    attempts: number of attempts.
+    unschedulable_count: number of attempts in which plugins rejected it; determines its backoff.
+    consecutive_errors: attempts in a row that ended with an error; determines the backoff after errors.
+    unschedulable_plugins: the plugins that rejected it; their events requeue it.
+    pending_plugins: plugins that decided and wait for something external.
+    gating_plugin: the plugin whose pre_enqueue rejects it; empty if none does.
+    backoff_expiration: the time before which it is not scheduled again; None: not computed yet.
+    was_flushed: its next attempt is only due to the flush of long unschedulable pods.
+    flush_timestamp: when that flush was.
     """
 
     pod: Pod
@@ -38,23 +39,23 @@ class QueuedPod:
     was_flushed: bool = False
     flush_timestamp: float | None = None
     uid: str = field(init=False)
-    """The pod's; it is asked for all the time."""
+    """The pod's uid; stored because it is read very often."""
 
     def __post_init__(self) -> None:
         self.uid = self.pod.uid
 
     @property
     def profile(self) -> str:
-        """The scheduler name of the profile that is responsible for the pod."""
+        """The scheduler name of the pod's profile."""
         return self.pod.spec.scheduler_name
 
     @property
     def is_rejected(self) -> bool:
-        """Whether plugins refused it in its last attempt, rather than an error having ended that."""
+        """Whether plugins rejected it in its last attempt; false if an error ended that."""
         return bool(self.unschedulable_plugins or self.pending_plugins)
 
     def rejector_plugins(self) -> Iterator[str]:
-        """All plugins that refused it, each once; those that are pending first."""
+        """All plugins that rejected it, each once; pending ones first."""
         yield from self.pending_plugins
         for plugin in self.unschedulable_plugins:
             if plugin not in self.pending_plugins:

@@ -1,10 +1,11 @@
-"""Whether an event is worth another attempt at a pod: asks the hints of the plugins that refused it."""
+"""Queueing hints: whether an event may make a pod schedulable, evaluated for the plugins that rejected it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from time import perf_counter
+from typing import Any
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
@@ -20,31 +21,31 @@ log = Logger(__name__)
 
 
 class QueueingStrategy(IntEnum):
-    """What is to be done with a pod after an event; the larger, the sooner it is tried."""
+    """What to do with a pod after an event; ordered by how soon it is scheduled."""
 
     SKIP = 0
-    """The event does not help it."""
+    """The event does not help the pod."""
     AFTER_BACKOFF = 1
-    """It may be tried again, after its pause."""
+    """Requeue the pod; it completes its backoff first."""
     IMMEDIATELY = 2
-    """What it was waiting for has happened: it need not pause."""
+    """The pod was pending on this event: requeue it without backoff."""
 
 
 class QueueingHints:
-    """Puts events to the plugins that refused pods."""
+    """Evaluates the hints of the plugins that rejected a pod."""
 
     def __init__(self, rules: Mapping[str, QueueRules], observer: QueueObserver) -> None:
         self._table = InterestTable(rules)
         self._observer = observer
 
     def interested_in(self, event: ClusterEvent) -> Interested:
-        """Whom to ask about an event; a wildcard concerns all, without anybody being asked."""
+        """The plugins interested in an event; a wildcard applies to all pods without evaluating hints."""
         return self._table.about(event)
 
     def strategy(
         self, queued: QueuedPod, event: ClusterEvent, old: Object | None, new: Object | None
     ) -> QueueingStrategy:
-        """What an event is worth to a pod; to one that nobody refused, any event is worth an attempt."""
+        """The strategy for a pod after an event; a pod that no plugin rejected is requeued by any event."""
         if event.is_wildcard or not queued.is_rejected:
             if log.v >= 6:
                 _log_worth_requeuing(queued, event)
@@ -53,7 +54,7 @@ class QueueingHints:
         for plugin in queued.rejector_plugins():
             for interest in interests.get((profile, plugin), ()):
                 if self._helps(plugin, interest, queued.pod, event, old, new):
-                    # Those that are pending come first, so no later answer is worth more.
+                    # Pending plugins come first, so no later plugin yields a sooner strategy.
                     return (
                         QueueingStrategy.IMMEDIATELY
                         if plugin in queued.pending_plugins
@@ -62,13 +63,13 @@ class QueueingHints:
         return QueueingStrategy.SKIP
 
     def same_for_all(self, group: EquivalentPods, event: ClusterEvent) -> bool:
-        """Whether an event is worth the same to all pods of a group: one of them can be asked for all."""
+        """Whether an event has the same strategy for all pods of a group: one is evaluated for all."""
         return self._table.about(event).one_by_one.isdisjoint(group.rejectors)
 
     def strategy_for_events(self, queued: QueuedPod, missed: Iterable[InFlightEvent]) -> QueueingStrategy:
-        """What several events together are worth to a pod: as much as the best of them."""
+        """The strategy for a pod after several events: the soonest of them."""
         best = QueueingStrategy.SKIP
-        # Nothing is worth more than a retry to a pod that no plugin is pending on.
+        # Without pending plugins no event yields more than a retry after backoff.
         highest = QueueingStrategy.IMMEDIATELY if queued.pending_plugins else QueueingStrategy.AFTER_BACKOFF
         for in_flight_event in missed:
             if log.v >= 5:
@@ -97,9 +98,9 @@ class QueueingHints:
             helps = interest.helps(pod, old, new)
             outcome = "Queue" if helps else "QueueSkip"
         except Exception as error:
-            # Better an attempt in vain than a pod that waits forever because of a wrong hint.
-            told = {"event": event.shown(), "plugin": plugin, "pod": kobj(pod)}
-            log.exception(error, "QueueingHintFn returns error", logger=UNHANDLED, **told)
+            # A needless attempt is better than a pod that waits forever because of a broken hint.
+            values: dict[str, Any] = {"event": event.shown(), "plugin": plugin, "pod": kobj(pod)}
+            log.exception(error, "QueueingHintFn returns error", logger=UNHANDLED, **values)
             helps = True
         if timed:
             self._observer.hint_asked(plugin, event.label, outcome, perf_counter() - start)

@@ -1,4 +1,4 @@
-"""What plugins say about queueing, arranged to be asked fast: who may be helped by an event?"""
+"""What plugins register for the queue, arranged for lookup by event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from moorage.queue.equivalent_pods import ProfilePlugin
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """One profile's say in the queue.
+    """A profile's plugins as the queue uses them.
 
-    gate: the plugin that keeps a pod from being tried, or ""; called with the pod and with the plugin that
-        kept it away last time, which is best asked first.
-    interests: by plugin, the events that may help pods which it refused.
+    gate: returns the plugin whose pre_enqueue rejects a pod, or ""; called with the pod and the plugin that
+        rejected it last time, which is called first.
+    interests: by plugin, the events that may requeue pods that it rejected.
     """
 
     gate: Callable[[Pod, str], str]
@@ -25,10 +25,10 @@ class QueueRules:
 
 @dataclass(frozen=True, slots=True)
 class Interested:
-    """Whom to ask about an event.
+    """The plugins interested in an event.
 
-    interests: what each plugin with an interest in it wants to know; by profile.
-    one_by_one: those of them who look at more of a pod than its template.
+    interests: the matching interests, by profile and plugin.
+    one_by_one: plugins whose hints read more of a pod than its equivalence key.
     """
 
     interests: Mapping[ProfilePlugin, tuple[Interest, ...]]
@@ -43,7 +43,7 @@ class InterestTable:
         self._by_event: dict[ClusterEvent, Interested] = {}
 
     def about(self, event: ClusterEvent) -> Interested:
-        """Whom to ask about an event; worked out once for each that occurs."""
+        """The plugins interested in an event; computed once for each event."""
         interested = self._by_event.get(event)
         if interested is None:
             interested = self._by_event[event] = self._interested(event)
@@ -65,7 +65,7 @@ class InterestTable:
 
 
 def watched_actions(rules: Iterable[QueueRules]) -> dict[str, Action]:
-    """By kind of object, what has to be watched for: what some plugin of some profile has an interest in."""
+    """By kind of object, the actions that plugins of any profile are interested in."""
     actions: dict[str, Action] = {}
     for each in rules:
         for interests in each.interests.values():

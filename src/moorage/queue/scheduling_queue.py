@@ -1,20 +1,20 @@
-"""The scheduling queue: every pod that wants a node is in exactly one of five places.
+"""The scheduling queue: every pod without a node is in exactly one of five places.
 
 ```
- add ──► active ──pop──► in flight ──done──► (has a node, or is gone)
-           ▲  ▲              │ put_back: events it missed, asked of the plugins that refused it
-  activate │  │ pause over   ├─ may help, pause over ─► active
-           │  └─── backoff ◄─┼─ may help, or an error
-           │          ▲      └─ does not help ─┐
-           └──────────┴── an event may help ── unschedulable ◄─► gated: a plugin's pre_enqueue refuses it
+ add ──► active ──pop──► in flight ──done──► (bound, or deleted)
+           ▲  ▲                │ put_back: hints of the rejecting plugins for the events it missed
+  activate │  │ backoff over   ├─ may help, backoff over ─► active
+           │  └──── backoff ◄──┼─ may help, or an error
+           │           ▲       └─ does not help ─┐
+           └───────────┴── an event may help ── unschedulable ◄─► gated: a plugin's pre_enqueue rejects it
 ```
 
-A pure state machine: calls in, places and counts out; time comes from a clock, and nothing here waits.
+A pure state machine: calls in, places and counts out; time comes from a clock, and nothing here blocks.
 `changed` is called when there may be something to pop. `validate` checks every invariant.
 
-Invariants: a pod is in one place only. Whoever is unschedulable was refused by a plugin, and no event since
-its last attempt began may have changed that plugin's mind, as far as its hints tell. Nobody who is gated is
-active or in backoff. With an empty active queue, backoff is popped early, but never that after errors.
+Invariants: a pod is in one place only. An unschedulable pod was rejected by a plugin, and no event since its
+last attempt began may make it schedulable, by that plugin's hints. A gated pod is neither active nor in
+backoff. With an empty active queue, pods in backoff are popped early, but never those after errors.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NEW_POD_EVENTS = (events.UNSCHEDULED_POD_ADD.label, events.UNSCHEDULED_POD_UPDA
 
 
 class Place(StrEnum):
-    """Where a pod can be; the values are what metrics call them."""
+    """Where a pod can be; the values are the names in metrics."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -63,14 +63,14 @@ class Place(StrEnum):
 
 
 SortKey = Callable[[QueuedPod], Any]
-"""A pod's turn: smaller keys first."""
+"""Sorts pods: smaller keys first."""
 
 
 class SchedulingQueue:
-    """The pods that want a node.
+    """The pods without a node.
 
-    rules: what the plugins say, by scheduler name.
-    nominations: kept as pods come, change and go.
+    rules: what the plugins register, by scheduler name.
+    nominations: updated as pods are added, updated and deleted.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SchedulingQueue:
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.unschedulable_by_plugin: Counter[tuple[str, str]] = Counter()
-        """How many queued pods each plugin refused in their last attempt; by plugin and scheduler name."""
+        """Number of queued pods by the plugins that rejected them last, and by scheduler name."""
         self._rules = rules
         self._clock = clock
         self._max_unschedulable_seconds = max_unschedulable_seconds
@@ -99,19 +99,19 @@ class SchedulingQueue:
         self._unschedulable = UnschedulablePods()
         self._in_flight = InFlightEvents()
         self._scheduling_cycle = 0
-        """How many pods were popped."""
+        """Number of pods popped so far."""
 
-    # Pods as the API server shows them
+    # Changes of pods
 
     def add(self, pod: Pod) -> None:
-        """A pod that has no node is there."""
+        """A pod without a node was added."""
         if pod.uid not in self:
             self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
 
     def update(self, old: Pod, new: Pod) -> None:
-        """A pod without a node has changed, which may be what it needed; one that is not here is added.
+        """A pod without a node was updated, which may make it schedulable; an unknown pod is added.
 
-        What changes about a pod in flight is asked when it comes back.
+        Updates of a pod in flight are evaluated when it is put back.
         """
         if old.uid != new.uid:
             self.delete(old)
@@ -144,7 +144,7 @@ class SchedulingQueue:
                 return
 
     def delete(self, pod: Pod) -> None:
-        """A pod is gone, or has a node. An attempt that is under way goes on until `done` or `put_back`."""
+        """A pod was deleted or bound. An attempt in flight continues until `done` or `put_back`."""
         uid = pod.uid
         self._nominations.remove(uid)
         queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
@@ -154,7 +154,7 @@ class SchedulingQueue:
     # Attempts
 
     def pop_now(self) -> QueuedPod | None:
-        """The pod whose turn it is, in flight from now on; None if there is nothing to try."""
+        """The first pod, which is in flight from now on; None if there is nothing to schedule."""
         queued = self._active.pop()
         if queued is None:
             queued = self._backoff.pop_early()
@@ -168,7 +168,7 @@ class SchedulingQueue:
         return queued
 
     def done(self, uid: str) -> None:
-        """A pod needs no more attempts, or cannot be refused any more: what it missed can be forgotten."""
+        """A pod needs no more attempts, or cannot be rejected any more: drop its in-flight events."""
         self._in_flight.end(uid)
 
     def put_back(
@@ -179,10 +179,10 @@ class SchedulingQueue:
         unschedulable_plugins: Iterable[str] = (),
         pending_plugins: Iterable[str] = (),
     ) -> Place:
-        """An attempt has failed: the pod, as it is now, waits for its next. Says where.
+        """An attempt failed: queue the pod again, in its current version; returns where.
 
-        Without plugins that refused it, it was an error: tried again after a pause. Otherwise it waits until
-        something may help it, unless that has happened while it was in flight.
+        Without rejecting plugins it was an error: the pod is retried after backoff. Otherwise it waits for an
+        event that may help it, unless one occurred while it was in flight.
         """
         if (place := self.place_of(queued.uid)) not in (None, Place.IN_FLIGHT):
             self._in_flight.end(queued.uid)
@@ -215,7 +215,7 @@ class SchedulingQueue:
             queue_log.in_flight(queued, self._in_flight.event_count, len(self._in_flight))
         return self._hints.strategy_for_events(queued, self._in_flight.missed(queued.uid))
 
-    # What wakes pods
+    # Events
 
     def move_all(
         self,
@@ -224,9 +224,9 @@ class SchedulingQueue:
         new: Object | None = None,
         precheck: Callable[[Pod], bool] | None = None,
     ) -> None:
-        """Something has happened: pods that it may help are tried again, those in flight if they fail.
+        """An event occurred: pods that it may help are requeued; those in flight if their attempt fails.
 
-        precheck: which of the waiting pods it can concern at all; those in flight are not looked at.
+        precheck: which of the waiting pods the event can concern; not applied to pods in flight.
         """
         interested = self._hints.interested_in(event)
         if not interested.interests and not event.is_wildcard:
@@ -234,14 +234,14 @@ class SchedulingQueue:
                 queue_log.unwanted(event)
             return
         if self._unschedulable:
-            woken: Iterable[tuple[QueuedPod, QueueingStrategy]]
+            requeued: Iterable[tuple[QueuedPod, QueueingStrategy]]
             if event.is_wildcard:
-                woken = ((queued, QueueingStrategy.AFTER_BACKOFF) for queued in self._unschedulable)
+                requeued = ((queued, QueueingStrategy.AFTER_BACKOFF) for queued in self._unschedulable)
             else:
-                woken = self._pods_to_requeue(
+                requeued = self._pods_to_requeue(
                     event, old, new, self._unschedulable.interested_groups(interested, old, new)
                 )
-            helped = [each for each in woken if precheck is None or precheck(each[0].pod)]
+            helped = [each for each in requeued if precheck is None or precheck(each[0].pod)]
             if log.v >= 5:
                 queue_log.unhelped(
                     self._unschedulable, [queued for queued, _ in helped], event, interested, precheck
@@ -254,7 +254,7 @@ class SchedulingQueue:
     def _pods_to_requeue(
         self, event: ClusterEvent, old: Object | None, new: Object | None, groups: Iterable[EquivalentPods]
     ) -> Iterator[tuple[QueuedPod, QueueingStrategy]]:
-        """The pods of some groups to which an event is worth something, with how much."""
+        """The pods of some groups that an event requeues, with the strategy for each."""
         subjects = {each.uid for each in (old, new) if isinstance(each, Pod)}
         for group in groups:
             if group.pods.keys().isdisjoint(subjects) and self._hints.same_for_all(group, event):
@@ -267,20 +267,20 @@ class SchedulingQueue:
                     if strategy is not QueueingStrategy.SKIP:
                         yield queued, strategy
 
-    def _requeue(self, woken: Iterable[tuple[QueuedPod, QueueingStrategy]], event: ClusterEvent) -> None:
-        for queued, strategy in woken:
-            # Out first: should a gate send it back, that counts as coming in once more.
+    def _requeue(self, requeued: Iterable[tuple[QueuedPod, QueueingStrategy]], event: ClusterEvent) -> None:
+        for queued, strategy in requeued:
+            # Removed first: if a gate rejects it again, that counts as a new incoming pod.
             self._unschedulable.remove(queued.uid)
             self._place(queued, strategy, event.label)
 
     def nomination_removed(self, pod: Pod) -> None:
-        """A pod, as it was, has lost the node kept for it: others that respected that may have the room."""
+        """A pod lost its nomination: pods of lower or equal priority may use the node's resources now."""
         self.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Pods that a plugin wants to be tried now: they need not pause, nor wait for an event.
+        """Schedule pods now, as a plugin requests: without backoff and without an event.
 
-        One in flight is tried again if it fails. One that is not here is left alone.
+        A pod in flight is retried if its attempt fails. Unknown pods are ignored.
         """
         for pod in pods:
             if pod.uid in self._in_flight:
@@ -290,15 +290,15 @@ class SchedulingQueue:
             elif (queued := self._unschedulable.get(pod.uid)) is not None:
                 self._to_active(queued, events.FORCE_ACTIVATE.label)
 
-    # What time does
+    # Time
 
     def flush_backoff(self) -> None:
-        """Pods whose pause is over become active; to be called at the beginning of every second."""
+        """Move pods whose backoff expired to the active queue; called at the start of every second."""
         for queued in self._backoff.pop_completed():
             self._into_active(queued, events.BACKOFF_COMPLETE)
 
     def flush_unschedulable(self) -> None:
-        """Pods that have waited for very long are tried again, in case a hint was wrong."""
+        """Requeue pods that were unschedulable for the maximum time, in case a hint was wrong."""
         now = self._clock.now()
         overdue = []
         for queued in self._unschedulable:
@@ -310,7 +310,7 @@ class SchedulingQueue:
             self._requeue(overdue, events.UNSCHEDULABLE_TIMEOUT)
             self._in_flight.note(events.UNSCHEDULABLE_TIMEOUT, None, None)
 
-    # Moving
+    # Moves between queues
 
     def _place(self, queued: QueuedPod, strategy: QueueingStrategy, event: str) -> Place:
         if strategy is QueueingStrategy.SKIP:
@@ -340,7 +340,7 @@ class SchedulingQueue:
         return Place.BACKOFF
 
     def _into_active(self, queued: QueuedPod, event: str) -> Place:
-        """Without asking the gate: it has been asked."""
+        """Does not call pre_enqueue: callers have done so."""
         if queued.first_attempt is None:
             queued.first_attempt = self._clock.now()
         self._unschedulable.remove(queued.uid)
@@ -362,7 +362,7 @@ class SchedulingQueue:
         return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
 
     def _gated(self, queued: QueuedPod) -> bool:
-        """Whether a plugin keeps a pod from being tried now; it then counts among those that refused it."""
+        """Whether a plugin's pre_enqueue rejects a pod now; it then counts as a rejecting plugin."""
         rules = self._rules.get(queued.profile)
         plugin = rules.gate(queued.pod, queued.gating_plugin) if rules is not None else ""
         queued.gating_plugin = plugin
@@ -381,7 +381,7 @@ class SchedulingQueue:
             if not self.unschedulable_by_plugin[key]:
                 del self.unschedulable_by_plugin[key]
 
-    # Looking
+    # Reading
 
     def place_of(self, uid: str) -> Place | None:
         """Where a pod is; None if it is not here."""
@@ -394,11 +394,11 @@ class SchedulingQueue:
         return Place.IN_FLIGHT if uid in self._in_flight else None
 
     def get(self, uid: str) -> QueuedPod | None:
-        """A pod that waits, wherever it does; not one in flight."""
+        """A waiting pod, in any queue; not one in flight."""
         return self._active.get(uid) or self._backoff.get(uid) or self._unschedulable.get(uid)
 
     def pods_in(self, place: Place) -> list[QueuedPod]:
-        """All pods in a place; those that are popped first come first, where that is settled."""
+        """All pods in a place, in the order of popping where that is defined."""
         match place:
             case Place.ACTIVE:
                 return self._active.in_order()
@@ -411,7 +411,7 @@ class SchedulingQueue:
                 return [queued for queued in self._unschedulable if bool(queued.gating_plugin) == gated]
 
     def pending(self) -> dict[Place, int]:
-        """How many pods wait in each place."""
+        """Number of pods in each queue."""
         return {
             Place.ACTIVE: len(self._active),
             Place.BACKOFF: len(self._backoff),
@@ -420,7 +420,7 @@ class SchedulingQueue:
         }
 
     def events_in_flight(self) -> Counter[str]:
-        """How many events are kept for pods in flight, by label, and how many pods there are."""
+        """Number of events kept for pods in flight, by label, and of these pods."""
         return self._in_flight.tally()
 
     def __contains__(self, uid: str) -> bool:
@@ -432,13 +432,13 @@ class SchedulingQueue:
         )
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        """All pods that wait."""
+        """All waiting pods."""
         return chain(self._active, self._backoff, self._unschedulable)
 
     def __len__(self) -> int:
         return len(self._active) + len(self._backoff) + len(self._unschedulable)
 
-    # Other rules
+    # Configuration
 
     def reconfigure(
         self,
@@ -448,7 +448,7 @@ class SchedulingQueue:
         initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
         max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
     ) -> None:
-        """Go on with other plugins. Who was refused by the old ones is tried again, sooner or later."""
+        """Continue with other plugins. Pods that the old ones rejected are requeued."""
         self._rules = rules
         self._hints = QueueingHints(rules, self._observer)
         self._unschedulable.clear_indexes()
@@ -457,11 +457,13 @@ class SchedulingQueue:
         self.move_all(events.FORCE_ACTIVATE)
 
     def validate(self) -> None:
-        """Raise AssertionError unless every invariant holds that can be read off the state."""
+        """Raise AssertionError unless every invariant of the state holds."""
         for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
             part.validate()
         found = Counter(queued.uid for queued in chain(self, self._in_flight))
         assert all(times == 1 for times in found.values()), found.most_common(1)
         assert not any(queued.gating_plugin for queued in chain(self._active, self._backoff))
-        refused = Counter((plugin, queued.profile) for queued in self for plugin in queued.rejector_plugins())
-        assert self.unschedulable_by_plugin == refused
+        rejected = Counter(
+            (plugin, queued.profile) for queued in self for plugin in queued.rejector_plugins()
+        )
+        assert self.unschedulable_by_plugin == rejected

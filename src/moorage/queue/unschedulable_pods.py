@@ -1,7 +1,7 @@
-"""Pods that wait for something to happen: refused by plugins, or not let in at all (gated).
+"""Pods that wait for an event: rejected by plugins, or gated by pre_enqueue.
 
-They are found by who refused them, so that an event is put only to pods it may help; and pods of one template
-that the same plugins refused are kept together, so that it can be put to all of them at once.
+They are indexed by the plugins that rejected them, so hints are evaluated only for pods that an event may
+help; pods of one equivalence class that the same plugins rejected are grouped and evaluated together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from moorage.queue.queueing_rules import Interested
 
 
 class UnschedulablePods:
-    """Pods by uid, and in groups by the plugins that refused them."""
+    """Pods by uid, and in groups by the plugins that rejected them."""
 
     def __init__(self) -> None:
         self.gated_count = 0
@@ -31,7 +31,7 @@ class UnschedulablePods:
         self._by_plugin: dict[ProfilePlugin, GroupsOfPlugin] = {}
 
     def put(self, queued: QueuedPod) -> None:
-        """Add a pod, or find its group anew if it is here."""
+        """Add a pod, or move it to its current group."""
         key = equivalent_pods_key(queued)
         known = self._pods.get(queued.uid)
         if known is not None:
@@ -48,7 +48,7 @@ class UnschedulablePods:
         self.gated_count += bool(key.gating_plugin)
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """Take a pod out; None if it is not here."""
+        """Remove a pod; None if it is not here."""
         known = self._pods.pop(uid, None)
         if known is None:
             return None
@@ -82,14 +82,14 @@ class UnschedulablePods:
     def interested_groups(
         self, interested: Interested, old: Object | None, new: Object | None
     ) -> Iterable[EquivalentPods]:
-        """The groups about which someone has to be asked when something has happened; each once."""
+        """The groups that hints have to be evaluated for at an event; each once."""
         found: dict[EquivalentPods, None] = {}
         for plugin, groups in self._by_plugin.items():
             interests = interested.interests.get(plugin)
             if interests is not None:
                 found |= groups.interested_groups(interests, old, new)
         for each in (old, new):
-            # The pod that something has happened to goes through every index.
+            # The pod that the event is about is evaluated regardless of indexes.
             if isinstance(each, Pod) and (known := self._pods.get(each.uid)) is not None:
                 group = known[1]
                 if not interested.interests.keys().isdisjoint(group.awaited_plugins):
@@ -97,7 +97,7 @@ class UnschedulablePods:
         return found
 
     def clear_indexes(self) -> None:
-        """Other plugins are going to be asked, with indexes of their own."""
+        """Drop all indexes, because other plugins are used from now on."""
         for groups in self._by_plugin.values():
             groups.clear_indexes()
 
@@ -111,7 +111,7 @@ class UnschedulablePods:
         return len(self._pods)
 
     def validate(self) -> None:
-        """Raise AssertionError unless every pod is in the group that it belongs to, and in no other."""
+        """Raise AssertionError unless every pod is in its group, and in no other."""
         assert self.gated_count == sum(bool(queued.gating_plugin) for queued in self)
         assert len(self) == sum(len(group.pods) for group in self._groups.values())
         for uid, (queued, group) in self._pods.items():
