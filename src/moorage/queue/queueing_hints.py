@@ -109,7 +109,7 @@ class QueueingHints:
 
 def _log_worth_requeuing(queued: QueuedPod, event: ClusterEvent) -> None:
     if queued.is_rejected:
-        message = "QueueingStrategy requeuing because the event is wildcard"
+        message = "Worth requeuing because the event is wildcard"
         log.info(6, message, pod=kobj(queued.pod), event=event.label)
     else:
-        log.info(6, "QueueingStrategy requeuing because no failed plugins", pod=kobj(queued.pod))
+        log.info(6, "Worth requeuing because no failed plugins", pod=kobj(queued.pod))

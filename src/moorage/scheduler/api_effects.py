@@ -1,8 +1,7 @@
-"""Effects as requests: what the engine wants done, done through an API server.
+"""Performs the engine's effects as requests to an API server.
 
-Objects here hold only the fields that scheduling reads, so nothing is ever replaced as a whole: all writes
-are patches of the fields concerned, and carry the resourceVersion where somebody else's change must not be
-overwritten.
+Objects here hold only the fields that scheduling reads, so no object is ever replaced: all writes are patches
+of single fields, with the resourceVersion where another client's change must not be overwritten.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class ApiEffects:
         self._pre_binding = pre_binding
 
     async def perform(self, effect: Effect) -> Object | None:
-        """Do it; the answer is the object as stored where there is one. RequestError if it is refused."""
+        """Perform an effect; returns the stored object, if there is one. RequestError if rejected."""
         match effect:
             case BindPod(pod, node_name):
                 await self._binder.bind(pod, node_name)
@@ -103,7 +102,7 @@ class ApiEffects:
             log.info(2, message, preemptor=preemptor, node=eviction.node_name, result=result)
 
     async def _evict_all(self, eviction: EvictPods) -> None:
-        """The last victim goes after all others: when it is gone, the preemptor is woken."""
+        """The last victim is evicted after all others: its deletion requeues the preemptor."""
         *others, last = eviction.victims
         results = await asyncio.gather(
             *(self._evict_one(victim, eviction) for victim in others), return_exceptions=True
@@ -114,7 +113,7 @@ class ApiEffects:
         await self._evict_one(last, eviction)
 
     async def _evict_one(self, victim: Pod, eviction: EvictPods) -> None:
-        """Evict a pod; one that is gone already is no failure, and one not yet bound need not be deleted."""
+        """Evict a pod; one that is deleted already is no failure, one not bound yet is not deleted."""
         in_memory = self._stop(victim, eviction)
         if not in_memory:
             try:
@@ -131,8 +130,8 @@ class ApiEffects:
         self._recorder.preempted(victim, eviction.preemptor, eviction.node_name, in_memory=in_memory)
 
     async def _is_gone(self, pod: Pod, error: RequestError) -> bool:
-        """Whether a refusal means that there is no such pod any more, or another one of its name."""
-        if not error.is_conflict and not error.is_invalid:  # Which a patch with another uid is.
+        """Whether an error means that the pod no longer exists, or that another one has its name."""
+        if not error.is_conflict and not error.is_invalid:  # A patch with another uid is invalid.
             return error.is_not_found
         try:
             stored = await self._client.get(POD, pod.namespace, pod.name)
@@ -141,7 +140,7 @@ class ApiEffects:
         return bool(stored["metadata"]["uid"] != pod.uid)
 
     def _stop(self, victim: Pod, eviction: EvictPods) -> bool:
-        """Whether a pod could be kept from being bound: it waits for a permit, or for its volumes."""
+        """Whether the binding of a pod was stopped: it waited for a permit, or for its volumes."""
         waiting = self._waiting.get(victim.uid)
         if waiting is not None:
             is_stopped = waiting.preempt(eviction.plugin, "preempted")
@@ -175,6 +174,6 @@ def _log_victim(message: str, victim: Pod, eviction: EvictPods) -> None:
 
 
 def _annotated(obj: Object) -> Manifest:
-    """An object's annotations, for a patch that fails if somebody changed the object meanwhile."""
+    """An object's annotations, for a patch that fails if another client has changed the object."""
     meta = obj.metadata
     return {"annotations": dict(meta.annotations), "resourceVersion": meta.resource_version or None}

@@ -1,4 +1,4 @@
-"""What goes on beside the cycles, each piece in a task of its own: bindings, statuses, evictions."""
+"""Tasks in the background of the scheduling cycles: bindings, status updates, evictions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = Logger(__name__)
 
 
 class BackgroundTasks:
-    """Pieces of work; one that fails in a way that nobody has thought of does not end the others."""
+    """Background tasks; an unexpected exception in one is logged and does not end the others."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.TaskGroup | None = None
@@ -20,13 +20,13 @@ class BackgroundTasks:
         self._awaited: set[asyncio.Task[None]] = set()
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
-        """From now on, work can be started."""
+        """Set the task group that tasks are started in."""
         self._tasks = tasks
 
     def start(self, work: Coroutine[Any, Any, None], *, is_awaited: bool = True) -> None:
-        """Start a piece of work.
+        """Start a task.
 
-        is_awaited: whether the process waits for it at its end; not if another scheduler repeats it anyway.
+        is_awaited: whether shutdown waits for it; not if another scheduler repeats it anyway.
         """
         assert self._tasks is not None
         task = self._tasks.create_task(_logging_failure(work))
@@ -35,27 +35,27 @@ class BackgroundTasks:
             task.add_done_callback(tasks.discard)
 
     def __len__(self) -> int:
-        """How much is under way."""
+        """Number of running tasks."""
         return len(self._running)
 
     @property
     def awaited(self) -> int:
-        """How many pieces that are waited for at the end are under way."""
+        """Number of running tasks that shutdown waits for."""
         return len(self._awaited)
 
     async def all_done(self, but: Callable[[], int]) -> None:
-        """Returns once all that is waited for is done, except for as many pieces as `but` says."""
+        """Returns when all awaited tasks have ended, except for as many as `but` returns."""
         while len(self._awaited) > but():
             await asyncio.wait(self._awaited, return_when=asyncio.FIRST_COMPLETED)
 
     async def all_ended(self) -> None:
-        """Returns once all that is under way now has ended."""
+        """Returns when all tasks that are running now have ended."""
         if self._running:
             await asyncio.wait(list(self._running))
 
 
 async def _logging_failure(work: Coroutine[Any, Any, None]) -> None:
-    """Some work; if it fails in a way that nobody has thought of, all other work goes on."""
+    """Await a coroutine; an exception is logged and not raised."""
     try:
         await work
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Binding a pod once: where the answer does not say what happened, the pod does."""
+"""Binds each pod once: where a response is lost, the stored pod shows whether it is bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
 
 _MAX_CONCURRENT_WRITES: Final = 128
-"""So many bindings are written at the same time; the others wait for their turn, in order."""
+"""Maximum number of bindings written at a time; others wait in order."""
 _INITIAL_BACKOFF_SECONDS: Final = 0.2
 _MAX_BACKOFF_SECONDS: Final = 5.0
 _SERVER_ERROR: Final = 500
@@ -31,12 +31,12 @@ class Binder:
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Bind a pod to a node; raises if it is not bound there, or if somebody else has bound it."""
+        """Bind a pod to a node; raises if it is not bound there, or if another scheduler has bound it."""
         try:
             async with self._slots:
                 await self._written(pod, node_name)
         except RequestError as error:
-            # A conflict may be with ourselves: an earlier request that seemed to be lost.
+            # The conflict may be with our own earlier request whose response was lost.
             may_be_bound = error.is_conflict or error.code >= _SERVER_ERROR
             if not may_be_bound or not await self._is_on(pod, node_name):
                 raise
@@ -54,7 +54,7 @@ class Binder:
         return self._client.create_part(POD, pod.namespace, pod.name, "binding", binding)
 
     async def _is_on(self, pod: Pod, node_name: str) -> bool:
-        """Whether a pod is on a node, by the server's word; asks until there is an answer."""
+        """Whether the stored pod is on a node; retries until there is a response."""
         backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
         while True:
             try:

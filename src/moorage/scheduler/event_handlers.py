@@ -1,7 +1,7 @@
-"""What happens in the cluster, as the cache and the queue need to hear it.
+"""Event handlers: changes from informers, applied to the cache and the queue.
 
-Every change goes to the cache first, then to the queue as an event, so that whoever is woken by an event
-finds the cluster as the event left it.
+Every change is applied to the cache first, then reported to the queue as an event, so that a requeued pod
+finds the cluster in the state after the event.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ RESOURCES: Final = {
     "DeviceClass": Resource.DEVICE_CLASS,
     "PodGroup": Resource.POD_GROUP,
 }
-"""The kinds whose changes may help a pod that waits; of the others only the cache hears."""
+"""The kinds whose changes may requeue pods; changes of others are applied to the cache only."""
 
 
 class EventHandlers:
-    """Takes changes from informers to the cache and the queue."""
+    """Applies changes from informers to the cache and the queue."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class EventHandlers:
         self._pre_binding = pre_binding
 
     def node(self, type: EventType, obj: Object, before: Object | None) -> None:
-        """A node has come, changed or gone."""
+        """A node was added, updated or deleted."""
         assert isinstance(obj, Node)
         if type == "DELETED":
             log.info(3, "Delete event for node", node=kobj(obj))
@@ -80,7 +80,7 @@ class EventHandlers:
             self._queue.move_all(events.NODE_ADD, None, obj)
 
     def other(self, type: EventType, obj: Object, before: Object | None) -> None:
-        """An object that is neither node nor pod has come, changed or gone."""
+        """An object other than a node or a pod was added, updated or deleted."""
         is_gone = type == "DELETED"
         if is_gone:
             self._cache.objects.remove(obj)
@@ -92,7 +92,7 @@ class EventHandlers:
             self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
 
     def custom(self, resource: str) -> Listener[CustomObject]:
-        """Who listens to a kind that only a plugin knows: pods that wait hear of it, the cache does not."""
+        """A listener for a custom kind: the queue receives its events, the cache does not."""
 
         def listen(type: EventType, obj: CustomObject, before: CustomObject | None) -> None:
             is_gone = type == "DELETED"
@@ -102,7 +102,7 @@ class EventHandlers:
         return listen
 
     def pod(self, type: EventType, obj: Object, before: Object | None) -> None:
-        """A pod has come, changed or gone."""
+        """A pod was added, updated or deleted."""
         assert isinstance(obj, Pod)
         old = before if isinstance(before, Pod) else None
         if old is not None and old.uid != obj.uid:
@@ -116,7 +116,7 @@ class EventHandlers:
             self._without_node(obj, old)
 
     def _gone(self, pod: Pod) -> None:
-        """A pod is gone, or over."""
+        """A pod was deleted, or has finished."""
         if log.v >= 3:
             self._log_gone(pod)
         self._queue.delete(pod)
@@ -137,10 +137,10 @@ class EventHandlers:
             log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
 
     def _stop(self, assumed: Pod) -> None:
-        """A pod goes while it is on its way to a node: the room is for others.
+        """A pod was deleted while it is being bound: its node's resources are free.
 
-        If it waits for a permit, its binding cycle ends, and gives everything back in order. Otherwise the
-        binding fails by itself, sooner or later; the room is free from now on.
+        If it waits for a permit, its binding cycle ends and unreserves everything. Otherwise the binding will
+        fail; the resources are free from now on.
         """
         waiting = self._waiting.get(assumed.uid)
         if waiting is not None:
@@ -165,7 +165,7 @@ class EventHandlers:
         else:
             self._queue.move_all(events.ASSIGNED_POD_ADD, None, pod)
         if assumed is not None and assumed.spec.node_name != pod.spec.node_name:
-            # Another scheduler was faster: where we wanted to have it, there is room again.
+            # Another scheduler bound it elsewhere: the resources of the assumed node are free.
             self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
 
     def _log_bound(self, pod: Pod, old: Pod | None, was_bound: bool) -> None:
@@ -179,12 +179,12 @@ class EventHandlers:
     def _without_node(self, pod: Pod, old: Pod | None) -> None:
         assumed = self._cache.pod(pod.uid)
         if assumed is not None and self._cache.is_assumed(pod):
-            # On its way to its node; of all that can change about it, only its end can stop it.
+            # It is being bound; of all updates, only its deletion can stop that.
             if pod.metadata.deletion_timestamp and not (old and old.metadata.deletion_timestamp):
                 self._stop(assumed)
             return
         if assumed is not None:
-            self._cache.remove_pod(assumed)  # The API server has been set back to before it was bound.
+            self._cache.remove_pod(assumed)  # The API server was restored to a state before the binding.
             old = None
         if old is None:
             if log.v >= 3:

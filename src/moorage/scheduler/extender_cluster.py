@@ -1,4 +1,4 @@
-"""The cluster as an extender follows it: nodes, pods, and whatever else its plugin looks at."""
+"""The cluster state of an extender: nodes, pods, and the other kinds its plugin reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from moorage.services.event_broadcaster import Broadcaster
 
 
 class ExtenderCluster:
-    """Nodes and pods as they are now (`cache`), and what a plugin needs to work with them (`handle`)."""
+    """Nodes and pods in their current state (`cache`), and the plugin's handle (`handle`)."""
 
     def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
         self.cache = Cache()
@@ -60,12 +60,12 @@ class ExtenderCluster:
         self._pods = self._informer(kinds.POD)
 
     def pod(self, namespace: str, name: str) -> Pod | None:
-        """A pod, on a node or not."""
+        """A pod, bound or not."""
         found = self._pods.get(namespace, name)
         return found if isinstance(found, Pod) else None
 
     async def follow(self, framework: Framework, is_known: asyncio.Event) -> None:
-        """Follow what a profile looks at until cancelled; `is_known` is set once all is known."""
+        """Run the informers that a profile needs until cancelled; `is_known` is set once all are synced."""
         informers = [self._informer(kind) for kind in (kinds.NODE, *needed_kinds([framework]))]
         informers.append(self._pods)
         async with asyncio.TaskGroup() as tasks:
@@ -95,4 +95,4 @@ class ExtenderCluster:
 
 
 def _no_queue(pods: Iterable[Pod]) -> None:
-    """There is no queue here whose pods could be tried at once."""
+    """An extender has no queue: there are no pods to activate."""

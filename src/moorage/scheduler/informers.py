@@ -1,4 +1,4 @@
-"""What the scheduler follows: the kinds that plugins look at, decoded as it comes."""
+"""The scheduler's informers: one for each kind that plugins read, decoding objects as they arrive."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
 
 NewInformer = Callable[..., Informer[Any]]
-"""Makes informers: over requests, unless somebody has the objects at hand."""
+"""Creates informers: over requests, unless the caller has the objects already."""
 
 _UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-"""Pods that are over take nothing from anybody."""
+"""Finished pods use no resources."""
 
 
 def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
-    """Decodes objects of a kind as the API server sends them.
+    """A decoder of objects of a kind as the API server sends them.
 
-    keeps_whole: whether pods and nodes keep what was sent; other kinds never do.
+    keeps_whole: whether pods and nodes keep the bytes that were sent; other kinds never do.
     """
     if keeps_whole and kind in KEEPING:
         known = decoder(KEEPING[kind])
@@ -43,14 +43,14 @@ def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes
         try:
             return decode(raw)
         except msgspec.ValidationError:
-            # Nulls where none are expected: rare, and worth the slow way.
+            # Unexpected nulls: rare, and handled by the slow path.
             return convert(msgspec.json.decode(raw), kind)
 
     return decoded
 
 
 class SchedulerInformers:
-    """Informers of every kind that the enabled plugins look at, joined to what they feed."""
+    """Informers of every kind that the enabled plugins read, connected to the event handlers."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class SchedulerInformers:
         )
         self.pods.listeners.append(handlers.pod)
         self.informers: list[Informer[Any]] = [self._of(kinds.NODE, handlers.node)]
-        """All of them, in the order in which they are best listed: pods last."""
+        """All informers, in the order of listing: pods last."""
         self.add(frameworks)
         self.informers.append(self.pods)
 
     def add(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
-        """Follow what other frameworks look at, too; the informers that are new, which are to be run."""
+        """Add the kinds that other frameworks read; returns the new informers, for the caller to run."""
         frameworks = list(frameworks)
         followed = {informer.kind for informer in self.informers}
         new: list[Informer[Any]] = [
@@ -101,7 +101,7 @@ class SchedulerInformers:
         return new
 
     def keep_whole(self, is_wanted: bool) -> list[Informer[Any]]:
-        """Whether pods and nodes are to keep what the API server sent; who is to be run anew for that."""
+        """Set whether pods and nodes keep the bytes that were sent; returns the informers to restart."""
         if is_wanted is self._keeps_whole:
             return []
         self._keeps_whole = is_wanted
@@ -111,17 +111,17 @@ class SchedulerInformers:
         return changed
 
     def custom(self, name: str) -> list[Manifest]:
-        """All objects of a kind that only plugins know, by the name they have for it."""
+        """All objects of a custom kind, by the name that plugins use for it."""
         kind = custom_kind(name)
         return [
             obj.content
             for informer in self.informers
             if informer.kind == kind
-            for obj in list(informer.objects.values())  # Plugins may ask in threads.
+            for obj in list(informer.objects.values())  # Plugins may call this in threads.
         ]
 
     def drop(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
-        """Follow no more than these frameworks look at; the informers that are to be stopped."""
+        """Remove the kinds that none of these frameworks reads; returns the informers to stop."""
         frameworks = list(frameworks)
         looked_at = {kinds.NODE, kinds.POD, *needed_kinds(frameworks), *custom_kinds(frameworks).values()}
         dropped = [informer for informer in self.informers if informer.kind not in looked_at]

@@ -1,4 +1,4 @@
-"""What users read of the scheduler's work: events, in kube-scheduler's words."""
+"""Events about pods, worded as kube-scheduler's."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(
 
 
 class PodEventRecorder:
-    """Tells of pods, each time as the profile that is responsible; never waits."""
+    """Records events about pods, reported by each pod's profile; never blocks."""
 
     def __init__(self, broadcaster: Broadcaster) -> None:
         self._broadcaster = broadcaster
         self._recorders: dict[str, events.Recorder] = {}
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
-        """A pod has got its node."""
+        """A pod was bound."""
         self._as(pod).scheduled(pod, node_name)
 
     def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
-        """A pod had to go for another; `in_memory`: it was not yet bound, and is not deleted."""
+        """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
         self._as(preemptor).preempted(victim, preemptor, node_name, in_memory=in_memory)
 
     def failed(self, pod: Pod, message: str) -> None:
-        """A pod has got no node."""
+        """A pod was not scheduled."""
         self._as(pod).failed(pod, message)
 
     def skipped(self, pod: Pod) -> None:
-        """A pod is not tried because it is being deleted."""
+        """A pod is skipped because it is being deleted."""
         self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
 
     def group_ignored(self, pod: Pod, group: str) -> None:
-        """A pod is scheduled by itself though it belongs to a group."""
+        """A pod is scheduled by itself although it belongs to a group."""
         note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
         self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
 
@@ -53,12 +53,12 @@ class PodEventRecorder:
         action: str,
         note: str,
     ) -> None:
-        """Something has happened that a plugin of a profile wants to be known."""
+        """An event that a plugin of a profile reports."""
         other = None if related is None else _reference(related)
         self._of(profile).event(_reference(about), other, type, reason, action, note)
 
     def _as(self, pod: Pod) -> events.Recorder:
-        """Whoever reports for the profile that is responsible for a pod."""
+        """The recorder of a pod's profile."""
         return self._of(pod.spec.scheduler_name)
 
     def _of(self, profile: str) -> events.Recorder:
@@ -69,7 +69,7 @@ class PodEventRecorder:
 
 
 def _reference(obj: Object) -> Reference:
-    """An object as events refer to it; of which kind it is says its type, or else the object itself."""
+    """An object reference for events; the kind is its type's, or else the object's own."""
     meta = obj.metadata
     kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
     api_version, name = (obj.api_version, obj.kind) if kind is None else (kind.api_version, kind.name)

@@ -1,4 +1,4 @@
-"""Pods that belong to a PodGroup: they are scheduled one by one, and users are told so."""
+"""Warnings about pods of a PodGroup: they are scheduled one by one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ log = Logger(__name__)
 
 
 class PodGroupWarnings:
-    """An event on each pod of a group at its first attempt, and a line in the log for each group."""
+    """Records an event on each pod of a group at its first attempt, and logs each group once."""
 
     def __init__(self, recorder: PodEventRecorder) -> None:
         self._recorder = recorder
         self._logged: dict[str, None] = {}
-        """Groups that the log has a line for, oldest first."""
+        """Groups that were logged, oldest first."""
 
     def warn(self, pod: Pod) -> None:
-        """Tell of a pod that belongs to a group."""
+        """Warn about a pod that belongs to a group."""
         assert pod.spec.scheduling_group is not None
         name = f"{pod.namespace}/{pod.spec.scheduling_group.pod_group_name}"
         self._recorder.group_ignored(pod, name)

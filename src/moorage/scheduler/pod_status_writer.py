@@ -1,10 +1,10 @@
-"""What the scheduler writes into pods' statuses: conditions, and the node a pod is going to have.
+"""Writes pod statuses: conditions and nominated node names.
 
-Nothing is written into a pod that has got a node meanwhile, or into another pod of the same name: every write
-names the version it was made for. If that is not the latest, the pod is read and the write is repeated.
+A pod that was bound meanwhile, or recreated under the same name, is not changed: every write carries the
+resourceVersion it was computed for. On a conflict the pod is read and the write repeated.
 
-A pod that is tried many times a second has one write in flight: what comes meanwhile is merged into the next
-write, which starts from the version that the last one made.
+A pod has at most one write in flight: updates that arrive meanwhile are merged into the next write, which is
+based on the version that the last one returned.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _MAX_CONFLICTS: Final = 5
 _OVERRIDE: Final = 1
 """The number of the nominating mode in which a nomination is written."""
 _MAX_CONCURRENT_WRITES: Final = 64
-"""So many statuses are written at the same time; thousands of pods can fail in the same second."""
+"""Maximum number of statuses written at a time; thousands of pods can fail in the same second."""
 
 log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """What a pod's status is to say; None leaves a part of it as it is."""
+    """Changes of a pod's status; None leaves a field as it is."""
 
     failure: tuple[str, str] | None = None
-    """Reason and message of the condition that the pod is not scheduled."""
+    """Reason and message of the condition PodScheduled=False."""
     nominated: str | None = None
     """The nominated node; empty clears it."""
 
     def then(self, later: _Update) -> _Update:
-        """Both updates as one."""
+        """Both updates merged; the later one takes precedence."""
         return _Update(
             self.failure if later.failure is None else later.failure,
             self.nominated if later.nominated is None else later.nominated,
@@ -54,44 +54,44 @@ _NO_UPDATE: Final = _Update()
 
 
 class PodStatusWriter:
-    """Writes statuses of pods."""
+    """Writes pod statuses."""
 
     def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
         self._client = client
         self._now = now
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
         self._next: dict[str, _Update] = {}
-        """By uid of the pods with a write in flight: what is to be written after it."""
+        """Updates that follow the write in flight, by the pod's uid."""
 
     async def not_scheduled(self, pod: Pod, reason: str, message: str, nominated: str | None) -> None:
-        """A pod has got no node; failing to say so is not worth more than a word in the log.
+        """A pod was not scheduled; a failure to write that is only logged.
 
-        nominated: the node that is being freed for it; empty: none any more; None: as before.
+        nominated: the node that preemption nominated; empty: clear the nomination; None: keep it.
         """
         if log.v >= 3:
             _log_update(pod, nominated, ("PodScheduled", "False", reason))
         await self._update(pod, _Update((reason, message), nominated))
 
     async def nominate(self, pod: Pod, node_name: str) -> None:
-        """Write the node that a pod is going to have; an empty name clears it. Nothing depends on it."""
+        """Write a pod's nominated node; an empty name clears it. No other step depends on it."""
         if log.v >= 3:
             _log_update(pod, node_name)
         await self._update(pod, _Update(nominated=node_name))
 
     async def to_be_evicted(self, victim: Pod, scheduler_name: str) -> None:
-        """Say that a pod goes to make room for another."""
+        """Set the DisruptionTarget condition of a preemption victim."""
         message = f"{scheduler_name}: preempting to accommodate a higher priority pod"
         condition = self._condition(victim, "DisruptionTarget", "True", "PreemptionByScheduler", message)
         if condition:
             await self._patch(victim, {"metadata": {"uid": victim.uid}, "status": condition})
 
     async def extended_resources(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> Pod:
-        """Write which claim backs a pod's extended resources."""
+        """Write the claim that backs a pod's extended resources."""
         wanted = {"extendedResourceClaimStatus": plain(status)}
         return convert(await self._patch(pod, {"metadata": {"uid": pod.uid}, "status": wanted}), Pod)
 
     def _condition(self, pod: Pod, type: str, status: str, reason: str, message: str) -> Manifest:
-        """The change that makes a pod's condition this; nothing, if it is so already."""
+        """The patch that sets a pod's condition; empty if it is set already."""
         known = next((each for each in pod.status.conditions if each.type == type), None)
         if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
             return {}
@@ -103,7 +103,7 @@ class PodStatusWriter:
         return {"conditions": [condition]}
 
     def _status(self, pod: Pod, update: _Update) -> Manifest:
-        """The change that an update means for a pod; empty if the pod says all of it."""
+        """The patch for an update of a pod's status; empty if nothing changes."""
         status: Manifest = {}
         if update.failure is not None:
             status = self._condition(pod, "PodScheduled", "False", *update.failure)
@@ -112,7 +112,7 @@ class PodStatusWriter:
         return status
 
     async def _update(self, pod: Pod, update: _Update) -> None:
-        """Write an update, or leave it to the write that is in flight for the pod."""
+        """Write an update, or merge it into the one that follows the pod's write in flight."""
         uid = pod.uid
         if uid in self._next:
             self._next[uid] = self._next[uid].then(update)
@@ -126,7 +126,7 @@ class PodStatusWriter:
             del self._next[uid]
 
     async def _try(self, uid: str, pod: Pod, update: _Update) -> Pod:
-        """Write an update if possible; the answer is the latest known version."""
+        """Write an update, and log a failure; returns the latest known version."""
         try:
             return await self._write(uid, pod, update)
         except (RequestError, ConnectionFailed) as error:
@@ -135,13 +135,13 @@ class PodStatusWriter:
             return pod
 
     async def _write(self, uid: str, pod: Pod, update: _Update) -> Pod:
-        """Write an update of the latest version of a pod, as long as it waits for a node."""
+        """Write an update of a pod's latest version, as long as it has no node."""
         conflicts = 0
         while pod.uid == uid and not pod.spec.node_name and (status := self._status(pod, update)):
             meta = {"uid": uid, "resourceVersion": pod.metadata.resource_version}
             try:
                 stored = await self._patch(pod, {"metadata": meta, "status": status})
-                # Decoding the answer costs more than the write; only a further update starts from it.
+                # Decoding the response costs more than the write; only a following update needs it.
                 return pod if self._next[uid] == _NO_UPDATE else convert(stored, Pod)
             except RequestError as error:
                 conflicts += 1

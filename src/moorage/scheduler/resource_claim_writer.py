@@ -1,7 +1,7 @@
-"""Statuses of device claims, written so that nobody's change is lost.
+"""Writes ResourceClaim statuses without overwriting other clients' changes.
 
-Several pods may share a claim, and drivers write into it, too. So only what changes is written; if somebody
-else was faster, the same change is made to what they left, unless they decided otherwise about the devices.
+Several pods may share a claim, and drivers write to it as well. So only changed fields are written; after a
+conflict the same change is applied to the stored claim, unless its allocation was changed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 
 
 class ResourceClaimWriter:
-    """Writes device claims."""
+    """Writes ResourceClaims."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def create(self, claim: ResourceClaim) -> ResourceClaim:
-        """Create a claim; the answer is what is stored."""
+        """Create a claim; returns the stored one."""
         body = plain(claim) | {"apiVersion": RESOURCE_CLAIM.api_version, "kind": RESOURCE_CLAIM.name}
         return convert(await self._client.create(RESOURCE_CLAIM, claim.namespace, body), ResourceClaim)
 
     async def write_status(self, claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
-        """Make the change from a claim's status to another; a claim that should be protected is, first."""
+        """Apply the change of a claim's status; the delete-protection finalizer is stored first."""
         latest, conflicts = claim, 0
         while True:
             try:
@@ -48,7 +48,7 @@ class ResourceClaimWriter:
                 latest = await self._reread(claim, status, error)
 
     async def _protected(self, claim: ResourceClaim, is_known: bool) -> ResourceClaim:
-        """A claim with its finalizer stored; `is_known`: its finalizers are those of the API server."""
+        """A claim with its finalizer stored; `is_known`: its finalizers are the stored ones."""
         finalizers = list(claim.metadata.finalizers)
         if _PROTECTION in finalizers and is_known:
             return claim
@@ -68,7 +68,7 @@ class ResourceClaimWriter:
     async def _reread(
         self, claim: ResourceClaim, status: ResourceClaimStatus, conflict: RequestError
     ) -> ResourceClaim:
-        """A claim as it is now; the conflict is raised if what was decided cannot be done to it any more."""
+        """The stored claim; raises the conflict if the change can no longer be applied to it."""
         stored = await self._client.get(RESOURCE_CLAIM, claim.namespace, claim.name)
         latest = convert(stored, ResourceClaim)
         is_going = latest.metadata.deletion_timestamp is not None and status.allocation is not None
@@ -79,7 +79,7 @@ class ResourceClaimWriter:
         return latest
 
     async def delete(self, claim: ResourceClaim) -> None:
-        """Delete a claim, protected or not; one that is gone, or another of its name, is no failure."""
+        """Delete a claim and its finalizer; one that is deleted or recreated is no failure."""
         latest, conflicts = claim, 0
         try:
             while latest.metadata.uid == claim.metadata.uid:
@@ -108,12 +108,12 @@ def _identity(claim: ResourceClaim) -> Manifest:
 
 
 def _timeless(allocation: AllocationResult | None) -> AllocationResult | None:
-    """An allocation without its time, which the API server keeps less exactly."""
+    """An allocation without its timestamp, which the API server stores with less precision."""
     return None if allocation is None else replace(allocation, allocation_timestamp=None)
 
 
 def _change(before: ResourceClaimStatus, after: ResourceClaimStatus, stored: ResourceClaimStatus) -> Manifest:
-    """What turns `before` into `after`, made to what is stored; only the parts that differ."""
+    """The patch that applies the change from `before` to `after` to what is stored."""
     change: Manifest = {}
     if _timeless(after.allocation) != _timeless(stored.allocation):
         change["allocation"] = plain(after.allocation)

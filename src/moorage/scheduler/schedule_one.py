@@ -1,7 +1,7 @@
-"""One pod's way to its node: the scheduling cycle, and the binding cycle beside the others.
+"""One pod's attempt: the scheduling cycle, and the binding cycle in the background.
 
-A pod is assumed to be on its node from the end of its scheduling cycle until the API server confirms it or
-the binding fails; then everything is taken back, and those whom the room may help are woken.
+A pod is assumed on its node from the end of its scheduling cycle until the API server confirms it or the
+binding fails; then everything is unreserved, and pods that the free resources may help are requeued.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ log = Logger(__name__)
 class ScheduleOne:
     """Takes pods from the queue to their nodes.
 
-    profiles, engine: those in force; they can be changed between two cycles.
-    pods: the pods as the API server shows them.
+    profiles, engine: those in force; they can be replaced between two cycles.
+    pods: the pods' informer.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ScheduleOne:
         self.profiles = profiles
         self.engine = engine
         self.is_stopping = False
-        """Whether nothing is to be begun any more."""
+        """Whether no new work is started."""
         self._cache = cache
         self._queue = queue
         self._pods = pods
@@ -90,7 +90,7 @@ class ScheduleOne:
         self._observer = observer
 
     async def attempt(self, queued: QueuedPod) -> None:
-        """Try a pod; whatever goes wrong is that pod's misfortune, not the scheduler's."""
+        """Attempt to schedule a pod; any exception fails this attempt only."""
         try:
             await self._schedule(queued)
         except Exception as error:
@@ -130,7 +130,7 @@ class ScheduleOne:
         )
         status = self._reserve(attempt)
         if status.code not in (Code.SUCCESS, Code.WAIT):
-            # Nobody has seen the room taken, so nobody is to be told that it is free again.
+            # The assumed pod was not visible to other pods, so no event is needed.
             self._undo(attempt, failure_at_a_node(status))
             return
         self._activate(cycle)
@@ -141,7 +141,7 @@ class ScheduleOne:
         return self._cache.assume_pod(pod, node_name, like)
 
     def _skips_pod(self, pod: Pod) -> bool:
-        """Whether there is nothing to do for a pod: it goes, or it has its node."""
+        """Whether there is nothing to do for a pod: it is being deleted, or has its node."""
         if pod.metadata.deletion_timestamp:
             self._recorder.skipped(pod)
             log.info(3, "Skip schedule deleting pod", pod=kobj(pod))
@@ -149,21 +149,21 @@ class ScheduleOne:
         return self._cache.pod(pod.uid) is not None
 
     def _is_too_late(self, queued: QueuedPod) -> bool:
-        """Whether nothing is to come of a decision any more that has taken its time."""
+        """Whether a decision that had to wait for extenders no longer applies."""
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
         if self.is_stopping or not isinstance(known, Pod) or known.uid != queued.uid:
             return True
         return self._skips_pod(known)
 
     def _abandon(self, queued: QueuedPod, decision: Decision) -> None:
-        """Have nothing come of a decision."""
+        """Discard a decision."""
         self._observer.abandoned(queued)
         if decision.post_filter is not None:
             decision.post_filter.done()
         self._queue.done(queued.uid)
 
     def _reserve(self, attempt: Attempt) -> Status:
-        """Reserve what an assumed pod needs, and ask whether it may go on."""
+        """Run reserve and permit for an assumed pod."""
         framework, where = attempt.framework, (attempt.cycle, attempt.pod, attempt.node_name)
         try:
             point, status = "Reserve", framework.reserve(*where)
@@ -177,13 +177,13 @@ class ScheduleOne:
         return status
 
     def _activate(self, cycle: CycleState) -> None:
-        """Let the pods be tried that plugins want to be tried."""
+        """Activate the pods that plugins requested."""
         if cycle.pods_to_activate:
             self._queue.activate(cycle.pods_to_activate.values())
             cycle.pods_to_activate.clear()
 
     def _unschedulable(self, queued: QueuedPod, decision: Decision) -> None:
-        """No node: the pod waits for what may help it, and what was arranged to make room is set going."""
+        """No node: put the pod back, and start the preemption that post_filter prepared."""
         arranged = decision.post_filter
         if decision.error is not None:
             log.error(decision.error, "Error selecting node for pod", pod=kobj(queued.pod))
@@ -206,12 +206,12 @@ class ScheduleOne:
             log.exception(error, "Error occurred during async preemption", logger=UNHANDLED, pod=kobj(pod))
         self._observer.preempted(not failed, self._clock.now() - began)
         arranged.done()
-        # Until now the pod was kept from being tried; what happened meanwhile must not be lost on it.
+        # Until now the pod was gated by its own preemption; it must not miss the events meanwhile.
         if failed or self._queue.place_of(pod.uid) is Place.GATED:
             self._queue.activate([pod])
 
     def _fail(self, queued: QueuedPod, failure: Failure) -> None:
-        """Put a pod back into the queue as it is now, and say why; one that is gone or bound is let go."""
+        """Put a pod back into the queue and record why; one that is deleted or bound is dropped."""
         self._observer.failed(queued, failure.reason)
         log_failure(queued.pod, failure)
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
@@ -221,7 +221,7 @@ class ScheduleOne:
             return
         if known.spec.node_name:
             log_assigned(known)
-            self._queue.done(queued.uid)  # Somebody else was faster: that is worth an event, not a condition.
+            self._queue.done(queued.uid)  # Bound by another scheduler: an event, but no condition.
             self._recorder.failed(known, failure.message)
             return
         self._queue.put_back(
@@ -272,12 +272,12 @@ class ScheduleOne:
         self._activate(attempt.cycle)
 
     async def _binding_cycle(self, attempt: Attempt) -> Failure | None:
-        """What keeps a pod from being bound; None once it is bound."""
+        """The reason why a pod is not bound; None once it is bound."""
         pod, framework = attempt.pod, attempt.framework
         where = (attempt.cycle, pod, attempt.node_name)
         try:
             if framework.pre_bind_pre_flight(*where) or self._waiting.get(pod.uid):
-                # It may take a while: others should know where the pod is going to be.
+                # Binding may take a while: other components should know the node.
                 await self._status_writer.nominate(attempt.queued.pod, attempt.node_name)
             if log.v >= 4 and self._waiting.get(pod.uid):
                 log.info(4, "Pod waiting on permit", pod=kobj(pod))
@@ -285,7 +285,7 @@ class ScheduleOne:
             if status.code is not Code.SUCCESS:
                 log_permit(status, pod)
                 return failure_at_a_node(status)
-            # From here on the pod cannot be refused any more, only fail: it need not remember events.
+            # From here on the pod can fail but not be rejected: it needs no in-flight events.
             self._queue.done(pod.uid)
             point, status = "PreBind", await framework.pre_bind(*where)
             if status.code is Code.SUCCESS and not await framework.handle.extenders.bind(*where[1:]):
@@ -305,7 +305,7 @@ class ScheduleOne:
             return Failure("SchedulerError", f"{type(error).__name__}: {error}", nominated="")
 
     def _undo(self, attempt: Attempt, failure: Failure) -> None:
-        """Undo what a pod had reserved, and try it again later."""
+        """Unreserve and forget a pod, and put it back into the queue."""
         pod = attempt.pod
         for problem in attempt.framework.unreserve(attempt.cycle, pod, attempt.node_name):
             log_plugin_failure(problem, pod, attempt.node_name)

@@ -1,9 +1,9 @@
-"""The loop: one scheduling cycle after another, bindings beside it.
+"""The scheduling loop: one scheduling cycle after another, binding cycles in the background.
 
-A cycle works on a snapshot that does not move, and only extenders make it wait: then watches and bindings go
-on, and the next cycle begins when this one has ended. What else takes time is a task of its own: waiting for
-a permit, writing to the API server, evicting. What a cycle does is in `cycles`; here it is put together, run,
-drained and brought in line with another configuration.
+A cycle works on an immutable snapshot and waits for nothing but extenders: meanwhile watches and bindings
+continue, and the next cycle begins when this one has ended. Everything else that takes time is a background
+task: waiting for a permit, writing to the API server, evicting. Cycles are implemented in `schedule_one`;
+this module composes, runs, drains and reconfigures the scheduler.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ from moorage.services.timing import within
 
 _SNAPSHOT_REFRESH_SECONDS = 0.5
 _MAX_CYCLES_PER_TURN = 20
-"""So many cycles run before others get their turn on the loop."""
+"""Maximum number of cycles before other tasks run on the loop."""
 _MAX_TURN_SECONDS = 0.02
-"""How long cycles run before others get their turn, if fewer take that long."""
+"""Time after which other tasks run on the loop, in seconds, if fewer cycles take that long."""
 _EVENT_FLUSH_SECONDS = 2.0
-"""Time for events that are not written yet when the scheduler ends."""
+"""Grace period for unwritten events at shutdown, in seconds."""
 
 log = Logger(__name__)
 
 
 class Scheduler:
-    """Binds the pods whose scheduler is one of the configuration's profiles."""
+    """Schedules the pods whose scheduler name is that of a profile."""
 
     def __init__(
         self,
@@ -86,9 +86,9 @@ class Scheduler:
     ) -> None:
         self.cache = Cache()
         self.is_synced = False
-        """Whether everything in the cluster is known."""
+        """Whether all informers are synced."""
         self.cycles_begun = 0
-        """Scheduling cycles so far: a watchdog sees that the loop gets on."""
+        """Number of scheduling cycles begun, for the watchdog."""
         self._observer = observer or Observer()
         self._registry = registry
         self._random = random
@@ -107,7 +107,7 @@ class Scheduler:
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         _log_plugins(self._profiles.values())
         self._next_profiles = self._profiles
-        """The profiles that are to be in force once all is known that they look at."""
+        """The profiles that come into force once the informers they need are synced."""
         self.queue = self._new_queue(config, max_unschedulable_seconds)
         self._wakeup = asyncio.Event()
         self.queue.changed = self._wakeup.set
@@ -151,7 +151,7 @@ class Scheduler:
         pre_binding: PreBinding,
         slow_plugin_seconds: float,
     ) -> Handle:
-        """What plugins are lent; those who ask for the queue or the informers do so once these are there."""
+        """The plugins' handle; the queue and the informers are created later and looked up on use."""
         return Handle(
             self.cache.objects,
             self._effects,
@@ -188,7 +188,7 @@ class Scheduler:
         return Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
 
     async def run(self, may_begin: asyncio.Event | None = None) -> None:
-        """Schedule until cancelled; before `may_begin`, only get to know the cluster."""
+        """Schedule until cancelled; before `may_begin` is set, only run the informers."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -206,7 +206,7 @@ class Scheduler:
             await informer.synced()
             log.info(2, "Caches populated", type=informer.kind.go_type)
         self.is_synced = True
-        log.info(3, "EventHandlers synced")
+        log.info(3, "Handlers synced")
         if may_begin is not None:
             await may_begin.wait()
         self._flusher.start()
@@ -220,7 +220,7 @@ class Scheduler:
                 self._refresh_timer.cancel()
 
     def _refresh_snapshot(self) -> None:
-        """Bring the snapshot up to date from time to time, so that no pod has to wait for much of that."""
+        """Refresh the snapshot periodically, so that no pod has to wait for a large update."""
         if self._async_cycle is None:
             self.cache.snapshot()
         self._refresh_timer = self._clock.call_later(_SNAPSHOT_REFRESH_SECONDS, self._refresh_snapshot)
@@ -243,7 +243,7 @@ class Scheduler:
                 turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS
 
     async def _attempt_async(self, queued: QueuedPod) -> None:
-        """Try a pod with extenders; meanwhile the snapshot stays as it is, and all else goes on."""
+        """Attempt a pod with extenders; the snapshot stays unchanged while other tasks run."""
         self._async_cycle = asyncio.ensure_future(self._schedule_one.attempt(queued))
         try:
             await self._async_cycle
@@ -251,11 +251,11 @@ class Scheduler:
             self._async_cycle = None
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more cycles; returns once bindings and evictions are done, or after that long.
+        """Begin no more cycles; returns when bindings and evictions are done, or after `seconds`.
 
-        Pods that wait for a permit are not waited for: nothing is begun with them that has to be ended. Nor
-        are conditions of pods without a node, which may wait for the request rate limit: the next leader
-        writes them. Events have a short time of their own.
+        Not waited for: pods that wait for a permit, which have nothing to complete, and conditions of
+        unscheduled pods, which may wait for the rate limit and which the next leader writes. Events have a
+        short grace period of their own.
         """
         self._schedule_one.is_stopping = True
         self._wakeup.set()
@@ -267,10 +267,10 @@ class Scheduler:
         await self._broadcaster.flush(min(max(deadline - self._clock.now(), 0.0), _EVENT_FLUSH_SECONDS))
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
-        """Go on with other profiles once all is known that they look at; nobody in the queue is lost.
+        """Switch to other profiles once the informers they need are synced; no queued pod is lost.
 
-        Until then, the profiles stay as they are. What is wrong is raised before anything else is done.
-        registry: the plugins there are from now on, if they are others.
+        Until then the old profiles stay in force. Errors are raised before anything is changed.
+        registry: the plugins from now on, if they change.
         """
         registry = self._registry if registry is None else registry
         extenders = http_extenders(config.extenders, self._clock, self._connect_extender)
@@ -304,7 +304,7 @@ class Scheduler:
             max_backoff_seconds=config.pod_max_backoff_seconds,
         )
         for pod in self.pods():
-            # Those that were another scheduler's until now; those that are queued already stay as they are.
+            # Pods that other schedulers were responsible for; those in the queue stay as they are.
             if not pod.spec.node_name and pod.spec.scheduler_name in frameworks:
                 self._handlers.pod("ADDED", pod, None)
 
@@ -313,16 +313,16 @@ class Scheduler:
         self._informer_tasks[informer] = tasks.create_task(informer.run())
 
     def _keep_whole(self, is_wanted: bool) -> None:
-        """Whether pods and nodes are to keep what the API server sent: if not so before, they come anew."""
+        """Set whether pods and nodes keep the bytes that were sent; restarts their informers if needed."""
         for informer in self._informers.keep_whole(is_wanted):
             if self._tasks is not None:
                 self._informer_tasks[informer].cancel()
                 self._start_informer(informer, self._tasks)
 
     async def _stop_unneeded_informers(self, former: Extenders) -> None:
-        """Hear no more of kinds that no plugin looks at, once what began with other plugins has ended.
+        """Stop informers of kinds that no plugin reads, once work with the old plugins has ended.
 
-        What was heard of them is forgotten: it would be out of date when it is wanted again.
+        Their objects are removed from the cache: they would be outdated when they are needed again.
         """
         if self._async_cycle is not None:
             await asyncio.wait((self._async_cycle,))
@@ -338,32 +338,32 @@ class Scheduler:
                     self.cache.objects.remove(obj)
 
     def pods(self) -> Iterator[Pod]:
-        """All pods that the API server has shown, on nodes or not, whoever schedules them."""
+        """All pods of the informer, bound or not, of any scheduler."""
         return (pod for pod in self._informers.pods.objects.values() if isinstance(pod, Pod))
 
     @property
     def informers(self) -> Sequence[Informer[Any]]:
-        """What is followed."""
+        """All informers."""
         return self._informers.informers
 
     @property
     def background_task_count(self) -> int:
-        """How much goes on beside the cycles: bindings, mostly."""
+        """Number of running background tasks, mostly bindings."""
         return len(self._background)
 
     @property
     def prioritizing(self) -> int | None:
-        """How many extenders are being asked for scores; None: there are none."""
+        """Number of running prioritize calls to extenders; None: there are no extenders."""
         return self._handle.extenders.prioritizing if self._handle.extenders else None
 
     @property
     def pre_binding(self) -> int:
-        """How many pre-bind plugins are at work."""
+        """Number of running pre-bind plugins."""
         return self._handle.pre_binding.running
 
 
 def _queue_rules(frameworks: Iterable[tuple[str, Framework]]) -> dict[str, QueueRules]:
-    """What profiles say about queueing, by their name; extenders cannot say what would help."""
+    """What each profile's plugins register for the queue; extenders cannot register events."""
     return {
         name: framework.queue_rules(extenders=bool(framework.handle.extenders))
         for name, framework in frameworks

@@ -1,8 +1,7 @@
-"""Which kinds of objects are followed: those that the enabled plugins look at, and no more.
+"""The kinds to watch: those that the enabled plugins read, and no more.
 
-Nodes and pods always are. A plugin that does not come with moorage may look at anything, so for its sake
-everything is followed. Kinds that nobody here knows (`plural.version.group`) are followed if a plugin names
-them among its events.
+Nodes and pods are always watched. Out-of-tree plugins may read anything, so with one of them every kind is
+watched. Custom kinds (`plural.version.group`) are watched if a plugin registers events of them.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ LOOKED_AT: Final[Mapping[str, tuple[Kind, ...]]] = {
     "VolumeRestrictions": (kinds.PERSISTENT_VOLUME_CLAIM,),
     "VolumeZone": _VOLUMES,
 }
-"""What each plugin that comes with moorage looks at, beside nodes and pods."""
+"""The kinds that each in-tree plugin reads besides nodes and pods."""
 
 _EVERYTHING: Final = tuple(dict.fromkeys(kind for each in LOOKED_AT.values() for kind in each))
 _KNOWN_RESOURCES: Final = frozenset(str(resource) for resource in Resource)
 
 
 class CustomObject(Object):
-    """An object of a kind that only a plugin knows; `content` is all of it."""
+    """An object of a custom kind; `content` is all of it."""
 
     content: Manifest = {}
 
@@ -75,19 +74,19 @@ def read_custom(raw: bytes) -> CustomObject:
 
 
 def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
-    """The kinds to follow beside nodes and pods, each once."""
+    """The kinds to watch besides nodes and pods, each once."""
     plugins = dict.fromkeys(name for framework in frameworks for name in framework.plugins)
     return list(dict.fromkeys(kind for name in plugins for kind in LOOKED_AT.get(name, _EVERYTHING)))
 
 
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:
-    """By what plugins call them, the kinds that nobody here knows and some plugin wants to hear of."""
+    """The custom kinds that plugins register events of, by the name they use."""
     watched = watched_actions(framework.queue_rules() for framework in frameworks)
     return {name: kind for name in watched if (kind := custom_kind(name)) is not None}
 
 
 def custom_kind(name: str) -> Kind | None:
-    """`foos.v1.example.com`; None for the kinds that are known, and for what is no such name."""
+    """The kind for `foos.v1.example.com`; None for built-in kinds and for other names."""
     plural, _, rest = name.partition(".")
     version, _, group = rest.partition(".")
     return None if name in _KNOWN_RESOURCES or not group else Kind(group, version, plural, plural)
