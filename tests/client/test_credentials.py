@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no such context": ({"current-context": "y"}, "has no context 'y'"),
     "no such cluster": (
         {"current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "c"}}]},
-        "names cluster 'c', which is not there",
+        "names cluster 'c', which does not exist",
     ),
     "no such user": (
         {
@@ -83,7 +83,7 @@ WRONG: dict[str, tuple[Any, str]] = {
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "clusters": [{"name": "c", "cluster": GOOD}],
         },
-        "names user 'u', who is not there",
+        "names user 'u', which does not exist",
     ),
     "clusters that have no names": ({"clusters": [{"cluster": GOOD}]}, "clusters is not a list of named"),
     "clusters that are no list": ({"clusters": 5}, "clusters is not a list of named"),
@@ -119,10 +119,10 @@ UNUSABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a certificate without key": (
         {"server": "https://x"},
         {"client-certificate-data": data(b"x")},
-        "only of use together",
+        "must be set together",
     ),
     "no token file": ({"server": "https://x"}, {"tokenFile": "no"}, "no: no such file"),
-    "a token in two lines": ({"server": "https://x"}, {"token": "a\nb"}, "characters that no token has"),
+    "a token in two lines": ({"server": "https://x"}, {"token": "a\nb"}, "contains invalid characters"),
     "a proxy of another kind": ({**GOOD, "proxy-url": "socks5://x"}, {}, "only http:// proxies"),
 }
 

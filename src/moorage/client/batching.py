@@ -1,21 +1,21 @@
-"""When to do what costs less for many at once: now if it is rare, in a batch_window if it is frequent."""
+"""Batch windows: work that is cheaper in batches is batched while it is frequent, else done at once."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MAX_UNBATCHED: Final = 8
-"""So much may happen in a row before anybody has to wait."""
+"""Number of pieces of work in a row before batching starts."""
 
 
 class BatchWindow:
-    """Tells how long to wait for others: until the next beat, if there is something to do at every beat."""
+    """Computes how long to wait for a batch: until the end of the window, if every window has work."""
 
     def __init__(self, window_seconds: float) -> None:
         self._window_seconds = window_seconds
         self._next = 0.0
 
     def wait_seconds(self, now: float) -> float:
-        """How long to wait before doing something, which is then done; 0.0 if there was little of late."""
+        """Seconds to wait before doing a piece of work; 0.0 if there was little recently."""
         self._next = max(self._next, now - MAX_UNBATCHED * self._window_seconds) + self._window_seconds
         return max(self._next - now, 0.0)

@@ -57,7 +57,8 @@ def find_access(
     mount: Path | None = None,
     credentials_over_http: bool = False,
 ) -> Access:
-    """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
+    """What the arguments name; else the pod's service account; else what kubectl uses. KubeconfigError if
+    none.
 
     `master` overrides the server's address, and is enough for servers that need no credentials.
     """
@@ -81,9 +82,9 @@ def in_cluster(
     *,
     clock: Clock | None = None,
 ) -> Access:
-    """The cluster in which this process runs as a pod, as the pod's service account.
+    """The cluster in which this process runs as a pod, with the pod's service account.
 
-    mount: where the account's files are; without it, where the environment says, or at their usual path.
+    mount: directory of the account's files; default: from the environment, or the well-known path.
     """
     mount = mount or Path(environ.get(SERVICE_ACCOUNT_DIR) or SERVICE_ACCOUNT_MOUNT)
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
@@ -102,7 +103,7 @@ def from_kubeconfig(
     clock: Clock | None = None,
     credentials_over_http: bool = False,
 ) -> Access:
-    """What a context of kubeconfig files says.
+    """The server and credentials of a context of kubeconfig files.
 
     credentials_over_http: whether to send tokens and passwords to a server whose address is `http://`.
     """
@@ -150,7 +151,7 @@ def _endpoint(cluster: Entry) -> Endpoint:
 def _show_certificate(tls: ssl.SSLContext | None, user: Entry) -> None:
     certificate, key = _content(user, "client-certificate"), _content(user, "client-key")
     if (certificate is None) != (key is None):
-        raise KubeconfigError("client-certificate and client-key are only of use together")
+        raise KubeconfigError("client-certificate and client-key must be set together")
     if tls is not None and certificate is not None and key is not None:
         use_certificate(tls, certificate, key)
 
@@ -187,7 +188,7 @@ def _impersonated(user: Entry) -> list[tuple[str, str]]:
 
 
 def _content(entry: Entry, key: str) -> bytes | None:
-    """What a field with data says, or else the file that the field without names."""
+    """The content of a `-data` field, or else of the file that the field without `-data` names."""
     data = entry.get(f"{key}-data")
     if data:
         try:

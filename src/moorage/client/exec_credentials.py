@@ -1,4 +1,4 @@
-"""Credentials that other programs give: exec plugins and OpenID Connect, by `kubernetes_asyncio`.
+"""Credentials of exec plugins and OpenID Connect, by `kubernetes_asyncio`.
 
 That library is imported only here, and only when such credentials are used: it costs a second and 65 MB.
 """
@@ -19,22 +19,22 @@ from moorage.clock import Clock
 
 _PROVIDER_CHECK_SECONDS: Final = 60.0
 _EXITED: Final = re.compile(r"process returned (-?\d+)")
-"""What `kubernetes_asyncio` says of a plugin that fails."""
+"""The error text of `kubernetes_asyncio` for a plugin that fails."""
 _LEEWAY: Final = timedelta(seconds=10)
 
 
 class ExecObserver:
-    """Is told what an exec plugin does; does nothing itself."""
+    """Receives the calls of an exec plugin; does nothing itself."""
 
     def called(self, exit_code: int, status: str) -> None:
-        """The plugin was run; `status` is what metrics call the outcome."""
+        """The plugin was run; `status` is the outcome's name in metrics."""
 
     def certificate(self, pem: str) -> None:
-        """The plugin gave a certificate."""
+        """The plugin returned a certificate."""
 
 
 class ExecCredentials:
-    """What an exec plugin says: a token or a client certificate, until it expires."""
+    """The credentials of an exec plugin: a token or a client certificate, until it expires."""
 
     def __init__(self, config: Entry, tls: ssl.SSLContext | None, now: Callable[[], datetime]) -> None:
         self._config = config
@@ -45,11 +45,11 @@ class ExecCredentials:
         self._has_run = False
         self.headers: Mapping[str, str] = {}
         self.observer = ExecObserver()
-        """Who hears of each call."""
+        """Receives each call."""
 
     @property
     def is_stale(self) -> bool:
-        """Whether the plugin must be asked again."""
+        """Whether the plugin has to be run again."""
         return not self._has_run or (self._expires_at is not None and self._now() >= self._expires_at)
 
     async def renew(self) -> bool:
@@ -101,7 +101,7 @@ class ExecCredentials:
 
 
 def _outcome(error: Exception) -> tuple[int, str]:
-    """The exit code of an exec plugin that failed, and what metrics call that."""
+    """The exit code of an exec plugin that failed, and the outcome's name in metrics."""
     if isinstance(error, OSError):
         return 1, "plugin_not_found_error"
     exited = _EXITED.search(str(error))
@@ -109,7 +109,7 @@ def _outcome(error: Exception) -> tuple[int, str]:
 
 
 class ProviderCredentials:
-    """What an auth-provider of the kubeconfig gives (`oidc`, `gcp`), refreshed before it expires."""
+    """The credentials of a kubeconfig's auth-provider (`oidc`, `gcp`), refreshed before they expire."""
 
     def __init__(self, server_url: str, provider: Entry, clock: Clock) -> None:
         self._server_url = server_url
@@ -120,11 +120,11 @@ class ProviderCredentials:
 
     @property
     def is_stale(self) -> bool:
-        """Whether to look if the token is still good."""
+        """Whether the token has to be checked for expiry."""
         return self._checked_at is None or self._clock.now() - self._checked_at >= _PROVIDER_CHECK_SECONDS
 
     async def renew(self) -> bool:
-        """Get a token, which the provider may have to be asked for."""
+        """Get a token, from the provider if necessary."""
         from kubernetes_asyncio.client import Configuration
         from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
@@ -138,7 +138,7 @@ class ProviderCredentials:
         try:
             await KubeConfigLoader(config).load_and_set(configuration)
             token = str(configuration.api_key["BearerToken"]).removeprefix("Bearer ")
-        # Providers fail in as many ways as there are; for the user it is one: no credentials.
+        # Providers raise many types; for the user there is one error: no credentials.
         except Exception as error:
             name = self._provider.get("name")
             reason = " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a client tells whoever keeps metrics."""
+"""Observer of a client's requests, for metrics."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from moorage.transport import Request, Response
 
 
 class RequestObserver:
-    """Is told what becomes of requests; does nothing itself."""
+    """Receives the outcome of requests; does nothing itself."""
 
     def waited(self, method: str, seconds: float) -> None:
-        """A request has waited for its turn, because there is a limit; perhaps no time at all."""
+        """A request waited for the rate limit, possibly for no time."""
 
     def answered(self, method: str, status: int | None, is_retry: bool) -> None:
-        """One attempt is over; None: there was no answer. The first attempt is no retry."""
+        """An attempt ended; None: there was no response. The first attempt is no retry."""
 
     def finished(self, request: Request, response: Response | None, seconds: float) -> None:
-        """A request is over, with all its attempts and pauses; None: there was no answer."""
+        """A request ended, with all its attempts and backoff; None: there was no response."""

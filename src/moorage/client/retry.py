@@ -1,8 +1,8 @@
-"""Trying again, where that can do no harm.
+"""Retries of requests, where they are safe.
 
-A server that says when to come back (`Retry-After`) has not done what was asked: any request is repeated
-then. Without that word, and when connections break, only requests that may be carried out twice are. A lost
-answer to a creation, a binding among them, is reported: only the caller can look whether it happened.
+A server that responds with `Retry-After` has not carried out the request: any request is retried then.
+Without that header, and after connection failures, only idempotent requests are retried. A lost response to a
+creation, bindings included, is raised: only the caller can check whether it was carried out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IDEMPOTENT_PATCHES: Final = frozenset(
 
 
 class Retrying:
-    """A transport that tries again; what still fails then is the caller's."""
+    """A transport that retries; what still fails is raised."""
 
     def __init__(
         self, transport: Transport, clock: Clock, random: Random, observer: RequestObserver | None = None
@@ -40,7 +40,7 @@ class Retrying:
         self._observer = observer or RequestObserver()
 
     async def handle(self, request: Request) -> Response:
-        """The first answer that is not a plea to come back later."""
+        """The first response that does not ask for a retry, or the last one."""
         began = self._clock.now()
         response: Response | None = None
         try:
@@ -85,7 +85,7 @@ def _retry_after(response: Response) -> float | None:
 
 
 def _is_idempotent(request: Request) -> bool:
-    """Whether it is all the same if a request is carried out once or twice."""
+    """Whether carrying out a request twice has the same effect as once."""
     if request.method == "PATCH":
         return request.headers.get("content-type", "") in _IDEMPOTENT_PATCHES
     return request.method in _IDEMPOTENT_METHODS

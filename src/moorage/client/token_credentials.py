@@ -1,4 +1,4 @@
-"""Credentials that need no help: what is written down, and what is in a file that somebody keeps fresh."""
+"""Credentials that need no other program: fixed ones, and a token file that is rotated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = Logger(__name__)
 
 
 class FixedCredentials:
-    """The same for ever: a token, a password, or nothing."""
+    """Credentials that never change: a token, a password, or none."""
 
     is_stale = False
 
@@ -29,7 +29,7 @@ class FixedCredentials:
 
 
 class TokenFile:
-    """A token in a file, read again as it rotates."""
+    """A token in a file that is rotated."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -40,11 +40,11 @@ class TokenFile:
     @property
     def is_stale(self) -> bool:
         """Whether the file should be read again."""
-        # The clock may belong to a loop that does not run yet when the file is first read.
+        # The event loop of the clock may not run yet when the file is first read.
         return self._read_at is None or self._clock.now() - self._read_at >= _REREAD_SECONDS
 
     async def renew(self) -> bool:
-        """Read the file; as long as that fails the old token is used."""
+        """Read the file; while that fails the old token is used."""
         self._read_at = self._clock.now()
         try:
             headers = bearer(self._read())
@@ -67,7 +67,7 @@ class TokenFile:
 
 
 def bearer(token: str) -> Mapping[str, str]:
-    """The header that shows a token."""
+    """The authorization header for a token."""
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise KubeconfigError("the token has characters that no token has")
+        raise KubeconfigError("the token contains invalid characters")
     return {"authorization": f"Bearer {token}"}

@@ -1,4 +1,4 @@
-"""Waiting on a clock, and how long to wait before trying again."""
+"""Sleeping on a clock, and exponential backoff."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moorage.clock import Clock
 
 
 async def sleep(clock: Clock, seconds: float) -> None:
-    """Wait on a clock, which in tests is virtual."""
+    """Sleep on a clock, which is virtual in tests."""
     woken = asyncio.Event()
     timer = clock.call_later(seconds, woken.set)
     try:
@@ -19,9 +19,9 @@ async def sleep(clock: Clock, seconds: float) -> None:
 
 
 class Backoff:
-    """Pauses that double up to a longest one, each made up to twice as long at random.
+    """Exponential backoff with jitter: each delay is extended by up to its own length.
 
-    Clients that failed together do not come back together.
+    Clients that failed together do not retry together.
     """
 
     def __init__(self, first_seconds: float, longest_seconds: float, random: Random) -> None:
@@ -31,11 +31,11 @@ class Backoff:
         self._next = first_seconds
 
     def reset(self) -> None:
-        """All is well again: the next pause is the first one."""
+        """Start again with the initial delay."""
         self._next = self._first
 
     def pause(self) -> float:
-        """Seconds to wait now."""
+        """The next delay, in seconds."""
         pause = self._next
         self._next = min(2 * pause, self._longest)
         return pause * (1 + self._random.random())

@@ -1,4 +1,4 @@
-"""What a list and a watch say, read: pages and events, with the bytes of each object left for later."""
+"""Decoding of lists and watch events; the bytes of each object are left undecoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """What is read of every object before anybody wants it."""
+    """The metadata that is decoded of every object."""
 
     name: str = ""
     namespace: str = ""
@@ -47,7 +47,7 @@ class _PageMetadata(msgspec.Struct, rename="camel"):
 
 
 class Page(msgspec.Struct):
-    """A list, or a part of one."""
+    """A list, or a page of one."""
 
     items: list[msgspec.Raw] | None = None
     metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
@@ -62,7 +62,7 @@ _read_status = msgspec.json.Decoder(_Status).decode
 _OPENINGS: Final = {
     b'{"type":"%b"' % type.encode(): type for type in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
 }
-"""How the lines of a watch begin, as servers write them."""
+"""The beginnings of watch event lines, as servers write them."""
 
 
 class Event(msgspec.Struct):
@@ -70,9 +70,9 @@ class Event(msgspec.Struct):
 
     type: str
     metadata: Metadata | None
-    """None: what came is not an object."""
+    """None: the bytes are not an object."""
     raw: bytes
-    """The object as it came."""
+    """The object as sent."""
 
 
 def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
@@ -84,40 +84,40 @@ def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
 
 
 def read_page(body: bytes) -> Page:
-    """A list as the server sends it; AnswerLost if it is not whole."""
+    """A list as the server sends it; AnswerLost if it is incomplete."""
     try:
         return _read_page(body)
     except msgspec.MsgspecError as error:
-        raise AnswerLost(f"the list is unreadable: {error}") from None
+        raise AnswerLost(f"cannot decode the list: {error}") from None
 
 
 def ends_initial_events(metadata: Metadata) -> bool:
-    """Whether a bookmark says that everything there was has been sent."""
+    """Whether a bookmark marks the end of the initial events."""
     return bool(metadata.annotations) and (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true"
 
 
 def number(version: str) -> int | None:
-    """A resourceVersion as a number, which it is with every server but the strangest."""
+    """A resourceVersion as a number; None if it is none."""
     return int(version) if version.isdecimal() else None
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether a resourceVersion comes after another; where they are no numbers, whether it is another."""
+    """Whether a resourceVersion is newer than another; if they are not numbers, whether they differ."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than
 
 
 class EventLines:
-    """Puts the pieces of a watch together to events, one a line."""
+    """Assembles watch events, one a line, from the chunks of a stream."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
 
     def read(self, piece: bytes) -> Iterator[Event]:
-        """The events that a piece completes.
+        """The events that a chunk completes.
 
-        RequestError for one that says why the watch ends; AnswerLost for what is no event.
+        RequestError for an ERROR event; AnswerLost for anything that is not an event.
         """
         first, *lines = piece.split(b"\n")
         self._rest.append(first)
@@ -132,11 +132,11 @@ class EventLines:
     def check_end(self) -> None:
         """AnswerLost if the watch ended in the middle of an event."""
         if any(self._rest):
-            raise AnswerLost("the watch was cut in the middle of an event")
+            raise AnswerLost("the watch ended in the middle of an event")
 
 
 def _event(line: bytes) -> Event:
-    # Mostly an object need not be looked for: it is what is left of the line.
+    # Fast path: the object is the rest of the line.
     opening, _, rest = line.partition(b',"object":')
     type = _OPENINGS.get(opening)
     if type is not None and line.endswith(b"}"):
@@ -155,12 +155,12 @@ def _any_event(line: bytes) -> Event:
             return Event(event.type, read_metadata(raw), raw)
         status = _read_status(event.object)
     except msgspec.MsgspecError as error:
-        raise AnswerLost(f"the watch says something unreadable: {error}") from None
+        raise AnswerLost(f"cannot decode a watch event: {error}") from None
     raise RequestError(status.code, status.reason, status.message)
 
 
 class IdleTimeout:
-    """Ends a stream on which nothing has come for long: the other end may be gone without a word."""
+    """Ends a stream without data for some time: the server may be gone without closing the connection."""
 
     def __init__(self, stream: Stream, clock: Clock, seconds: float) -> None:
         self._stream = stream
@@ -171,11 +171,11 @@ class IdleTimeout:
         self.has_expired = False
 
     def heard(self) -> None:
-        """Something came."""
+        """Data arrived."""
         self._heard_at = self._clock.now()
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """End the stream."""
         self._timer.cancel()
         self._stream.close()
 
