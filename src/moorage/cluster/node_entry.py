@@ -1,4 +1,4 @@
-"""What the cache keeps of one node: the node itself and the sum of the pods on it."""
+"""The cache's entry of one node: the node itself and the sums of its pods."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from moorage.cluster.pod_table import Disk, HostPort, PodInfo
 
 
 class NodeEntry:
-    """A node and its pods. Pods may be here before their node: then `node` is None.
+    """A node and its pods. Pods may be added before their node: then `node` is None.
 
-    The order of `pods` is kube-scheduler's: a pod that goes leaves its place to the last one. Preemption
-    shows it, where pods are equally important.
+    The order of `pods` is kube-scheduler's: the last pod takes the place of a removed one. It decides between
+    equally important pods in preemption.
     """
 
     __slots__ = (
@@ -34,7 +34,7 @@ class NodeEntry:
         self.node: Node | None = None
         self.pods: dict[str, PodInfo] = {}
         self.come: list[PodInfo] | None = None
-        """The pods that have come since the last snapshot, if nothing else has happened to the pods."""
+        """The pods added since the last snapshot, if they are the only change."""
         self.requested: dict[str, int] = {}
         self.scoring_cpu_milli = 0
         self.scoring_memory = 0
@@ -43,14 +43,14 @@ class NodeEntry:
         self.disks: Counter[Disk] = Counter()
 
     def add(self, info: PodInfo) -> None:
-        """Count a pod in."""
+        """Add a pod."""
         self.pods[info.pod.uid] = info
         self._count(info, 1)
         if self.come is not None:
             self.come.append(info)
 
     def remove(self, uid: str) -> None:
-        """Count a pod out."""
+        """Remove a pod."""
         self.come = None
         info = self.pods[uid]
         order = list(self.pods)

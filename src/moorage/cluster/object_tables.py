@@ -1,8 +1,8 @@
-"""The other objects scheduling reads (services, namespaces, volumes, claims, ...), by kind.
+"""The other objects that scheduling reads (services, namespaces, volumes, claims, ...), by kind.
 
-Each table has a version that moves with every change, and remembers what changed, so that a snapshot's
-replica follows at the cost of the changes. An object can be assumed: changed here before the API server
-shows the change. The server's next word on that object ends the assumption.
+Each table has a version that is incremented by every change, and records the changes, so that a snapshot's
+replica is updated at their cost. An object can be assumed: changed here before the API server shows the
+change. The next update from the server ends the assumption.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class ObjectTable(Generic[T]):
         self._on_change = changed
 
     def put(self, item: T) -> None:
-        """Add or replace an object, as the API server shows it."""
+        """Add or replace an object, as sent by the API server."""
         self._stored.pop((item.namespace, item.name), None)
         self._set(item)
 
     def remove(self, namespace: str, name: str) -> None:
-        """Remove an object; removing what is not there changes nothing."""
+        """Remove an object; unknown objects are ignored."""
         self._stored.pop((namespace, name), None)
         members = self._by_namespace.get(namespace)
         if members is None or members.pop(name, None) is None:
@@ -44,7 +44,7 @@ class ObjectTable(Generic[T]):
         self._note(namespace, name)
 
     def assume(self, item: T) -> None:
-        """Show an object as it is going to be; it must be here already."""
+        """Replace an object by its assumed state; it must exist."""
         key = (item.namespace, item.name)
         current = self.get(*key)
         assert current is not None, key
@@ -52,13 +52,13 @@ class ObjectTable(Generic[T]):
         self._set(item)
 
     def forget(self, namespace: str, name: str) -> None:
-        """Take an assumption back: show the object as the API server last did."""
+        """Remove an assumption: the object is again as last sent by the API server."""
         stored = self._stored.pop((namespace, name), None)
         if stored is not None:
             self._set(stored)
 
     def stored(self, namespace: str, name: str) -> T | None:
-        """An object as the API server last showed it, whatever is assumed of it."""
+        """An object as last sent by the API server, without assumptions."""
         return self._stored.get((namespace, name)) or self.get(namespace, name)
 
     def _set(self, item: T) -> None:
@@ -87,7 +87,7 @@ class ObjectTable(Generic[T]):
         return sum(map(len, self._by_namespace.values()))
 
     def follow(self, source: ObjectTable[T]) -> None:
-        """Become equal to `source`, of which this is the one replica, by applying what changed there."""
+        """Become equal to `source`, of which this is the only replica, by applying its changes."""
         for namespace, name in source._changed:
             item = source.get(namespace, name)
             if item is None:
@@ -100,7 +100,7 @@ class ObjectTable(Generic[T]):
 
 
 class Objects:
-    """A table for every kind that is asked for."""
+    """A table for every kind that is used."""
 
     def __init__(self) -> None:
         self._tables: dict[type[Object], ObjectTable[Any]] = {}
@@ -122,13 +122,13 @@ class Objects:
         self.of(type(item)).remove(item.namespace, item.name)
 
     def follow(self, source: Objects) -> None:
-        """Become equal to `source`, of which this is the one replica."""
+        """Become equal to `source`, of which this is the only replica."""
         for kind, table in source._tables.items():
             if table._changed:
                 self.of(kind).follow(table)
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Be told of every change; returns what ends the subscription."""
+        """Call back at every change; returns a function that ends the subscription."""
         self._subscribers[callback] = None
         return lambda: self._subscribers.pop(callback, None)
 

@@ -64,13 +64,13 @@ _DISK_SOURCES = (
 
 
 class PodInfo:
-    """A pod and what is worked out of it once: load, ports, class, terms."""
+    """A pod and the values computed from it once: load, ports, class, terms."""
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
 
     def renewed(self, pod: Pod) -> PodInfo:
-        """The same for another pod, of which all this holds as well: nothing is worked out twice."""
+        """The same for another pod with the same values: nothing is computed twice."""
         if "holds" not in self.__dict__:
             _ = self.load, self.holds, self.pod_class, self.terms
         twin = PodInfo(pod)
@@ -79,13 +79,13 @@ class PodInfo:
         return twin
 
     def relabelled(self, pod: Pod) -> PodInfo:
-        """The same for a later version of the pod with other labels: servers add those of its node's zone."""
+        """The same for a version of the pod with other labels: servers add those of its node's zone."""
         twin = self.renewed(pod)
         twin.__dict__.pop("pod_class", None)
         return twin
 
     def holds_but_for_labels(self, pod: Pod) -> bool:
-        """Whether all that scheduling can ask, except for labels, is the same of a later version."""
+        """Whether a later version has the same values for everything that scheduling reads but labels."""
         old = self.pod
         if old.metadata.deletion_timestamp != pod.metadata.deletion_timestamp:
             return False
@@ -97,12 +97,12 @@ class PodInfo:
 
     @cached_property
     def load(self) -> PodLoad:
-        """What the pod takes from its node."""
+        """What the pod requests of its node."""
         return pod_load(self.pod)
 
     @cached_property
     def host_ports(self) -> frozenset[HostPort]:
-        """The host ports the pod takes."""
+        """The host ports the pod uses."""
         return frozenset((p.host_ip or ANY_IP, p.protocol or "TCP", p.host_port) for p in self.pod.host_ports)
 
     @cached_property
@@ -125,7 +125,7 @@ class PodInfo:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether the pod holds anything beyond resources: host ports, volume claims, disks."""
+        """Whether the pod holds anything besides resources: host ports, volume claims, disks."""
         return bool(self.host_ports or self.claims or self.disks)
 
     @cached_property
@@ -135,7 +135,7 @@ class PodInfo:
 
     @cached_property
     def terms(self) -> PodTerms:
-        """The pod's affinity terms, as far as they count for other pods."""
+        """The pod's affinity terms, as far as they apply to other pods."""
         if has_too_many_terms(self.pod):
             message = "Ignoring the inter-pod affinity terms of a pod on a node: they exceed the limits"
             log.warning(message, pod=kobj(self.pod), node=self.pod.spec.node_name)
@@ -144,7 +144,7 @@ class PodInfo:
 
 
 def _given(pod: Pod) -> tuple[object, ...]:
-    """What the kubelet says that a pod has been given: a resize may change what the pod takes."""
+    """The resources that the kubelet reports as allocated: a resize may change what the pod uses."""
     status = pod.status
     return (
         status.container_statuses,
@@ -178,10 +178,10 @@ def _holding(infos: Sequence[PodInfo]) -> NDArray[np.bool_]:
 
 
 class Move(NamedTuple, Generic[V]):
-    """A pod came to a node (+1) or went from it (-1), with the class or the terms that it has.
+    """A pod was added to a node (+1) or removed from it (-1), with its class or terms.
 
-    A code can mean something else by the time this is read; the value is what it meant then. As long as a
-    code means the same, the value is the same object.
+    A code can be reused before this is read; `value` is what it stood for. While a code stands for the same
+    value, the value is the same object.
     """
 
     code: int
@@ -274,7 +274,7 @@ class PodTable:
         return np.array(by_lane, np.int64)
 
     def add(self, uid: str, node_row: int, info: PodInfo) -> None:
-        """A pod that was not here before."""
+        """Add a pod."""
         row = self._row_of[uid] = len(self.infos)
         self.infos.append(info)
         class_code = self.classes.append(info.pod_class)
@@ -287,7 +287,7 @@ class PodTable:
                 column.catch_up()
 
     def relabel(self, uid: str, info: PodInfo) -> None:
-        """A pod has other labels, and nothing else has changed."""
+        """Change a pod's labels, and nothing else."""
         row = self._row_of[uid]
         self.infos[row] = info
         node_row = int(self._node_rows.values[row])
@@ -296,7 +296,7 @@ class PodTable:
         _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, 1)
 
     def remove(self, uid: str) -> None:
-        """Forget a pod; the last one moves into its row."""
+        """Remove a pod; the last one moves into its row."""
         row = self._row_of.pop(uid)
         self._note(row, -1)
         for column in self._columns():
@@ -307,7 +307,7 @@ class PodTable:
             self._row_of[last.pod.uid] = row
 
     def move(self, uid: str, node_row: int) -> None:
-        """A pod's node has another row now."""
+        """A pod's node moved to another row."""
         row = self._row_of[uid]
         self._note(row, -1)
         self._node_rows[row] = node_row
@@ -333,7 +333,7 @@ class PodTable:
 
 def _note_move(journal: Journal[Move[V]], column: CodeColumn[V], code: int, node_row: int, sign: int) -> None:
     if code != ABSENT:
-        # The value that all who have this code share: readers tell by identity whether they know it.
+        # The vocabulary's own object: readers compare values by identity.
         value = column.vocabulary.values[code]
         assert value is not None
         journal.note(Move(code, value, node_row, sign))

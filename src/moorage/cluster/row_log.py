@@ -1,6 +1,6 @@
-"""Which rows of a snapshot were written, in order: whoever remembers something of rows asks what is new.
+"""The rows of a snapshot that were written, in order: readers with derived state ask for the new ones.
 
-The log is short. A reader that is too far behind, or from before rows moved, is told so, and starts anew.
+The log is bounded. A reader that is too far behind, or from before rows moved, has to start over.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from typing import Final
 
 _MAX_ENTRIES: Final = 4096
-"""So many writes are kept, at least; catching up with more is hardly cheaper than starting anew."""
+"""Minimum number of kept writes; catching up with more is hardly cheaper than starting over."""
 
 
 class RowLog:
-    """Rows as they are written. A position is how many writes there were; it only ever grows."""
+    """Rows in the order of their writes. A position is the number of writes before it; it only grows."""
 
     __slots__ = ("_rows", "position")
 
     def __init__(self) -> None:
         self.position = 0
-        """Where a reader that knows all of this stands."""
+        """The position of a reader that has read everything."""
         self._rows: list[int] = []
 
     def since(self, position: int) -> list[int] | None:
-        """The rows written since a position, each once; None if that cannot be told: all may have changed."""
+        """The rows written since a position, each once; None if unknown: any row may have changed."""
         missed = self.position - position
         if missed > len(self._rows):
             return None
@@ -37,6 +37,6 @@ class RowLog:
             del self._rows[:_MAX_ENTRIES]
 
     def start_anew(self) -> None:
-        """Rows have come, gone or moved: nothing that was known by row holds any more."""
+        """Rows were added, removed or moved: no derived state by row is valid any more."""
         self.position += 1
         self._rows.clear()

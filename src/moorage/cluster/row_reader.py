@@ -1,4 +1,4 @@
-"""Which rows of a snapshot somebody must look at who knows what was there the last time."""
+"""A reader's position in a snapshot's change log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from moorage.cluster.snapshot import Snapshot
 
 
 class RowReader:
-    """Reads a log of a snapshot: the same snapshot's, as a rule, time after time."""
+    """Reads a change log of a snapshot, which is usually the same snapshot every time."""
 
     __slots__ = ("_position", "_snapshot")
 
@@ -16,7 +16,7 @@ class RowReader:
         self._position = 0
 
     def new_rows(self, snapshot: Snapshot, log: RowLog) -> list[int] | None:
-        """The rows noted since the last time; None if nothing that is known by row holds any more."""
+        """The rows written since the last call; None if no derived state by row is valid any more."""
         rows = log.since(self._position) if snapshot is self._snapshot else None
         self._snapshot, self._position = snapshot, log.position
         return rows
