@@ -382,7 +382,7 @@ def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
         assert not flushing.done()
         await scene.world.pass_time(2)
         assert flushing.done()
-        assert '"Events are not written yet" count=1' in caplog.text
+        assert '"Shutting down with unwritten events" count=1' in caplog.text
 
     on_scene(test)
 

@@ -408,7 +408,7 @@ def test_not_without_tls() -> None:
 BAD_OPTIONS: dict[str, tuple[ServingOptions, str]] = {
     "no key": (
         ServingOptions(port=0, tls=TlsOptions(Path("tls.crt"))),
-        "a certificate needs its key, and a key its certificate",
+        "certificate and key must be set together",
     ),
     "no such files": (
         ServingOptions(port=0, tls=TlsOptions(Path("no.crt"), Path("no.key"))),

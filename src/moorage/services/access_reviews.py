@@ -1,4 +1,4 @@
-"""Questions to the API server, by which the scheduler's own server decides whom to answer."""
+"""Token and access reviews by the API server, for requests to the scheduler's own server."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MAX_CACHED_ANSWERS: Final = 4096
 
 
 class ReviewFailed(Exception):  # noqa: N818 -- it says what happened
-    """The API server gave no answer."""
+    """The API server gave no result."""
 
 
 class Reviewer:
-    """Asks one kind of question; tries again where that may help, for ten seconds at most."""
+    """Sends one kind of review; retries transient failures, for ten seconds at most."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Reviewer:
         self._duration = duration
 
     async def ask(self, spec: Manifest) -> Manifest:
-        """The answer's status; ReviewFailed if there is none."""
+        """The review's status; ReviewFailed if there is none."""
         try:
             return await within(self._clock, _MAX_SECONDS, self._ask(spec))
         except (RequestError, ConnectionFailed, TimeoutError) as error:
@@ -100,7 +100,7 @@ ValueT = TypeVar("ValueT")
 
 
 class ReviewCache(Generic[KeyT, ValueT]):
-    """Answers that hold for a short time."""
+    """Review results that are valid for a short time."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
@@ -108,14 +108,14 @@ class ReviewCache(Generic[KeyT, ValueT]):
         self._answers: dict[KeyT, tuple[float, ValueT]] = {}
 
     def get(self, key: KeyT) -> ValueT | None:
-        """An answer that still holds."""
+        """A result that is still valid."""
         found = self._answers.get(key)
         if found is None or found[0] <= self._clock.now():
             return None
         return found[1]
 
     def put(self, key: KeyT, answer: ValueT) -> None:
-        """Remember an answer."""
+        """Store a result."""
         self._answers.pop(key, None)
         self._answers[key] = (self._clock.now() + self._seconds, answer)
         if len(self._answers) > _MAX_CACHED_ANSWERS:

@@ -1,9 +1,9 @@
-"""Who may read the scheduler's metrics and state: the API server decides, as for every component.
+"""Delegated authentication and authorization for the scheduler's metrics and state, as in every component.
 
 Users are authenticated by a client certificate (`client_certificates`) or a bearer token, which the API
-server reviews (TokenReview), and authorized by the API server (SubjectAccessReview). Answers hold for ten
-seconds. Requests without credentials are anonymous. Probes need no authorization; a request for one is
-refused only if it has invalid credentials.
+server reviews (TokenReview), and authorized by the API server (SubjectAccessReview). Results are cached for
+ten seconds. Requests without credentials are anonymous. Probes need no authorization; a request for one is
+rejected only if it has invalid credentials.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class Authentication:
         self._secret = secrets.token_bytes(32)
 
     async def user(self, request: Request, certificate: bytes = b"") -> User:
-        """Who asks; Unauthenticated or ReviewFailed if credentials are shown that are not known to be good.
+        """The user of a request; Unauthenticated or ReviewFailed if its credentials cannot be verified.
 
-        certificate: what the client has shown when it connected, if TLS found it good.
+        certificate: the client certificate of the connection, if TLS has verified it.
         """
         began = self._clock.now()
         result = "error"
@@ -109,7 +109,7 @@ class Authentication:
         return ANONYMOUS
 
     async def _owner(self, token: str, reviewer: Reviewer) -> User:
-        """Whose token it is, by the API server's word or by memory."""
+        """The user of a token, as reviewed by the API server or cached."""
         # Tokens themselves are not kept.
         key = hashlib.blake2b(token.encode(), key=self._secret).digest()
         began = self._clock.now()
@@ -142,7 +142,7 @@ class Authentication:
 
 
 def _kind_of_name(name: str) -> str:
-    """What metrics call a user: there may be many."""
+    """A user's label in metrics: one for all but well-known names."""
     if name in _KNOWN_NAMES:
         return name
     return "email_id" if "@" in name else "other"
@@ -164,7 +164,7 @@ def _user(status: Manifest) -> User | Unauthenticated:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something may be done, and perhaps why."""
+    """Whether a request is allowed, and possibly why."""
 
     is_allowed: bool
     reason: str = ""
@@ -205,7 +205,7 @@ class Authorization:
         self._open, self._open_prefixes = _open_paths(open_paths)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
-        """Whether a user may do something with a path; ReviewFailed if the API server does not answer."""
+        """Whether a user may access a path; ReviewFailed if the API server does not answer."""
         began = self._clock.now()
         result = "error"
         try:
@@ -245,7 +245,7 @@ class Authorization:
 
 
 def _open_paths(paths: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Paths and beginnings of paths, without their first slash; a `*` may only be at the end."""
+    """Paths and path prefixes, without their first slash; a `*` may only be at the end."""
     exact, prefixes = set(), []
     for each in paths:
         bare = each.removeprefix("/")

@@ -1,10 +1,10 @@
-"""Events that users read (`kubectl describe`), as client-go's `tools/events` writes them.
+"""Events (`kubectl describe`), written as client-go's `tools/events` does.
 
-`Recorder.event` only puts what happened into a queue: the scheduler never waits for it, and if too much
-happens at once, what happens then is not told. From the queue, what happened before becomes a series: its
-second time is written, later ones are counted, and the count is written when the series ends (nothing for six
-minutes) and every half an hour. A few writers do the writing; they go as fast as the client they are given,
-whose rate limit should be its own, so that events never slow bindings down.
+`Recorder.event` only appends to a queue: the scheduler never waits for it, and while the queue is full,
+    events are dropped. Repeated events become a series: the second occurrence is written, later ones are
+    counted, and the count is written when the series ends (no occurrence for six minutes) and every half
+    hour. A few writers do the writing; they are limited by the given client only, which should have its own
+    rate limit, so that events never delay bindings.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from moorage.services.timing import within
 log = Logger(__name__)
 
 MAX_QUEUED: Final = 1000
-"""What happens while so much has not even been looked at is not told."""
+"""Maximum number of unprocessed occurrences; further ones are dropped."""
 MAX_TO_WRITE: Final = 20_000
-"""While so many events wait to be written, the queue is left alone, and fills."""
+"""Maximum number of unwritten events; above it the queue is not processed, and fills."""
 MAX_REMEMBERED: Final = 20_000
-"""So many events are remembered, in case they happen again; then the oldest are forgotten."""
+"""Maximum number of events kept to detect repetitions; the oldest are dropped."""
 FINISH_SECONDS: Final = 6 * 60.0
 REFRESH_SECONDS: Final = 30 * 60.0
 MAX_TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _RETRY_JITTER: Final = 0.25
 MAX_WRITERS: Final = 32
-"""So many events are being written at the same time; the others wait, and bindings go first."""
+"""Maximum number of events written at a time; bindings take precedence."""
 
 
 class Broadcaster:
-    """Takes what recorders say, and writes it."""
+    """Receives occurrences from recorders, and writes events."""
 
     def __init__(
         self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random, host: str
@@ -63,19 +63,19 @@ class Broadcaster:
         self._tasks: asyncio.TaskGroup | None = None
         self._writers = 0
         self._backing_off: list[asyncio.Future[None]] = []
-        """Writers with nothing to write: waking one costs less than a new task for every event."""
+        """Idle writers: waking one costs less than a new task for every event."""
         self._is_taking_in = False
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self.dropped = 0
-        """How much was not told because too much happened."""
+        """Number of dropped occurrences."""
 
     def recorder(self, controller: str) -> Recorder:
-        """Who reports under a name: a profile's scheduler name."""
+        """A recorder for a reporting controller: a profile's scheduler name."""
         return Recorder(self, controller, f"{controller}-{self._host}", self._now)
 
     def tell(self, occurrence: Occurrence) -> None:
-        """Take note of something; never waits."""
+        """Queue an occurrence; never waits."""
         if len(self._queue) >= MAX_QUEUED:
             self.dropped += 1
             return
@@ -99,14 +99,14 @@ class Broadcaster:
             self._backing_off.clear()
 
     async def flush(self, seconds: float) -> None:
-        """Returns once all is written, or after that long."""
+        """Returns when everything is written, or after `seconds`."""
         try:
             await within(self._clock, seconds, self._is_idle.wait())
         except TimeoutError:
             waiting = len(self._queue) + len(self._to_write) + self._writers - len(self._backing_off)
-            log.warning("Events are not written yet", count=waiting)
+            log.warning("Shutting down with unwritten events", count=waiting)
 
-    # -- from what happened to what is to be written
+    # -- from occurrences to events
 
     def _take_in(self) -> None:
         self._is_taking_in = False
@@ -134,7 +134,7 @@ class Broadcaster:
     # -- writing
 
     def _write_soon(self, entry: Entry) -> None:
-        """Have an event written; by whoever is writing it already, or by a writer that is free."""
+        """Have an event written: by the writer that is writing it already, or by an idle one."""
         entry.is_stale = True
         if entry.is_waiting or self._tasks is None:
             return
@@ -142,7 +142,7 @@ class Broadcaster:
         self._to_write.append(entry)
         if self._backing_off:
             woken = self._backing_off.pop()
-            if not woken.done():  # Or else all are ending.
+            if not woken.done():  # Otherwise all are ending.
                 woken.set_result(None)
         elif self._writers < MAX_WRITERS:
             self._writers += 1
@@ -156,7 +156,7 @@ class Broadcaster:
             await self._rest()
 
     async def _rest(self) -> None:
-        """Returns when there is something to write again."""
+        """Returns when there is something to write."""
         woken = asyncio.get_running_loop().create_future()
         self._backing_off.append(woken)
         self._set_if_idle()
@@ -170,7 +170,7 @@ class Broadcaster:
     async def _write_with_retries(self, entry: Entry) -> None:
         tries = 0
         while entry.is_stale:
-            entry.is_stale = False  # What happens from here on is not in what is written now.
+            entry.is_stale = False  # Later occurrences are not in what is written now.
             if await self._write(entry):
                 continue
             entry.is_stale = True
@@ -182,14 +182,14 @@ class Broadcaster:
         entry.is_waiting = False
 
     async def _write(self, entry: Entry) -> bool:
-        """Write an event, or how often it has happened; whether that is done with, well or not."""
+        """Write an event, or its count; returns whether that is completed, successfully or not."""
         try:
             if not (entry.is_stored and await self._patched(entry)):
                 await self._client.post(EVENT, entry.namespace, entry.current())
                 entry.is_stored = True
         except RequestError as error:
             if error.already_exists:
-                # The answer to an earlier try was lost; a series' count has still to get there.
+                # The response to an earlier attempt was lost; a series' count has still to be written.
                 entry.is_stored = True
                 return not entry.is_series
             log.error(error, "Server rejected event (will not retry!)", event=kobj(entry))
@@ -199,7 +199,7 @@ class Broadcaster:
         return True
 
     async def _patched(self, entry: Entry) -> bool:
-        """Write how often an event has happened; False if the API server has it no more."""
+        """Write an event's count; False if the API server no longer has the event."""
         patch = {"series": entry.series}
         try:
             await self._client.patch(EVENT, entry.namespace, entry.name, patch, "strategic")
@@ -210,7 +210,7 @@ class Broadcaster:
             return False
         return True
 
-    # -- from time to time
+    # -- periodically
 
     async def _every(self, seconds: float, act: Callable[[], object]) -> None:
         while True:
@@ -218,7 +218,7 @@ class Broadcaster:
             act()
 
     def _finish(self) -> None:
-        """End the series in which nothing has happened for long: with their counts written."""
+        """End the series without recent occurrences, with their counts written."""
         oldest = self._now() - timedelta(seconds=FINISH_SECONDS)
         for key, entry in list(self._entries.items()):
             if entry.last < oldest:
@@ -227,14 +227,14 @@ class Broadcaster:
                     self._write_soon(entry)
 
     def _refresh(self) -> None:
-        """Write the counts of series that go on: who reads them should not see an old one for hours."""
+        """Write the counts of active series, so that they are not outdated for hours."""
         for entry in self._entries.values():
             if entry.is_series:
                 self._write_soon(entry)
 
 
 class Recorder:
-    """Says what happens, as one profile."""
+    """Records the events of one profile."""
 
     def __init__(
         self, broadcaster: Broadcaster, controller: str, instance: str, now: Callable[[], datetime]
@@ -247,7 +247,7 @@ class Recorder:
     def event(
         self, regarding: Reference, related: Reference | None, type: str, reason: str, action: str, note: str
     ) -> None:
-        """Something has happened; never waits. `type` is Normal or Warning."""
+        """An event occurred; never waits. `type` is Normal or Warning."""
         self._broadcaster.tell(
             Occurrence(
                 self._now(),
@@ -263,16 +263,16 @@ class Recorder:
         )
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
-        """A pod has got its node."""
+        """A pod was bound."""
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         self.event(Reference.to_pod(pod), None, "Normal", "Scheduled", "Binding", note)
 
     def failed(self, pod: Pod, message: str) -> None:
-        """A pod has got no node."""
+        """A pod was not scheduled."""
         self.event(Reference.to_pod(pod), None, "Warning", "FailedScheduling", "Scheduling", message)
 
     def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
-        """A pod had to go for another; `in_memory`: it was not yet bound, and is not deleted."""
+        """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         if in_memory:
             note += " (in kube-scheduler memory)."

@@ -1,4 +1,4 @@
-"""Requests to the API server, counted and timed (`rest_client_*`)."""
+"""Metrics of requests to the API server (`rest_client_*`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moorage.transport import Request, Response
 
 
 class _Cells(NamedTuple):
-    """What is measured of the requests with one method."""
+    """The cells for requests with one method."""
 
     limiter: Distribution
     duration: Distribution
@@ -27,7 +27,7 @@ class _Cells(NamedTuple):
 
 
 class MeasuredRequests(RequestObserver):
-    """Takes down what becomes of requests; `host` is what metrics call the server."""
+    """Records the outcome of requests; `host` is the server's label."""
 
     def __init__(self, metrics: Metrics, host: str) -> None:
         self._metrics = metrics
@@ -46,11 +46,11 @@ class MeasuredRequests(RequestObserver):
         return cells
 
     def waited(self, method: str, seconds: float) -> None:
-        """A request has waited for its turn."""
+        """A request waited for the rate limit."""
         (self._by_method.get(method) or self._cells(method)).limiter.observe(seconds)
 
     def answered(self, method: str, status: int | None, is_retry: bool) -> None:
-        """One attempt is over; None: there was no answer."""
+        """An attempt ended; None: there was no response."""
         attempts = self._attempts.get((method, status))
         if attempts is None:
             labels = (_code(status), method, self._host)
@@ -60,7 +60,7 @@ class MeasuredRequests(RequestObserver):
             self._metrics.request_retries.labels(_code(status), method, self._host).inc()
 
     def finished(self, request: Request, response: Response | None, seconds: float) -> None:
-        """A request is over; what comes bit by bit has no size or time of its own."""
+        """A request ended; streamed responses have no size or duration."""
         if response is not None and not isinstance(response.body, bytes):
             return
         cells = self._by_method.get(request.method) or self._cells(request.method)
@@ -76,27 +76,27 @@ def _code(status: int | None) -> str:
 
 
 class FromThread(RequestObserver):
-    """Tells another observer in its own loop: numbers are written by one thread."""
+    """Calls another observer in its own loop: each value is written by one thread."""
 
     def __init__(self, observer: RequestObserver, loop: AbstractEventLoop) -> None:
         self._observer = observer
         self._loop = loop
 
     def waited(self, method: str, seconds: float) -> None:
-        """A request has waited for its turn."""
+        """A request waited for the rate limit."""
         self._loop.call_soon_threadsafe(self._observer.waited, method, seconds)
 
     def answered(self, method: str, status: int | None, is_retry: bool) -> None:
-        """One attempt is over."""
+        """An attempt ended."""
         self._loop.call_soon_threadsafe(self._observer.answered, method, status, is_retry)
 
     def finished(self, request: Request, response: Response | None, seconds: float) -> None:
-        """A request is over."""
+        """A request ended."""
         self._loop.call_soon_threadsafe(self._observer.finished, request, response, seconds)
 
 
 class MeasuredPlugin(ExecObserver):
-    """Takes down what an exec plugin does."""
+    """Records the calls of an exec plugin."""
 
     def __init__(self, metrics: Metrics, now: Callable[[], datetime] = utc_now) -> None:
         self._metrics = metrics
@@ -108,14 +108,14 @@ class MeasuredPlugin(ExecObserver):
         self._metrics.exec_plugin_calls.labels(str(exit_code), status).inc()
 
     def certificate(self, pem: str) -> None:
-        """The plugin gave a certificate, in the place of the one before."""
+        """The plugin returned a certificate, which replaces the one before."""
         if self._certificate is not None:
             age = self._now() - self._certificate.not_valid_before_utc
             self._metrics.exec_certificate_age.observe(age.total_seconds())
         self._certificate = x509.load_pem_x509_certificate(pem.encode())
 
     def read(self) -> None:
-        """Set how long the certificate still holds, for whoever asks now."""
+        """Set the remaining validity of the certificate; called when metrics are read."""
         if self._certificate is not None:
             left = self._certificate.not_valid_after_utc - self._now()
             self._metrics.exec_certificate_seconds.set(left.total_seconds())

@@ -1,4 +1,4 @@
-"""Who asks the scheduler's own server for something."""
+"""The users of the scheduler's own server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
-"""Whose members may do everything, everywhere."""
+"""A group whose members are authorized for everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks."""
+    """An authenticated or anonymous user."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def authenticated(self) -> User:
-        """The same, as a member of those who are known."""
+        """The same, as a member of `system:authenticated`."""
         if {AUTHENTICATED, UNAUTHENTICATED} & set(self.groups):
             return self
         return replace(self, groups=(*self.groups, AUTHENTICATED))
@@ -32,4 +32,4 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Unauthenticated(Exception):  # noqa: N818 -- it says what happened
-    """Credentials that are nobody's."""
+    """Invalid credentials."""
