@@ -23,7 +23,7 @@ from prometheus_client.exposition import generate_latest
 
 from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
-from moorage.version import __version__
+from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR, KUBERNETES_VERSION, __version__
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The content type of `Metrics.text`."""
@@ -39,8 +39,6 @@ UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
 """Results of attempts."""
 
-KUBERNETES_VERSION: Final = "1.36.4"
-"""Of the kube-scheduler that moorage behaves like."""
 
 MetricT = TypeVar("MetricT", Metric[Number], Metric[Distribution])
 
@@ -211,7 +209,8 @@ class Metrics:
         number = self._section.numbers
         self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
         number("kubernetes_build_info").labels(*build_info().values()).set(1)
-        number("version_info").labels("kube", KUBERNETES_VERSION, "1.36", "1.35").set(1)
+        versions = (KUBERNETES_VERSION, KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)
+        number("version_info").labels("kube", *versions).set(1)
         registered = number("registered_metrics_total")
         for spec in METRICS.values():
             registered.labels(spec.stability, "").inc()

@@ -16,8 +16,8 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
 from moorage.services import answers
 from moorage.services.answers import Handler
-from moorage.services.metrics import KUBERNETES_VERSION
 from moorage.transport import Request, Response
+from moorage.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
 COMPONENT: Final = "kube-scheduler"
 _GROUP: Final = "config.k8s.io"
@@ -43,7 +43,6 @@ def statusz_routes(
 ) -> dict[str, Handler]:
     """`/statusz`: start time, build information, and the served paths."""
     listed = sorted({f"/{path.split('/')[1]}" for path in paths})
-    minor = KUBERNETES_VERSION.rpartition(".")[0]
     python = f"python{platform.python_version()}"
 
     def text() -> str:
@@ -54,7 +53,7 @@ def statusz_routes(
             f"Up: {up}\n"
             f"Go version: {python}\n"
             f"Binary version: {KUBERNETES_VERSION}\n"
-            f"Emulation version: {minor}\n"
+            f"Emulation version: {KUBERNETES_MINOR}\n"
             f"Paths: {' '.join(listed)}\n"
         )
 
@@ -64,7 +63,7 @@ def statusz_routes(
             "uptimeSeconds": int((now() - started).total_seconds()),
             "goVersion": python,
             "binaryVersion": KUBERNETES_VERSION,
-            "emulationVersion": minor,
+            "emulationVersion": KUBERNETES_MINOR,
             "paths": listed,
         }
 
