@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.cache import Cache
 from moorage.cluster.journal import Journal
+from moorage.cluster.row_log import RowLog
 from tests.builders import HOSTNAME, REQUIRED, make_node, make_pod, pod_term
 
 APART = {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, {"matchLabels": {"app": "a"}})]}}
@@ -25,6 +26,21 @@ def test_a_reader_is_told_what_is_new_or_that_it_is_too_late() -> None:
         ["e"],
         [],
     ]
+
+
+def test_a_reader_of_rows_sees_each_once_and_starts_over_after_rows_moved() -> None:
+    log = RowLog()
+    for row in (3, 1, 3):
+        log.note(row)
+    assert [log.since(position) for position in range(4)] == [[3, 1], [1, 3], [3], []]
+    read = log.position
+    log.start_over()
+    log.note(2)
+    assert (log.since(read), log.since(read + 1)) == (None, [2])
+    for row in range(10_000):
+        log.note(row)
+    assert log.since(read + 1) is None, "the log is bounded"
+    assert log.since(log.position - 4096) == list(range(10_000 - 4096, 10_000))
 
 
 def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:

@@ -1,42 +1,33 @@
-"""The rows of a snapshot that were written, in order: readers with derived state ask for the new ones.
-
-The log is bounded. A reader that is too far behind, or from before rows moved, has to start over.
-"""
+"""The rows of a snapshot that were written, in order: readers with derived state ask for the new ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_MAX_ENTRIES: Final = 4096
+from moorage.cluster.journal import Journal
+
+_KEPT_WRITES: Final = 4096
 """Minimum number of kept writes; catching up with more is hardly cheaper than starting over."""
 
 
-class RowLog:
-    """Rows in the order of their writes. A position is the number of writes before it; it only grows."""
+class RowLog(Journal[int]):
+    """Rows in the order of their writes. Rows that move invalidate every earlier position."""
 
-    __slots__ = ("_rows", "position")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.position = 0
-        """The position of a reader that has read everything."""
-        self._rows: list[int] = []
+        super().__init__(_KEPT_WRITES)
 
     def since(self, position: int) -> list[int] | None:
         """The rows written since a position, each once; None if unknown: any row may have changed."""
-        missed = self.position - position
-        if missed > len(self._rows):
+        # Called several times for each pod: a call of the base class would double its cost.
+        first = len(self._entries) - (self.position - position)
+        if first < 0:
             return None
-        new = self._rows[len(self._rows) - missed :]
-        return new if len(new) < 2 else list(dict.fromkeys(new))
+        rows = self._entries[first:]
+        return rows if len(rows) < 2 else list(dict.fromkeys(rows))
 
-    def note(self, row: int) -> None:
-        """A row was written."""
-        self._rows.append(row)
-        self.position += 1
-        if len(self._rows) > 2 * _MAX_ENTRIES:
-            del self._rows[:_MAX_ENTRIES]
-
-    def start_anew(self) -> None:
+    def start_over(self) -> None:
         """Rows were added, removed or moved: no derived state by row is valid any more."""
         self.position += 1
-        self._rows.clear()
+        self._entries.clear()

@@ -202,8 +202,8 @@ class Snapshot:
     def _rows_moved(self) -> None:
         """No derived state by row is valid any more."""
         self._search_order = None
-        self.changes.start_anew()
-        self.node_changes.start_anew()
+        self.changes.start_over()
+        self.node_changes.start_over()
 
     def _append(self, name: str, node: Node) -> int:
         row = self.row_of[name] = len(self.names)
