@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.queue.backoff_queue import BackoffQueue
 from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
@@ -35,11 +34,6 @@ def test_pauses_double(options: dict[str, float], seconds: list[float]) -> None:
         case.queue.flush_backoff()
         assert case.where("p") is Place.ACTIVE
         case.queue.validate()
-
-
-def test_thousands_of_failures_do_not_overflow() -> None:
-    backoff = BackoffQueue(Case().clock, by_priority, 1.0, 10.0)
-    assert backoff.backoff_seconds(100_000) == 10.0
 
 
 def test_no_pause_at_all() -> None:

@@ -20,10 +20,10 @@ from typing import Any, Final, Generic, Literal, TypeVar, overload
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import Backoff
 from moorage.client.client import Client
 from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
-from moorage.client.waiting import Backoff
 from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
 from moorage.client.watch_events import (
     Event,
@@ -162,7 +162,7 @@ class Informer(Generic[T]):
             if self._has_heard:
                 self._backoff.reset()
             if not is_well:
-                await sleep(self._clock, self._backoff.pause())
+                await sleep(self._clock, self._backoff.next_seconds())
 
     async def _follow(self) -> None:
         """Watch until the watch ends; list first, if there is no state or it is too old."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from moorage.backoff import Backoff
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.client.request_observer import RequestObserver
-from moorage.client.waiting import Backoff, sleep
+from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport
 
@@ -53,7 +54,7 @@ class Retrying:
         backoff: Backoff | None = None
         retries = 0
         while True:
-            retry_after_seconds: float | None = None
+            retry_after: float | None = None
             try:
                 response = await self._transport.handle(request)
             except ConnectionFailed as error:
@@ -65,16 +66,16 @@ class Retrying:
                 self._observer.answered(request.method, response.status, retries > 0)
                 if response.status != _TOO_MANY_REQUESTS and response.status not in _SERVER_ERRORS:
                     return response
-                retry_after_seconds = _retry_after(response)
-                if retries >= _max_retries(request, retry_after_seconds):
+                retry_after = _retry_after(response)
+                if retries >= _max_retries(request, retry_after):
                     return response
             retries += 1
             backoff = backoff or Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
-            await sleep(self._clock, backoff.pause() if retry_after_seconds is None else retry_after_seconds)
+            await sleep(self._clock, backoff.next_seconds() if retry_after is None else retry_after)
 
 
-def _max_retries(request: Request, retry_after_seconds: float | None) -> int:
-    if retry_after_seconds is not None:
+def _max_retries(request: Request, retry_after: float | None) -> int:
+    if retry_after is not None:
         return _MAX_RETRIES_WITH_RETRY_AFTER
     return _MAX_RETRIES if _is_idempotent(request) else 0
 

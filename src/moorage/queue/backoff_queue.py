@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from moorage.backoff import backoff_seconds
 from moorage.clock import Clock
 from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
 
 WINDOW_SECONDS = 1.0
 _NO_BACKOFF = -math.inf
-_MAX_DOUBLINGS = 60
 
 
 def window(time: float) -> float:
@@ -58,13 +58,10 @@ class BackoffQueue:
         if self.max_seconds == 0 or failures == 0:
             return _NO_BACKOFF
         if queued.backoff_expiration is None:
-            queued.backoff_expiration = window(queued.timestamp + self.backoff_seconds(failures))
+            queued.backoff_expiration = window(
+                queued.timestamp + backoff_seconds(failures, self.initial_seconds, self.max_seconds)
+            )
         return queued.backoff_expiration
-
-    def backoff_seconds(self, failures: int) -> float:
-        """Backoff after a number of failures: 1, 2, 4, 8, 10, 10, ... seconds by default."""
-        doubled: float = self.initial_seconds * 2.0 ** min(failures - 1, _MAX_DOUBLINGS)
-        return min(doubled, self.max_seconds)
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
         """Whether a pod is in backoff; it is until the end of the window in which its backoff expires."""

@@ -7,10 +7,11 @@ from random import Random
 from typing import Final
 
 from moorage.api.pod import Pod
+from moorage.backoff import Backoff
 from moorage.client.client import Answer, Client
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 from moorage.client.kinds import POD
-from moorage.client.waiting import Backoff, sleep
+from moorage.client.waiting import sleep
 from moorage.clock import Clock
 
 _MAX_CONCURRENT_WRITES: Final = 128
@@ -71,4 +72,4 @@ class Binder:
             else:
                 is_same = stored["metadata"]["uid"] == pod.uid
                 return bool(is_same and stored["spec"].get("nodeName", "") == node_name)
-            await sleep(self._clock, backoff.pause())
+            await sleep(self._clock, backoff.next_seconds())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from random import Random
 from typing import Final, Generic, TypeVar
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import Backoff
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
@@ -66,7 +68,9 @@ class Reviewer:
             "metadata": {},
             "spec": spec,
         }
-        pause = _INITIAL_BACKOFF_SECONDS
+        backoff = Backoff(
+            _INITIAL_BACKOFF_SECONDS, math.inf, self._random, factor=_BACKOFF_FACTOR, jitter=_JITTER
+        )
         for _ in range(_MAX_TRIES - 1):
             try:
                 return await self._ask_once(body)
@@ -75,8 +79,7 @@ class Reviewer:
             except RequestError as error:
                 if error.code not in _RETRIABLE_CODES:
                     raise
-            await sleep(self._clock, pause * (1 + _JITTER * self._random.random()))
-            pause *= _BACKOFF_FACTOR
+            await sleep(self._clock, backoff.next_seconds())
         return await self._ask_once(body)
 
     async def _ask_once(self, body: Manifest) -> Manifest:
