@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Protocol
+from typing import Final, Protocol
+
+_UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Timer(Protocol):
@@ -17,10 +20,13 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """Monotonic time, and callbacks after a delay."""
+    """Monotonic and wall time, and callbacks after a delay."""
 
     def now(self) -> float:
         """Monotonic time, in seconds."""
+
+    def utc_now(self) -> datetime:
+        """Wall time, in UTC."""
 
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once after a delay."""
@@ -40,6 +46,10 @@ class LoopClock:
             self._loop = asyncio.get_running_loop()
         return self._loop.time()
 
+    def utc_now(self) -> datetime:
+        """Wall time, in UTC."""
+        return datetime.now(UTC)
+
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once after a delay."""
         return asyncio.get_running_loop().call_later(delay_seconds, callback)
@@ -54,16 +64,24 @@ class _VirtualTimer:
 
 
 class VirtualClock:
-    """A clock that moves only by `advance`, which runs due callbacks in order."""
+    """A clock that moves only by `advance`, which runs due callbacks in order.
 
-    def __init__(self, start_seconds: float = 0.0) -> None:
+    epoch: the wall time at 0 seconds.
+    """
+
+    def __init__(self, start_seconds: float = 0.0, epoch: datetime = _UNIX_EPOCH) -> None:
         self._now = start_seconds
+        self._epoch = epoch
         self._timers: list[tuple[float, int, _VirtualTimer]] = []
         self._order = count()
 
     def now(self) -> float:
         """Seconds since the start."""
         return self._now
+
+    def utc_now(self) -> datetime:
+        """Wall time, in UTC: it moves with the seconds."""
+        return self._epoch + timedelta(seconds=self._now)
 
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once the clock has advanced by the delay."""

@@ -461,13 +461,13 @@ def _runs(folder: Path) -> int:
 
 def test_a_plugin_is_asked_once_and_again_when_what_it_gave_expires(tmp_path: Path) -> None:
     start = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-    now = [start]
+    clock = VirtualClock(epoch=start)
     expiry = (start + timedelta(minutes=10)).isoformat().replace("+00:00", "Z")
     config = _plugin(tmp_path, {"token": "first", "expirationTimestamp": expiry})["exec"]
     config["command"] = str(tmp_path / "plugin")
 
     async def run() -> None:
-        credentials = ExecCredentials(config, None, lambda: now[0])
+        credentials = ExecCredentials(config, None, clock)
         async with serving(_good) as server:
             endpoint = find_access(master=server.url).endpoint
             async with HttpTransport(endpoint) as transport:
@@ -476,12 +476,12 @@ def test_a_plugin_is_asked_once_and_again_when_what_it_gave_expires(tmp_path: Pa
                 await asyncio.gather(*(authenticated.handle(request) for _ in range(5)))
                 assert _runs(tmp_path) == 1
                 _says(tmp_path, {"token": "second"})
-                now[0] += timedelta(minutes=9)
+                clock.advance(9 * 60)
                 await authenticated.handle(request)
                 assert _runs(tmp_path) == 1
-                now[0] += timedelta(minutes=1)
+                clock.advance(60)
                 await authenticated.handle(request)
-                now[0] += timedelta(days=1)
+                clock.advance(24 * 3600)
                 await authenticated.handle(request)
                 assert _runs(tmp_path) == 2
         seen = [asked.header("authorization")[0] for asked in server.asked]

@@ -34,7 +34,6 @@ def started(
         parse_config({**names, "extenders": list(extenders)}, "test"),
         registry_with(*plugins) if plugins else default_registry(),
         world.clock,
-        world.now,
         world.random,
         "host",
         connect_extender=service.connect,

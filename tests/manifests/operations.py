@@ -258,7 +258,7 @@ async def tells_who_leads(world: RoleWorld, objects: list[Manifest]) -> bool:
 
 def _election(world: RoleWorld, objects: list[Manifest]) -> LeaderElection:
     config = parse_config(world.configuration(objects), "printed").leader_election
-    return LeaderElection(world.account, config, world.clock, world.now, Random(1), "me", metrics=Metrics())
+    return LeaderElection(world.account, config, world.clock, Random(1), "me", metrics=Metrics())
 
 
 # -- serving

@@ -72,9 +72,7 @@ class RoleWorld(World):
     def schedules(self, objects: list[Manifest]) -> Scheduler:
         """A scheduler with the printed configuration, which has begun to work."""
         config = parse_config(self.configuration(objects), "printed")
-        scheduler = Scheduler(
-            self.account, config, default_registry(), self.clock, self.now, Random(1), "host"
-        )
+        scheduler = Scheduler(self.account, config, default_registry(), self.clock, Random(1), "host")
         self.runs(scheduler.run())
         return scheduler
 

@@ -49,7 +49,6 @@ def watched(
         parse_config(config, "test") if config else default_config(),
         registry or default_registry(),
         world.clock,
-        world.now,
         Random(1),
         "host",
         observer=MetricsObserver(metrics),

@@ -33,9 +33,7 @@ class Scheduled(Cluster):
 
     async def _start(self) -> None:
         client = Client(self.server.api, self.server.token)
-        scheduler = Scheduler(
-            client, self._config, default_registry(), self.clock, self.now, Random(1), "test"
-        )
+        scheduler = Scheduler(client, self._config, default_registry(), self.clock, Random(1), "test")
         self._task = asyncio.ensure_future(scheduler.run())
 
     def add_node(self, name: str, cpu: str = "8") -> None:

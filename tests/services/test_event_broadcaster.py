@@ -36,7 +36,7 @@ class Scene:
         self.world = world
         self.link = Link(world.server.api, world.clock)
         client = world.client(self.link)
-        self.broadcaster = Broadcaster(client, world.clock, world.now, Random(1), "host-1")
+        self.broadcaster = Broadcaster(client, world.clock, Random(1), "host-1")
         self.recorder: Recorder = self.broadcaster.recorder("blue")
         self._task = asyncio.ensure_future(self.broadcaster.run())
 
@@ -408,7 +408,7 @@ def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_said_before_anybody_listened_is_told() -> None:
     async def test() -> None:
         world = World()
-        broadcaster = Broadcaster(world.client(), world.clock, world.now, Random(1), "host-1")
+        broadcaster = Broadcaster(world.client(), world.clock, Random(1), "host-1")
         broadcaster.recorder("blue").scheduled(a_pod(), "node-1")
         task = asyncio.ensure_future(broadcaster.run())
         await broadcaster.flush(1)

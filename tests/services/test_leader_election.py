@@ -32,7 +32,6 @@ class Candidate:
             world.client(self.link),
             config or Config(),
             self.clock,
-            world.now,
             Random(seed),
             name,
             metrics=self.metrics,
@@ -452,7 +451,7 @@ def test_bad_durations(case: str) -> None:
     async def test(world: World) -> None:
         config = replace(Config(), **changes)
         with pytest.raises(ElectionConfigError, match=message.replace("*", r"\*")):
-            LeaderElection(world.client(), config, world.clock, world.now, Random(1), "a")
+            LeaderElection(world.client(), config, world.clock, Random(1), "a")
 
     in_world(test)
 

@@ -288,13 +288,13 @@ def test_the_bootstrap_roles_are_enough() -> None:
         world = scene.world
         client = world.client(token="scheduler-token")
         config = default_config().leader_election
-        election = LeaderElection(client, config, world.clock, world.now, Random(1), "a")
+        election = LeaderElection(client, config, world.clock, Random(1), "a")
         running = asyncio.ensure_future(election.run(lambda: None, lambda: None))
         await world.pass_time(5)
         assert election.is_leading
         election.stop()
         await running
-        broadcaster = Broadcaster(client, world.clock, world.now, Random(1), "host")
+        broadcaster = Broadcaster(client, world.clock, Random(1), "host")
         writing = asyncio.ensure_future(broadcaster.run())
         for _ in range(2):
             broadcaster.recorder("default-scheduler").scheduled(a_pod(), "node-1")

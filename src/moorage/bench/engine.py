@@ -80,7 +80,6 @@ class EngineTarget:
             config or default_config(),
             default_registry(),
             clock,
-            utc_now,
             Random(_SEED),
             "bench",
             observer=self._stopwatch,

@@ -17,7 +17,6 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
-from moorage.api.manifests import utc_now
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, ServingError, listen
@@ -202,7 +201,7 @@ async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
         yield ExtenderServer(Framework(profile, registry), options.plugin)
         return
     async with connected(find_access(options.kubeconfig), user_agent="moorage extender") as client:
-        cluster = ExtenderCluster(client, LoopClock(), utc_now, Random())
+        cluster = ExtenderCluster(client, LoopClock(), Random())
         framework = Framework(profile, registry, cluster.handle)
         is_known = asyncio.Event()
         following = asyncio.ensure_future(cluster.follow(framework, is_known))

@@ -10,9 +10,8 @@ import os
 import ssl
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -112,7 +111,7 @@ def from_kubeconfig(
     endpoint = _endpoint(cluster)
     _show_certificate(endpoint.tls, choice.user)
     if endpoint.tls is not None or credentials_over_http:
-        credentials = _credentials(endpoint, choice, clock or LoopClock(), lambda: datetime.now(UTC))
+        credentials = _credentials(endpoint, choice, clock or LoopClock())
     else:
         credentials = FixedCredentials({})
         if any(choice.user.get(key) for key in _SECRETS):
@@ -156,12 +155,10 @@ def _show_certificate(tls: ssl.SSLContext | None, user: Entry) -> None:
         use_certificate(tls, certificate, key)
 
 
-def _credentials(
-    endpoint: Endpoint, choice: Choice, clock: Clock, now: Callable[[], datetime]
-) -> Credentials:
+def _credentials(endpoint: Endpoint, choice: Choice, clock: Clock) -> Credentials:
     user = choice.user
     if isinstance(user.get("exec"), dict):
-        return ExecCredentials(user["exec"], endpoint.tls, now)
+        return ExecCredentials(user["exec"], endpoint.tls, clock)
     if isinstance(user.get("auth-provider"), dict):
         return ProviderCredentials(endpoint.url, user["auth-provider"], clock)
     if user.get("tokenFile"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -36,10 +36,10 @@ class ExecObserver:
 class ExecCredentials:
     """The credentials of an exec plugin: a token or a client certificate, until it expires."""
 
-    def __init__(self, config: Entry, tls: ssl.SSLContext | None, now: Callable[[], datetime]) -> None:
+    def __init__(self, config: Entry, tls: ssl.SSLContext | None, clock: Clock) -> None:
         self._config = config
         self._tls = tls
-        self._now = now
+        self._clock = clock
         self._certificate = ""
         self._expires_at: datetime | None = None
         self._has_run = False
@@ -50,7 +50,9 @@ class ExecCredentials:
     @property
     def is_stale(self) -> bool:
         """Whether the plugin has to be run again."""
-        return not self._has_run or (self._expires_at is not None and self._now() >= self._expires_at)
+        return not self._has_run or (
+            self._expires_at is not None and self._clock.utc_now() >= self._expires_at
+        )
 
     async def renew(self) -> bool:
         """Run the plugin."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -35,19 +34,19 @@ from moorage.services.event_broadcaster import Broadcaster
 class ExtenderCluster:
     """Nodes and pods in their current state (`cache`), and the plugin's handle (`handle`)."""
 
-    def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
         self.cache = Cache()
         self._client = client
         self._clock = clock
         self._random = random
-        self._broadcaster = Broadcaster(client, clock, now, random, socket.gethostname())
+        self._broadcaster = Broadcaster(client, clock, random, socket.gethostname())
         recorder = PodEventRecorder(self._broadcaster)
         self._threads = PluginThreads(MAX_PLUGIN_THREADS, clock.now)
         waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
         self.handle = Handle(
             self.cache.objects,
-            ApiEffects(client, binder, PodStatusWriter(client, now), recorder, waiting, pre_binding),
+            ApiEffects(client, binder, PodStatusWriter(client, clock), recorder, waiting, pre_binding),
             clock,
             random,
             waiting,

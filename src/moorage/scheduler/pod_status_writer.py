@@ -10,9 +10,7 @@ based on the version that the last one returned.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from moorage.api.decode import convert
@@ -21,6 +19,7 @@ from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import POD
+from moorage.clock import Clock
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.scheduler.encoding import plain
 
@@ -56,9 +55,9 @@ _NO_UPDATE: Final = _Update()
 class PodStatusWriter:
     """Writes pod statuses."""
 
-    def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
-        self._now = now
+        self._clock = clock
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
         self._next: dict[str, _Update] = {}
         """Updates that follow the write in flight, by the pod's uid."""
@@ -99,7 +98,7 @@ class PodStatusWriter:
         if pod.metadata.generation:
             condition["observedGeneration"] = pod.metadata.generation
         if known is None or known.status != status:
-            condition["lastTransitionTime"] = timestamp(self._now())
+            condition["lastTransitionTime"] = timestamp(self._clock.utc_now())
         return {"conditions": [condition]}
 
     def _status(self, pod: Pod, update: _Update) -> Manifest:

@@ -9,9 +9,8 @@ this module composes, runs, drains and reconfigures the scheduler.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -72,7 +71,6 @@ class Scheduler:
         config: SchedulerConfiguration,
         registry: Registry,
         clock: Clock,
-        now: Callable[[], datetime],
         random: Random,
         host: str,
         *,
@@ -93,9 +91,9 @@ class Scheduler:
         self._registry = registry
         self._random = random
         self._clock = clock
-        self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
+        self._broadcaster = Broadcaster(events_client or client, clock, random, host)
         self._recorder = PodEventRecorder(self._broadcaster)
-        self._status_writer = PodStatusWriter(client, now)
+        self._status_writer = PodStatusWriter(client, clock)
         self._connect_extender = connect_extender
         self._threads = PluginThreads(plugin_threads, clock.now)
         self._waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()

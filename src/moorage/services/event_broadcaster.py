@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Final
 
@@ -48,12 +48,9 @@ MAX_WRITERS: Final = 32
 class Broadcaster:
     """Receives occurrences from recorders, and writes events."""
 
-    def __init__(
-        self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random, host: str
-    ) -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random, host: str) -> None:
         self._client = client
         self._clock = clock
-        self._now = now
         self._random = random
         self._host = host
         self._names = EventNames(random)
@@ -72,7 +69,7 @@ class Broadcaster:
 
     def recorder(self, controller: str) -> Recorder:
         """A recorder for a reporting controller: a profile's scheduler name."""
-        return Recorder(self, controller, f"{controller}-{self._host}", self._now)
+        return Recorder(self, controller, f"{controller}-{self._host}", self._clock)
 
     def tell(self, occurrence: Occurrence) -> None:
         """Queue an occurrence; never waits."""
@@ -219,7 +216,7 @@ class Broadcaster:
 
     def _finish(self) -> None:
         """End the series without recent occurrences, with their counts written."""
-        oldest = self._now() - timedelta(seconds=FINISH_SECONDS)
+        oldest = self._clock.utc_now() - timedelta(seconds=FINISH_SECONDS)
         for key, entry in list(self._entries.items()):
             if entry.last < oldest:
                 del self._entries[key]
@@ -236,13 +233,11 @@ class Broadcaster:
 class Recorder:
     """Records the events of one profile."""
 
-    def __init__(
-        self, broadcaster: Broadcaster, controller: str, instance: str, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, broadcaster: Broadcaster, controller: str, instance: str, clock: Clock) -> None:
         self._broadcaster = broadcaster
         self._controller = controller
         self._instance = instance
-        self._now = now
+        self._clock = clock
 
     def event(
         self, regarding: Reference, related: Reference | None, type: str, reason: str, action: str, note: str
@@ -250,7 +245,7 @@ class Recorder:
         """An event occurred; never waits. `type` is Normal or Warning."""
         self._broadcaster.tell(
             Occurrence(
-                self._now(),
+                self._clock.utc_now(),
                 self._controller,
                 self._instance,
                 regarding,

@@ -22,7 +22,6 @@ import socket
 import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import datetime
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -75,7 +74,6 @@ class LeaderElection:
         client: Client,
         config: config_types.LeaderElection,
         clock: Clock,
-        now: Callable[[], datetime],
         random: Random,
         identity: str,
         *,
@@ -85,14 +83,13 @@ class LeaderElection:
         _check_durations(config)
         self._config = config
         self._clock = clock
-        self._now = now
         self._random = random
         self.identity = identity
         self._name = f"{config.resource_namespace}/{config.resource_name}"
         self._lease_seconds = int(config.lease_duration)
         self._request_seconds = max(config.renew_deadline / 2, 1.0)
         self._lock = LeaseLock(client, config.resource_namespace, config.resource_name)
-        self._events = LeaseEvents(client, now, component)
+        self._events = LeaseEvents(client, clock, component)
         self._metrics = metrics
         self._seen: Record | None = None
         self._seen_at = 0.0
@@ -193,7 +190,7 @@ class LeaderElection:
         current = await self._lock.read()
         if current is None or current.holder != self.identity:
             return
-        moment = micro_timestamp(self._now())
+        moment = micro_timestamp(self._clock.utc_now())
         released = Record("", 1, moment, moment, current.transitions)
         await self._lock.update(released)
         self._see(released)
@@ -229,7 +226,7 @@ class LeaderElection:
 
     async def _write(self, current: Record | None) -> None:
         """Write this candidate into the lease, over the current record (None: there is none)."""
-        moment = micro_timestamp(self._now())
+        moment = micro_timestamp(self._clock.utc_now())
         if current is None:
             record = Record(self.identity, self._lease_seconds, moment, moment, 0)
         elif current.holder == self.identity:

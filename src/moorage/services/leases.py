@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, LEASE
+from moorage.clock import Clock
 from moorage.klog import Logger
 
 log = Logger(__name__)
@@ -91,9 +90,9 @@ class LeaseEvents:
     They are `v1` Events, as in every component that uses client-go's leader election.
     """
 
-    def __init__(self, client: Client, now: Callable[[], datetime], component: str) -> None:
+    def __init__(self, client: Client, clock: Clock, component: str) -> None:
         self._client = client
-        self._now = now
+        self._clock = clock
         self._component = component
         self._writing: set[asyncio.Task[None]] = set()
 
@@ -114,7 +113,7 @@ class LeaseEvents:
 
     async def _write(self, lease: Manifest, message: str) -> None:
         meta = lease["metadata"]
-        now = self._now()
+        now = self._clock.utc_now()
         moment = timestamp(now)
         event: Manifest = {
             "apiVersion": CORE_EVENT.api_version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from moorage.clock import Clock, Timer
@@ -18,6 +19,10 @@ class MonotonicClock:
     def now(self) -> float:
         """Monotonic time in seconds, the same for all threads."""
         return time.monotonic()
+
+    def utc_now(self) -> datetime:
+        """Wall time, in UTC."""
+        return datetime.now(UTC)
 
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once after a delay."""
