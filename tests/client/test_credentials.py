@@ -1,4 +1,4 @@
-"""Where the server is and who we are, as kubeconfig files and pods say it."""
+"""The server's address and credentials from kubeconfig files and pods."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_master_overrides_the_address_and_keeps_the_credentials(tmp_path: Path) 
     assert find_access(master="b:3").endpoint.url == "http://b:3"
 
 
-# -- who
+# -- credentials
 
 USERS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "nobody": ({}, {"authorization": []}),

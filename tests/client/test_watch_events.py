@@ -1,4 +1,4 @@
-"""The lines of a watch, read: whoever has written them, and however they come."""
+"""Decoding of watch events, in any formatting and any chunks."""
 
 from __future__ import annotations
 

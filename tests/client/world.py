@@ -1,4 +1,4 @@
-"""An embedded server under virtual time, somebody who writes to it, and an informer that is listened to."""
+"""An embedded server under virtual time, a writer, and an informer with a listener."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Heard:
 
     def __init__(self, informer: Informer[Manifest]) -> None:
         self.informer = informer
-        self.told: list[tuple[EventType, str, int]] = []
+        self.reported: list[tuple[EventType, str, int]] = []
         self._last: dict[tuple[str, str], Manifest] = {}
         informer.listeners.append(self._hear)
 
@@ -95,7 +95,7 @@ class Heard:
             del self._last[key]
         else:
             self._last[key] = obj
-        self.told.append((type, meta["name"], version_of(obj)))
+        self.reported.append((type, meta["name"], version_of(obj)))
 
     @property
     def known(self) -> dict[str, int]:

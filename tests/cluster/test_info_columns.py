@@ -1,4 +1,4 @@
-"""Numbers of pods are worked out when somebody looks: they are the same whenever that is."""
+"""Numbers of pods are computed on reading: they are the same whenever that is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journals: what is new since a position, as long as that is known."""
+"""Journals and row logs: the entries since a position, as long as they are kept."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
         ("a", 0, 1),
         ("b", 1, 1),
         ("a", 0, -1),
-        # The last row moves to where the node was that went.
+        # The last row moves into the row of the removed node.
         ("b", 1, -1),
         ("b", 0, 1),
         ("b", 0, -1),

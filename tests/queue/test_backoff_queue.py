@@ -1,4 +1,4 @@
-"""Pauses between attempts, and the order of pods."""
+"""Backoff between attempts, and the order of pods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_pauses_double(options: dict[str, float], seconds: list[float]) -> None:
     for pause in seconds:
         failed_at = case.clock.now()
         assert case.fail(case.attempt("p")) is Place.BACKOFF
-        # It pauses to the end of the second in which the pause ends.
+        # Its backoff lasts to the end of the second in which it expires.
         end = int(failed_at + pause) + 1
         case.clock.advance(end - 0.01 - failed_at)
         case.queue.flush_backoff()
@@ -59,7 +59,7 @@ def test_pauses_after_errors_and_after_refusals_grow_apart() -> None:
 
 
 def backed_off(case: Case, name: str, **fields: int) -> None:
-    """A pod that pauses because something helped it while it was in flight."""
+    """A pod in backoff because an event helped it while it was in flight."""
     case.add(name, **fields)
     queued = case.attempt(name)
     case.queue.activate([queued.pod])

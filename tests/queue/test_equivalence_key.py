@@ -1,4 +1,4 @@
-"""Pods of one template are asked about once."""
+"""Hints are evaluated once for each equivalence class."""
 
 from __future__ import annotations
 

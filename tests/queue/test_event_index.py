@@ -1,4 +1,4 @@
-"""Where thousands of templates wait, only those are asked about that an event can concern."""
+"""With thousands of equivalence classes, hints are evaluated only for those that an event can concern."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fails(*given: Any) -> Any:
 
 
 def asked(index: EventIndex | None, **fields: Any) -> Case:
-    """A queue where one of ten templates is helped by a red node, which has come."""
+    """A queue where a red node was added, which helps one of ten equivalence classes."""
     case = Case({"P": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True, index=index),)})
     for color in ("red", *(f"blue {number}" for number in range(9))):
         case.refused(color, "P", labels={"a": color})
@@ -129,7 +129,7 @@ def test_other_plugins_have_their_own_sieves() -> None:
     assert case.queue.pending()[Place.GATED] == 0
 
 
-# The plugins' own: whatever helps a pod gets through.
+# The plugins' own indexes: an event that helps a pod is never filtered out.
 
 ABOUT = (AFFINITY, SPREAD)
 
@@ -141,14 +141,14 @@ def sieved_interests(plugin: str, resource: Resource, objects: Objects) -> list[
 
 
 def lets_through(index: EventIndex, pod: Pod, old: Object | None, new: Object | None) -> bool:
-    def told(tell: Callable[[], Any]) -> Any:
+    def keys(compute: Callable[[], Any]) -> Any:
         try:
-            return tell()
+            return compute()
         except Exception:
             return None
 
-    wanted, borne = told(lambda: index.keys_of_pod(pod)), told(lambda: index.keys_of_event(old, new))
-    return wanted is None or borne is None or not set(wanted).isdisjoint(borne)
+    of_pod, of_event = keys(lambda: index.keys_of_pod(pod)), keys(lambda: index.keys_of_event(old, new))
+    return of_pod is None or of_event is None or not set(of_pod).isdisjoint(of_event)
 
 
 @examples(300)
@@ -223,8 +223,8 @@ FREED: dict[str, tuple[Pod, Pod, bool]] = {
     "another claim": (using("p", "a"), using("q", "b", on="n"), False),
     "a claim of this name elsewhere": (using("p", "a"), using("q", "a", on="n", namespace="else"), False),
     "nothing": (using("p", "a"), make_pod("q", on="n"), False),
-    "a disk, for who wants one": (with_disk("p", "d"), with_disk("q", "d", on="n"), True),
-    "a disk, for who wants a claim": (using("p", "a"), with_disk("q", "d", on="n"), False),
+    "a disk, for a pod with one": (with_disk("p", "d"), with_disk("q", "d", on="n"), True),
+    "a disk, for a pod with a claim": (using("p", "a"), with_disk("q", "d", on="n"), False),
 }
 
 

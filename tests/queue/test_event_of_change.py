@@ -1,4 +1,4 @@
-"""Which events an update of a pod or node means."""
+"""The events of an update of a pod or node."""
 
 from __future__ import annotations
 

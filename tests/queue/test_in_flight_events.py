@@ -1,4 +1,4 @@
-"""What is remembered for pods in flight: no more than they need, and never without bound."""
+"""Events kept for pods in flight: no more than they need, and bounded."""
 
 from __future__ import annotations
 

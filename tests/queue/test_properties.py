@@ -1,7 +1,7 @@
-"""The queue under random pods, attempts, events and time, beside a model that only knows the laws.
+"""The queue under random pods, attempts, events and time, compared with a model of its invariants.
 
-The laws: a pod is in exactly one place. No pod is left unschedulable that any event since its last attempt
-began may have helped. No pod that was refused is up for another attempt unless something may have helped it.
+The invariants: a pod is in exactly one place. No pod is left unschedulable that any event since its last
+attempt began may have helped. No rejected pod is attempted again unless something may have helped it.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ HAPPENINGS = [
 
 @dataclass
 class Known:
-    """What the model knows of a pod."""
+    """The model's state of a pod."""
 
     pod: Pod
     refusers: set[str] = field(default_factory=set)
     missed: list[InFlightEvent] = field(default_factory=list)
-    """What has happened since its last attempt began."""
+    """The events since its last attempt began."""
     tried: bool = False
     pushed: bool = False
-    """Whether it may be tried again whatever has happened: an error, an activation, a very long wait."""
+    """Whether it may be attempted again without an event: after an error, an activation, or a flush."""
 
     def helped(self, gated: bool) -> bool:
-        """Whether any plugin that refused it may have changed its mind."""
+        """Whether an event may have helped it, according to a plugin that rejected it."""
         asked = self.refusers | ({GATE} if gated else set())
         return self.pushed or any(
             interest.event.covers(event) and (interest.hint is None or interest.hint(self.pod, old, new))
@@ -160,7 +160,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.case.clock.advance(seconds)
         now = sum(n for (_, event), n in self.case.observer.came.items() if "Timeout" in event)
         if now != timeouts:
-            # Somebody's wait was too long; that concerns everybody who was in flight as well.
+            # A pod was flushed; that event is kept for all pods in flight as well.
             for known in self.known.values():
                 known.pushed = True
 

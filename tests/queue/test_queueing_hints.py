@@ -1,4 +1,4 @@
-"""What makes pods that wait be tried again: events, hints, time, plugins."""
+"""What requeues pods: events, hints, time, plugins."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Hold(Quiet):
 
 
 class Diary(Quiet):
-    """Writes down what it is asked, and answers as it is told: by point, or by point and pod."""
+    """Records its calls, and returns scripted results: by point, or by point and pod."""
 
     def __init__(self, name: str, diary: list[str], answers: dict[str, Any] | None = None) -> None:
         self.name = name

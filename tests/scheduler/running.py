@@ -84,7 +84,7 @@ class _Cuttable:
 
 
 class _Surprises(logging.Handler):
-    """Exceptions that nobody had thought of: the scheduler survives them, a test does not."""
+    """Unexpected exceptions: the scheduler survives them, a test does not."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

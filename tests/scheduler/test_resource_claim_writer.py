@@ -66,7 +66,7 @@ def test_two_pods_that_share_a_claim_do_not_push_each_other_out() -> None:
         writer = ResourceClaimWriter(world.client)
         first = await writer.write_status(await _claim(world), _status("a"))
         await writer.write_status(first, _status("a", "b"))
-        # Whoever knows only of the first one adds itself, and later leaves again.
+        # A writer that knows only the first consumer adds itself, and later removes itself.
         third = await writer.write_status(first, _status("a", "c"))
         assert _users(await _stored_claim(world)) == ["a", "b", "c"]
         await writer.write_status(first, _status())

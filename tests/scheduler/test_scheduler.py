@@ -108,7 +108,7 @@ def test_a_pod_that_fits_nowhere_says_why_and_goes_when_there_is_room(cluster: S
     assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     cluster.add_node("n2", cpu="64")
     cluster.settle()
-    assert cluster.node_of("p") == "n2"  # Nobody else wants to be tried, so it need not wait out its backoff.
+    assert cluster.node_of("p") == "n2"  # No other pod is active, so it is popped from backoff early.
 
 
 def test_a_pod_that_nothing_has_happened_for_is_not_tried_again(cluster: Scheduled) -> None:

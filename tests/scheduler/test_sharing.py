@@ -53,7 +53,7 @@ def test_two_of_the_same_name_never_bind_a_pod_twice() -> None:
 
 
 def test_the_one_who_is_refused_by_the_node_recovers() -> None:
-    """Two race for the last slot; the node takes one pod and refuses the other, whose owner makes it anew."""
+    """Two schedulers race for the last slot; the node rejects one pod, which its owner recreates."""
 
     async def scenario(world: World) -> None:
         slow = Diary("Slow", [], {"pre_bind": (gate := asyncio.Event())})

@@ -267,7 +267,7 @@ def test_events_of_one_moment_have_different_names() -> None:
     on_scene(test)
 
 
-# -- when the API server does not do as told
+# -- when the API server fails
 
 
 @pytest.mark.parametrize("fate", ["refused", "lost"])

@@ -1,4 +1,4 @@
-"""Leader election with virtual time: what the lease says, who leads when, and what faults do to it."""
+"""Leader election with virtual time: the lease, the leader at any time, and faults."""
 
 from __future__ import annotations
 

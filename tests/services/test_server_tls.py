@@ -1,4 +1,4 @@
-"""TLS of the scheduler's own server: which certificate it shows to whom, and what it accepts."""
+"""TLS of the scheduler's own server: the certificate for each name, and accepted parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler's own server: who gets which answer, decided by the API server; and over a real socket."""
+"""The scheduler's own server: responses as authorized by the API server; and over a real socket."""
 
 from __future__ import annotations
 
