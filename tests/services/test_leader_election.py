@@ -358,7 +358,7 @@ def test_who_sees_another_holder_ends_at_once() -> None:
         await client.update(LEASE, {**stored, "spec": {**stored["spec"], "holderIdentity": "thief"}})
         await world.pass_time(1.5)
         assert one.is_lost
-        assert "thief has it" in str(one.task.exception())
+        assert "held by thief" in str(one.task.exception())
         assert (await lease(world))["holderIdentity"] == "thief"
 
     in_world(test)

@@ -173,7 +173,8 @@ class LeaderElection:
                 pass
             if self._clock.now() < deadline and self._holds:
                 return False
-        reason = "it could not be renewed in time" if self._holds else f"{self.leader or 'nobody'} has it"
+        holder = self.leader or "no candidate"
+        reason = "it could not be renewed in time" if self._holds else f"it is held by {holder}"
         log.info(0, "Failed to renew lease", lock=self._name, err=reason)
         raise LostLease(f"the leader lease {self._config.resource_name} is lost: {reason}")
 
