@@ -13,7 +13,6 @@ import asyncio
 import resource
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -68,7 +67,7 @@ async def fill(client: Client, nodes: int, pods: int) -> None:
 
 async def begin(client: Client, pods: int) -> None:
     config, registry, clock = default_config(), default_registry(), LoopClock()
-    scheduler = Scheduler(client, config, registry, clock, lambda: datetime.now(UTC), Random(1), "bench")
+    scheduler = Scheduler(client, config, registry, clock, Random(1), "bench")
     begun, cpu = time.perf_counter(), time.process_time()
     running = asyncio.create_task(scheduler.run())
     await asyncio.gather(*(informer.synced() for informer in scheduler.informers))

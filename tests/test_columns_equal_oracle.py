@@ -16,7 +16,7 @@ from moorage.api.base import Object
 from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.engine.decision import Decision

@@ -45,7 +45,7 @@ class Lab:
     """A cluster of many nodes with pods on them, and the scheduler."""
 
     def __init__(self) -> None:
-        self._clock = VirtualClock()
+        self._clock = VirtualClock(epoch=utc_now())
         self._store = Store(utc_now)
         client = StoreClient(self._store)
         self.scheduler = Scheduler(
@@ -53,7 +53,6 @@ class Lab:
             default_config(),
             default_registry(),
             self._clock,
-            utc_now,
             Random(1),
             "bench",
             new_informer=StoreInformer,

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from moorage.client import kinds
     from moorage.client.client import Client
     from moorage.cluster.cache import Cache
-    from moorage.cluster.objects import Objects, ObjectTable
-    from moorage.cluster.pods import PodInfo
+    from moorage.cluster.object_tables import Objects, ObjectTable
+    from moorage.cluster.pod_table import PodInfo
     from moorage.config.duration import Duration
     from moorage.config.load import default_config, load_config, parse_config
     from moorage.engine.decision import Decision
@@ -90,8 +90,8 @@ if TYPE_CHECKING:
     from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
     from moorage.framework.waiting import WaitingPod, WaitingPods
     from moorage.plugins import default_registry
-    from moorage.queue.entry import QueuedPod
-    from moorage.queue.events import Action, Interest, Resource, on
+    from moorage.queue.cluster_events import Action, Interest, Resource, on
+    from moorage.queue.queued_pod import QueuedPod
     from moorage.sim.cluster import SimulatedCluster
     from moorage.sim.deciding import decide
 
@@ -173,8 +173,8 @@ _HOMES: Final = {
     "moorage.client": ("kinds",),
     "moorage.client.client": ("Client",),
     "moorage.cluster.cache": ("Cache",),
-    "moorage.cluster.objects": ("ObjectTable", "Objects"),
-    "moorage.cluster.pods": ("PodInfo",),
+    "moorage.cluster.object_tables": ("ObjectTable", "Objects"),
+    "moorage.cluster.pod_table": ("PodInfo",),
     "moorage.config.duration": ("Duration",),
     "moorage.config.load": ("default_config", "load_config", "parse_config"),
     "moorage.engine.decision": ("Decision",),
@@ -203,8 +203,8 @@ _HOMES: Final = {
     "moorage.framework.verdict": ("ALL", "Reason", "Verdict", "refuse_where"),
     "moorage.framework.waiting": ("WaitingPod", "WaitingPods"),
     "moorage.plugins": ("default_registry",),
-    "moorage.queue.entry": ("QueuedPod",),
-    "moorage.queue.events": ("Action", "Interest", "Resource", "on"),
+    "moorage.queue.queued_pod": ("QueuedPod",),
+    "moorage.queue.cluster_events": ("Action", "Interest", "Resource", "on"),
     "moorage.sim.cluster": ("SimulatedCluster",),
     "moorage.sim.deciding": ("decide",),
 }

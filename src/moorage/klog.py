@@ -1,9 +1,9 @@
 """Structured logging as Kubernetes components do it: a verbosity, a message, and keys with values.
 
-It rests on the standard library's `logging`, so that what plugins log there goes to the same place and
-follows the same `-v`. The message of a record is a `Message`: its text is klog's, its values are for JSON.
+It is built on the standard library's `logging`, so plugins' log lines go to the same place and follow
+the same `-v`. The message of a record is a `Message`: its text is klog's, its values are for JSON.
 
-Calls that are made for every pod are guarded by one comparison, all that a level costs when it is off:
+Calls on the per-pod path are guarded by one comparison, the only cost of a disabled level:
 
     if log.v >= 3:
         log.info(3, "Attempting to schedule pod", pod=kobj(pod))
@@ -20,16 +20,16 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, Protocol
 
 ROOT: Final = "moorage"
-"""The logger above all of ours; plugins use it, too."""
+"""The parent of all loggers, plugins' included."""
 
 _LEVELS: Final = (20, 17, 15, 12, 10, 9, 8, 7, 6, 5, 4)
 """The standard library's level for each verbosity: 0 is INFO, 4 is DEBUG. Higher verbosities are like 10."""
 
 _NAMES_FROM: Final = 4
-"""Verbosity from which lines say which plugin they come from, as kube-scheduler's do."""
+"""Verbosity from which lines name the plugin they come from, as in kube-scheduler."""
 
 UNHANDLED: Final = "UnhandledError"
-"""The logger name of errors that nothing but the log hears of; it is shown at every verbosity."""
+"""The logger name of errors that are only logged; shown at every verbosity."""
 
 
 def level_of(verbosity: int) -> int:
@@ -38,7 +38,7 @@ def level_of(verbosity: int) -> int:
 
 
 def verbosity_of(level: int) -> int:
-    """The `-v` from which something of a level is logged."""
+    """The lowest `-v` at which a level is logged."""
     return next((v for v, lowest in enumerate(_LEVELS) if level >= lowest), len(_LEVELS) - 1)
 
 
@@ -85,7 +85,7 @@ _LAST_SHORT: Final = 0xFFFF
 
 
 def quoted(text: str) -> str:
-    """A string between quotation marks, escaped as Go does."""
+    """A string in quotation marks, escaped as in Go."""
     return f'"{_TO_QUOTE.sub(_escaped, text)}"'
 
 
@@ -120,7 +120,7 @@ def _html_escaped(text: str) -> str:
 
 
 def json_value(value: object) -> Any:
-    """A value as JSON has it; a set is a mapping to nothing, as Go's are."""
+    """A value for JSON; a set is a mapping to empty objects, as in Go."""
     if isinstance(value, ObjectRef):
         return {key: text for key, text in value._asdict().items() if text or key == "name"}
     if isinstance(value, BaseException):
@@ -139,7 +139,7 @@ def _error_text(error: BaseException) -> str:
 
 
 class Message:
-    """What a line says. `str` is klog's text of it, made only when the line is written."""
+    """The message of a line. `str` is its text in klog's format, built only when the line is written."""
 
     __slots__ = ("error", "text", "values")
 
@@ -159,7 +159,7 @@ class Message:
 
 
 class _Settings:
-    """How much is logged, by file."""
+    """The verbosity, by file."""
 
     def __init__(self) -> None:
         self.verbosity = 0
@@ -167,7 +167,7 @@ class _Settings:
         self.loggers: list[Logger] = []
 
     def of(self, file: str) -> int:
-        """The verbosity of a file, which is named without `.py`."""
+        """The verbosity of a file, named without `.py`."""
         return next((v for pattern, v in self.by_file if fnmatchcase(file, pattern)), self.verbosity)
 
 
@@ -175,10 +175,10 @@ _SETTINGS: Final = _Settings()
 
 
 def set_verbosity(verbosity: int, by_file: Sequence[tuple[str, int]] | None = None) -> None:
-    """From now on, log up to a verbosity.
+    """Set the verbosity.
 
-    by_file: patterns of file names without `.py`, each with the verbosity of those files; the first counts.
-        None: as before.
+    by_file: patterns of file names without `.py`, each with the verbosity of those files; the first match
+        applies. None: as before.
     """
     _SETTINGS.verbosity = verbosity
     if by_file is not None:
@@ -190,14 +190,14 @@ def set_verbosity(verbosity: int, by_file: Sequence[tuple[str, int]] | None = No
 
 
 def verbosity_of_file(file: str) -> int:
-    """The verbosity of a file, which is named without `.py`."""
+    """The verbosity of a file, named without `.py`."""
     return _SETTINGS.of(file)
 
 
 class Logger:
-    """Writes lines for one module; make it with the module's `__name__`.
+    """Writes lines for one module; create it with the module's `__name__`.
 
-    v: the verbosity that is in force for this module.
+    v: the verbosity in force for this module.
 
     The key `logger` names the plugin that a line comes from; it is left out below `-v=4`.
     """
@@ -211,26 +211,26 @@ class Logger:
         _SETTINGS.loggers.append(self)
 
     def info(self, verbosity: int, message: str, /, **values: object) -> None:
-        """Write a line, if the verbosity is in force."""
+        """Write a line if the verbosity is enabled."""
         level = level_of(verbosity)
         if verbosity <= self.v and self._logger.isEnabledFor(level):
             self._logger.log(level, Message(message, self._shown(values)), stacklevel=2)
 
     def infof(self, verbosity: int, text: str) -> None:
-        """Write a line that is no more than a text, as Kubernetes components still do here and there."""
+        """Write a line of unstructured text, as some lines of Kubernetes components are."""
         if verbosity <= self.v:
             self._logger.log(level_of(verbosity), "%s", text, stacklevel=2)
 
     def warning(self, message: str, /, **values: object) -> None:
-        """Write a line at any verbosity: something should be looked at."""
+        """Write a warning, at any verbosity."""
         self._logger.warning(Message(message, self._shown(values)), stacklevel=2)
 
     def error(self, error: object, message: str, /, **values: object) -> None:
-        """Write a line at any verbosity: something failed; `error` says how, if that is known."""
+        """Write an error, at any verbosity; `error` is the cause, if known."""
         self._logger.error(Message(message, self._shown(values), error), stacklevel=2)
 
     def exception(self, error: Exception, message: str, /, **values: object) -> None:
-        """Write a line, and where the error was raised: it is one that should not have occurred."""
+        """Write an unexpected error with its traceback."""
         record = Message(message, self._shown(values), error)
         self._logger.error(record, exc_info=error, stacklevel=2)
 

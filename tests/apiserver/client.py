@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -56,7 +56,7 @@ class Cluster:
     """A server under virtual time, and requests to it."""
 
     def __init__(self, settings: Settings | None = None, seed: int = 1) -> None:
-        self.clock = VirtualClock()
+        self.clock = VirtualClock(epoch=START)
         self._runner = asyncio.Runner()
         try:
             self.server = self._runner.run(self._make(settings, seed))
@@ -69,7 +69,7 @@ class Cluster:
         return EmbeddedServer(settings, now=self.now, clock=self.clock, random=Random(seed))
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.clock.now())
+        return self.clock.utc_now()
 
     def close(self) -> None:
         self.server.close()

@@ -35,7 +35,7 @@ class Faults:
     ended: float = 0.0
     """The server ends the watch as if its time were up."""
     half_open: float = 0.0
-    """Nothing comes any more, and nobody says so."""
+    """The server is gone without closing the connection."""
     repeated: float = 0.0
     """An event of this watch comes again, the last one or an older one."""
     split: float = 0.0

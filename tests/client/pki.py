@@ -1,4 +1,4 @@
-"""Certificates of a small authority: for servers, and for clients that show who they are."""
+"""Certificates of a small authority: for servers and for clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Authority:
         return _pem(builder.sign(self._key, hashes.SHA256())), private
 
     def server_context(self, folder: Path, *names: str, asks_for_clients: bool = False) -> ssl.SSLContext:
-        """TLS for a server of some names that lets in whom this authority has signed, or anybody."""
+        """TLS for a server of some names; clients need a certificate of this authority, or none."""
         certificate, key = self.pair("server", *names)
         (folder / "server.pem").write_bytes(certificate + key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

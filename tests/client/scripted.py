@@ -47,7 +47,7 @@ class Pieces:
 
 
 class Changed:
-    """A transport whose requests are changed on their way, or answered by somebody else."""
+    """A transport that changes requests, or answers them itself."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -1,4 +1,4 @@
-"""Where the server is and who we are, as kubeconfig files and pods say it."""
+"""The server's address and credentials from kubeconfig files and pods."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from moorage.client.authenticated import Authenticated
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access, from_kubeconfig, in_cluster
 from moorage.client.errors import ConnectionFailed, KubeconfigError, NoAccess, RequestError
+from moorage.client.exec_credentials import ExecCredentials
 from moorage.client.http import HttpTransport
 from moorage.client.kinds import NODE
-from moorage.client.plugins import ExecCredentials
 from moorage.clock import VirtualClock
 from moorage.transport import Request
 from tests.client.pki import Authority, data
@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no such context": ({"current-context": "y"}, "has no context 'y'"),
     "no such cluster": (
         {"current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "c"}}]},
-        "names cluster 'c', which is not there",
+        "names cluster 'c', which does not exist",
     ),
     "no such user": (
         {
@@ -83,7 +83,7 @@ WRONG: dict[str, tuple[Any, str]] = {
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "clusters": [{"name": "c", "cluster": GOOD}],
         },
-        "names user 'u', who is not there",
+        "names user 'u', which does not exist",
     ),
     "clusters that have no names": ({"clusters": [{"cluster": GOOD}]}, "clusters is not a list of named"),
     "clusters that are no list": ({"clusters": 5}, "clusters is not a list of named"),
@@ -119,10 +119,10 @@ UNUSABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a certificate without key": (
         {"server": "https://x"},
         {"client-certificate-data": data(b"x")},
-        "only of use together",
+        "must be set together",
     ),
     "no token file": ({"server": "https://x"}, {"tokenFile": "no"}, "no: no such file"),
-    "a token in two lines": ({"server": "https://x"}, {"token": "a\nb"}, "characters that no token has"),
+    "a token in two lines": ({"server": "https://x"}, {"token": "a\nb"}, "contains invalid characters"),
     "a proxy of another kind": ({**GOOD, "proxy-url": "socks5://x"}, {}, "only http:// proxies"),
 }
 
@@ -179,7 +179,7 @@ def test_master_overrides_the_address_and_keeps_the_credentials(tmp_path: Path) 
     assert find_access(master="b:3").endpoint.url == "http://b:3"
 
 
-# -- who
+# -- credentials
 
 USERS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "nobody": ({}, {"authorization": []}),
@@ -461,13 +461,13 @@ def _runs(folder: Path) -> int:
 
 def test_a_plugin_is_asked_once_and_again_when_what_it_gave_expires(tmp_path: Path) -> None:
     start = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-    now = [start]
+    clock = VirtualClock(epoch=start)
     expiry = (start + timedelta(minutes=10)).isoformat().replace("+00:00", "Z")
     config = _plugin(tmp_path, {"token": "first", "expirationTimestamp": expiry})["exec"]
     config["command"] = str(tmp_path / "plugin")
 
     async def run() -> None:
-        credentials = ExecCredentials(config, None, lambda: now[0])
+        credentials = ExecCredentials(config, None, clock)
         async with serving(_good) as server:
             endpoint = find_access(master=server.url).endpoint
             async with HttpTransport(endpoint) as transport:
@@ -476,12 +476,12 @@ def test_a_plugin_is_asked_once_and_again_when_what_it_gave_expires(tmp_path: Pa
                 await asyncio.gather(*(authenticated.handle(request) for _ in range(5)))
                 assert _runs(tmp_path) == 1
                 _says(tmp_path, {"token": "second"})
-                now[0] += timedelta(minutes=9)
+                clock.advance(9 * 60)
                 await authenticated.handle(request)
                 assert _runs(tmp_path) == 1
-                now[0] += timedelta(minutes=1)
+                clock.advance(60)
                 await authenticated.handle(request)
-                now[0] += timedelta(days=1)
+                clock.advance(24 * 3600)
                 await authenticated.handle(request)
                 assert _runs(tmp_path) == 2
         seen = [asked.header("authorization")[0] for asked in server.asked]

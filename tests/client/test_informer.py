@@ -113,7 +113,7 @@ def test_another_object_of_the_same_name_is_told_as_gone_and_come() -> None:
             refusal(503),
         )
         async with running(heard):
-            assert heard.told == [("ADDED", "one", 5), ("DELETED", "one", 5), ("ADDED", "one", 9)]
+            assert heard.reported == [("ADDED", "one", 5), ("DELETED", "one", 5), ("ADDED", "one", 9)]
 
     in_world(scenario)
 
@@ -130,7 +130,7 @@ def test_a_server_restored_from_a_backup_is_listed_anew() -> None:
             watched(said("ADDED", scripted_object("one", 3)), said("BOOKMARK", restored)),
             refusal(503),
         )
-        heard.informer.listeners.clear()  # What is told goes back too, for once.
+        heard.informer.listeners.clear()  # Changes that are undone are reported as well, for once.
         async with running(heard):
             assert heard.known == {"one": 3}
             assert heard.informer.version == 4

@@ -1,4 +1,4 @@
-"""An informer through all kinds of faults: in the end it knows what the server knows, and told all once."""
+"""An informer under all kinds of faults: it ends up in the server's state, and reports each change once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESUMABLE = {
     "lost answers": Faults(ended=0.1, lost=0.3),
     "a server in trouble": Faults(ended=0.1, answers=((429, 0.2), (500, 0.2), (503, 0.2))),
 }
-# Faults after which changes may be told together: everything is listed anew.
+# Faults after which changes may be merged: everything is listed again.
 EXPIRING = {
     "expired watches": Faults(expired=0.1),
     "expired answers": Faults(ended=0.2, answers=((410, 0.4),)),
@@ -55,7 +55,7 @@ async def _lived_through(world: World, faults: Faults, seed: int) -> Heard:
     try:
         await world.passes(1)
         assert heard.informer.version > 0
-        heard.told.clear()
+        heard.reported.clear()
         transport.faults = faults
         for _ in range(WRITES):
             await world.write()
@@ -78,7 +78,7 @@ def test_every_change_is_told_once_and_in_order(faults: Faults, seed: int) -> No
     async def scenario(world: World) -> None:
         heard = await _lived_through(world, faults, seed)
         assert heard.known == versions(await world.objects()) | _others(heard)
-        assert heard.told == world.history
+        assert heard.reported == world.history
 
     in_world(scenario, seed=seed)
 
@@ -91,9 +91,9 @@ def test_what_is_known_in_the_end_is_what_the_server_has(faults: Faults, history
         heard = await _lived_through(world, faults, seed)
         assert heard.known == versions(await world.objects()) | _others(heard)
         happened = {(name, version) for type, name, version in world.history if type != "DELETED"}
-        told = [(name, version) for type, name, version in heard.told if type != "DELETED"]
-        assert len(set(told)) == len(told), "a change was told twice"
-        assert set(told) <= happened, "something was told that never was"
+        reported = [(name, version) for type, name, version in heard.reported if type != "DELETED"]
+        assert len(set(reported)) == len(reported), "a change was reported twice"
+        assert set(reported) <= happened, "a change was reported that never was"
 
     in_world(scenario, seed=seed, history=history)
 

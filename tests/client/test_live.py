@@ -47,8 +47,8 @@ def test_objects_are_written_and_followed_over_https(server: RunningServer) -> N
     async def run() -> None:
         async with connected(find_access(server.kubeconfig)) as client:
             informer = Informer(client, NODE, LoopClock())
-            told: list[EventType] = []
-            informer.listeners.append(lambda type, obj, before: told.append(type))
+            reported: list[EventType] = []
+            informer.listeners.append(lambda type, obj, before: reported.append(type))
             running = asyncio.ensure_future(informer.run())
             names = [f"node-{number}" for number in range(count)]
             await asyncio.gather(*(client.create(NODE, "", node(name)) for name in names))
@@ -59,7 +59,7 @@ def test_objects_are_written_and_followed_over_https(server: RunningServer) -> N
             await asyncio.gather(*(client.delete(NODE, "", name) for name in names))
             async with asyncio.timeout(WITHIN_SECONDS):
                 await informer.until(lambda: not informer.objects)
-            assert told.count("ADDED") == told.count("DELETED") == count
+            assert reported.count("ADDED") == reported.count("DELETED") == count
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
@@ -120,7 +120,7 @@ async def _listed(kubeconfig: Path) -> None:
 
 
 def test_a_server_that_is_killed_and_comes_back_is_followed_on(tmp_path: Path) -> None:
-    """What was written before, between and after is told once each, and requests made meanwhile succeed."""
+    """Writes before, between and after are each reported once, and requests made meanwhile succeed."""
     options = ("--data-dir", str(tmp_path / "data"))
 
     async def run() -> None:
@@ -129,9 +129,9 @@ def test_a_server_that_is_killed_and_comes_back_is_followed_on(tmp_path: Path) -
         try:
             async with connected(find_access(server.kubeconfig)) as client:
                 informer = Informer(client, CONFIG_MAP, LoopClock())
-                told: list[tuple[str, int]] = []
+                reported: list[tuple[str, int]] = []
                 informer.listeners.append(
-                    lambda type, obj, before: told.append((obj["metadata"]["name"], version_of(obj)))
+                    lambda type, obj, before: reported.append((obj["metadata"]["name"], version_of(obj)))
                 )
                 running = asyncio.ensure_future(informer.run())
                 for number in range(3):
@@ -152,7 +152,7 @@ def test_a_server_that_is_killed_and_comes_back_is_followed_on(tmp_path: Path) -
                     for obj in await client.list(CONFIG_MAP, "default")
                     if obj["metadata"]["name"] != "kube-root-ca.crt"  # Which the server keeps itself.
                 ]
-                assert sorted(one for one in told if one[0] in dict(stored)) == sorted(stored)
+                assert sorted(one for one in reported if one[0] in dict(stored)) == sorted(stored)
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
         finally:

@@ -76,7 +76,7 @@ def test_where_no_watch_list_is_offered_everything_is_listed_in_pages() -> None:
             await world.client.delete(CONFIG_MAP, "default", "m-0")
             await settled()
             assert in_default(heard) == versions(await world.objects())
-            assert len(heard.told) == len(set(heard.told))
+            assert len(heard.reported) == len(set(heard.reported))
         lists = [query for query in transport.asked if "watch" not in query]
         assert ["continue" in query for query in lists] == [False, True, True]
         assert {query["limit"] for query in lists} == {"500"}
@@ -103,7 +103,7 @@ def test_a_server_that_does_not_know_watch_lists_is_recognised_by_its_first_book
         async with running(heard):
             await world.passes(90, step=1)
             assert in_default(heard) == versions(await world.objects())
-        assert sum(name == "one" for _, name, _ in heard.told) == 1
+        assert sum(name == "one" for _, name, _ in heard.reported) == 1
 
     in_world(scenario)
 
@@ -183,7 +183,7 @@ def test_whatever_fails_a_watch_list_a_list_and_a_watch_take_its_place(
             await world.client.create(CONFIG_MAP, "default", config_map("two", "2"))
             await settled()
             assert in_default(heard) == versions(await world.objects())
-        assert [name for _, name, _ in heard.told if name == "gone"] == []
+        assert [name for _, name, _ in heard.reported if name == "gone"] == []
         assert _requests(transport) == ["watch-list", "list", "watch"]
 
     with caplog.at_level(logging.INFO):
@@ -234,11 +234,11 @@ def test_a_watch_list_is_tried_again_at_the_first_full_list_after_five_minutes()
     async def scenario(world: World) -> None:
         transport = Upgraded(world.server.api, FAILED_WATCH_LISTS["etcd cannot report progress"])
         heard = world.informer(transport)
-        heard.informer.listeners.clear()  # What is decoded again is told again.
+        heard.informer.listeners.clear()  # Objects that are decoded again are reported again.
 
         async def requests_of_a_full_list() -> list[str]:
             transport.asked.clear()
-            heard.informer.read_anew(msgspec.json.decode)
+            heard.informer.relist_with(msgspec.json.decode)
             async with running(heard):
                 await settled()
             return _requests(transport)

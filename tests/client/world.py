@@ -1,11 +1,11 @@
-"""An embedded server under virtual time, somebody who writes to it, and an informer that is listened to."""
+"""An embedded server under virtual time, a writer, and an informer with a listener."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -26,7 +26,7 @@ class World:
     """A server, its clock, and a client to which nothing happens."""
 
     def __init__(self, seed: int = 1, history: int = 20_000) -> None:
-        self.clock = VirtualClock()
+        self.clock = VirtualClock(epoch=START)
         self.server = EmbeddedServer(
             Settings(history=history), now=self.now, clock=self.clock, random=Random(seed)
         )
@@ -36,7 +36,7 @@ class World:
         """What was done: the change, the name, the version since."""
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.clock.now())
+        return self.clock.utc_now()
 
     async def passes(self, seconds: float, step: float = 0.25) -> None:
         """Let time pass, and what it causes happen."""
@@ -79,7 +79,7 @@ class Heard:
 
     def __init__(self, informer: Informer[Manifest]) -> None:
         self.informer = informer
-        self.told: list[tuple[EventType, str, int]] = []
+        self.reported: list[tuple[EventType, str, int]] = []
         self._last: dict[tuple[str, str], Manifest] = {}
         informer.listeners.append(self._hear)
 
@@ -95,7 +95,7 @@ class Heard:
             del self._last[key]
         else:
             self._last[key] = obj
-        self.told.append((type, meta["name"], version_of(obj)))
+        self.reported.append((type, meta["name"], version_of(obj)))
 
     @property
     def known(self) -> dict[str, int]:

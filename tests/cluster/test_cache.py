@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from moorage.api.node import Namespace
 from moorage.cluster.cache import Cache, CacheError
 from moorage.cluster.columns import COLUMN_MAX
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from tests.builders import make_namespace, make_node, make_pod, port
 
 

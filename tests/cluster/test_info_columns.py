@@ -1,4 +1,4 @@
-"""Numbers of pods are worked out when somebody looks: they are the same whenever that is."""
+"""Numbers of pods are computed on reading: they are the same whenever that is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from moorage.cluster.pods import PodInfo, PodTable
+from moorage.cluster.pod_table import PodInfo, PodTable
 from tests.builders import make_pod
 
 LANES = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}

@@ -1,9 +1,10 @@
-"""Journals: what is new since a position, as long as that is known."""
+"""Journals and row logs: the entries since a position, as long as they are kept."""
 
 from __future__ import annotations
 
 from moorage.cluster.cache import Cache
 from moorage.cluster.journal import Journal
+from moorage.cluster.row_log import RowLog
 from tests.builders import HOSTNAME, REQUIRED, make_node, make_pod, pod_term
 
 APART = {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, {"matchLabels": {"app": "a"}})]}}
@@ -27,6 +28,21 @@ def test_a_reader_is_told_what_is_new_or_that_it_is_too_late() -> None:
     ]
 
 
+def test_a_reader_of_rows_sees_each_once_and_starts_over_after_rows_moved() -> None:
+    log = RowLog()
+    for row in (3, 1, 3):
+        log.note(row)
+    assert [log.since(position) for position in range(4)] == [[3, 1], [1, 3], [3], []]
+    read = log.position
+    log.start_over()
+    log.note(2)
+    assert (log.since(read), log.since(read + 1)) == (None, [2])
+    for row in range(10_000):
+        log.note(row)
+    assert log.since(read + 1) is None, "the log is bounded"
+    assert log.since(log.position - 4096) == list(range(10_000 - 4096, 10_000))
+
+
 def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
     cache = Cache([make_node("a"), make_node("b")])
     table = cache.snapshot().pods
@@ -42,7 +58,7 @@ def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
         ("a", 0, 1),
         ("b", 1, 1),
         ("a", 0, -1),
-        # The last row moves to where the node was that went.
+        # The last row moves into the row of the removed node.
         ("b", 1, -1),
         ("b", 0, 1),
         ("b", 0, -1),

@@ -10,7 +10,7 @@ import asyncio
 import builtins
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
@@ -53,7 +53,7 @@ class Harness:
         settings: Settings | None = None,
         run: bool = True,
     ) -> None:
-        self.clock = VirtualClock()
+        self.clock = VirtualClock(epoch=START)
         self.runner = asyncio.Runner()
         self._failures = _Failures()
         logging.getLogger("moorage").addHandler(self._failures)
@@ -120,7 +120,7 @@ class Harness:
     # -- time
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.clock.now())
+        return self.clock.utc_now()
 
     def settle(self) -> None:
         """Let everything that has been set going come to rest; no time passes."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.devices import DeviceClass, ResourceClaim
 from moorage.api.pod import Pod
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.devices.extended import CLAIM_ANNOTATION, backing_class, new_claim, node_claim
 from moorage.devices.totals import DeviceTotals
 from moorage.framework.effects import CreateClaim, DeleteClaim, Effect, WriteExtendedResourceStatus

@@ -6,7 +6,7 @@ import gc
 import weakref
 
 from moorage.api.devices import ResourceClaim
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.devices.flights import Flights, flights_of
 from tests.devices.device_objects import allocated, claim
 

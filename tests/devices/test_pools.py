@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.devices import ResourceSlice
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.devices.inventory import Inventory
 from tests.builders import expression, make_node
 from tests.devices.device_objects import device, pool_slice

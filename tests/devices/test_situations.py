@@ -18,7 +18,7 @@ from moorage.api.base import Object
 from moorage.api.devices import AllocationResult, DeviceClass, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster import changes
+from moorage.cluster import row_log as changes
 from moorage.config.args import DynamicResourcesArgs
 from moorage.devices.allocator import allocation
 from moorage.devices.inventory import Inventory, Outlook

@@ -34,7 +34,6 @@ def started(
         parse_config({**names, "extenders": list(extenders)}, "test"),
         registry_with(*plugins) if plugins else default_registry(),
         world.clock,
-        world.now,
         world.random,
         "host",
         connect_extender=service.connect,
@@ -206,7 +205,7 @@ def test_a_pod_that_an_extender_refused_is_tried_again_whatever_happens(happens:
         uid = pod["metadata"]["uid"]
         assert scheduler.queue.place_of(uid) is Place.UNSCHEDULABLE
         (queued,) = scheduler.queue.pods_in(Place.UNSCHEDULABLE)
-        assert set(queued.refusing_plugins()) == {"Extender"}
+        assert set(queued.rejector_plugins()) == {"Extender"}
         asked = len(service.asked)
         service.answers["filter"] = keeping("n1")
         await happens(world)

@@ -269,7 +269,7 @@ def test_what_the_plugin_does_not_do_is_not_offered(made: ExtenderServer, verbs:
 
 BAD: dict[str, tuple[str, str, str, int, str]] = {
     "no JSON": ("POST", "/filter", "<", 400, "invalid character '<' looking for beginning of value\n"),
-    "no pod": ("POST", "/filter", "{}", 400, "there is no Pod in it\n"),
+    "no pod": ("POST", "/filter", "{}", 400, "the request has no Pod\n"),
     "another method": ("GET", "/filter", "", 405, "ask with POST\n"),
     "a pod that is none": (
         "POST",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moorage import NODE, Cache, Engine
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis

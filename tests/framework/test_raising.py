@@ -19,8 +19,8 @@ from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.framework.status import PluginError
 from moorage.klog import UNHANDLED, Message, kobj
-from moorage.queue.entry import QueuedPod
 from moorage.queue.heap import PodHeap
+from moorage.queue.queued_pod import QueuedPod
 from tests.builders import make_node, make_pod
 from tests.framework.helpers import POD, framework_of, nodes
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
 from moorage.engine.pausing import at_once

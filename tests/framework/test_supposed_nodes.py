@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moorage.cluster.cache import Cache
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.changes import Changes
 from moorage.framework.nodes import Nodes, NodeView
 from tests.builders import make_node, make_pod, port

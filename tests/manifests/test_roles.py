@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.manifests import deeds
-from tests.manifests.deeds import Deed
+from tests.manifests import operations as deeds
 from tests.manifests.grants import AUTHORITIES, Grant, grants, without
+from tests.manifests.operations import Deed
 from tests.manifests.printing import Manifest, printed
 from tests.manifests.world import RoleWorld, in_role_world
 

@@ -16,7 +16,7 @@ from moorage.client.kinds import RESOURCE_CLAIM, Kind
 from moorage.config.load import parse_config
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services.reviews import SUBJECT_ACCESS_REVIEW
+from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW
 from moorage.transport import Request, Response
 from tests.manifests.printing import Manifest
 from tests.scheduler.running import World
@@ -72,9 +72,7 @@ class RoleWorld(World):
     def schedules(self, objects: list[Manifest]) -> Scheduler:
         """A scheduler with the printed configuration, which has begun to work."""
         config = parse_config(self.configuration(objects), "printed")
-        scheduler = Scheduler(
-            self.account, config, default_registry(), self.clock, self.now, Random(1), "host"
-        )
+        scheduler = Scheduler(self.account, config, default_registry(), self.clock, Random(1), "host")
         self.runs(scheduler.run())
         return scheduler
 

@@ -28,7 +28,7 @@ from moorage.framework.runtime import Framework
 from moorage.framework.status import Code
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption import DefaultPreemption
-from moorage.queue.events import ASSIGNED_POD_DELETE
+from moorage.queue.cluster_events import ASSIGNED_POD_DELETE
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod, make_profile, pod_term, port, spread

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster import pods as pod_table
+from moorage.cluster import pod_table
 from moorage.cluster.cache import Cache
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.handle import Handle

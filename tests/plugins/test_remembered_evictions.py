@@ -23,7 +23,7 @@ from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.cluster.cache import Cache
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.basis import NODE, NODE_AND_PODS, Basis

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moorage.cluster.cache import Cache
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes

@@ -19,12 +19,12 @@ from moorage.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.framework.events import Action, ClusterEvent, Resource, interests_of
 from moorage.framework.handle import Handle
 from moorage.plugins import default_registry
-from moorage.queue.changes import node_events, pod_events
+from moorage.queue.event_of_change import node_events, pod_events
 
 RESOURCES: dict[type[Object], Resource] = {
     Node: Resource.NODE,

@@ -1,4 +1,4 @@
-"""Every queue that a test makes is validated when the test is over."""
+"""Every queue that a test creates is validated when the test ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue with plugins that say what a test tells them to, on a virtual clock."""
+"""A queue with scripted plugins, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import Any, ClassVar
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.nominations import Nominations
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, Interest, Resource, Sieve, on
+from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, on
 from moorage.queue.flushing import Flusher
 from moorage.queue.observer import QueueObserver
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod
 
 GATE = "Gate"
 START = 1000.25
-"""A time within a second, so that pauses and whole seconds are not the same thing."""
+"""A time within a second, so that backoff and whole seconds differ."""
 
 
 def named(pod: Pod, old: Any, new: Any) -> bool:
-    """A hint: an object helps the pod whose name it has in its label `helps`."""
+    """A hint: an object helps the pod named in its label `helps`."""
     return any(each is not None and each.labels.get("helps") == pod.name for each in (old, new))
 
 
 def labelled(pod: Pod, old: Any, new: Any) -> bool:
-    """A hint that looks at templates only: an object helps pods that have its label `a`."""
+    """A hint that reads the equivalence key only: an object helps pods with its label `a`."""
     return new is not None and pod.labels.get("a") is not None and pod.labels["a"] == new.labels.get("a")
 
 
 def broken(pod: Pod, old: Any, new: Any) -> bool:
-    """A hint that cannot."""
+    """A hint that raises."""
     raise RuntimeError("this hint is broken")
 
 
 def never(pod: Pod, old: Any, new: Any) -> bool:
-    """A hint that nothing helps."""
+    """A hint that is always false."""
     return False
 
 
-BY_LABEL = Sieve(
+BY_LABEL = EventIndex(
     lambda pod: [pod.labels["a"]] if "a" in pod.labels else [],
     lambda old, new: [new.labels["a"]] if "a" in new.labels else [],
 )
-"""Knows what `labelled` looks at."""
+"""The keys that `labelled` reads."""
 
 INTERESTS: dict[str, Sequence[Interest]] = {
     "Any": (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
     "Named": (on(Resource.NODE, Action.ADD, named),),
-    "Template": (on(Resource.NODE, Action.ADD, labelled, per_template=True),),
-    "Sieve": (on(Resource.NODE, Action.ADD, labelled, per_template=True, sieve=BY_LABEL),),
+    "Template": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True),),
+    "EventIndex": (on(Resource.NODE, Action.ADD, labelled, per_equivalence_class=True, index=BY_LABEL),),
     "Broken": (on(Resource.NODE, Action.ADD, broken),),
     "Never": (on(Resource.NODE, Action.ALL, never),),
     "Pods": (on(Resource.POD, Action.DELETE),),
@@ -68,12 +68,12 @@ def helping(name: str) -> Any:
 
 
 def by_priority(queued: QueuedPod) -> tuple[int, float]:
-    """The usual order."""
+    """The default order."""
     return (-queued.pod.priority, queued.timestamp)
 
 
 class Observer(QueueObserver):
-    """Counts."""
+    """Counts calls."""
 
     times_hints = True
 
@@ -90,7 +90,7 @@ class Observer(QueueObserver):
 
 
 class Case:
-    """A queue and all that is around it."""
+    """A queue and its collaborators."""
 
     made: ClassVar[list[Case]] = []
     is_corrupt = False
@@ -99,7 +99,7 @@ class Case:
         self.made.append(self)
         self.clock = VirtualClock(START)
         self.closed: set[str] = set()
-        """The names of pods that are not let in."""
+        """The names of gated pods."""
         self.gate_asked: list[tuple[str, str]] = []
         self.observer = Observer()
         self.nominations = Nominations()
@@ -123,14 +123,14 @@ class Case:
         self.wakes += 1
 
     def add(self, *names: str, **fields: Any) -> list[Pod]:
-        """New pods."""
+        """Add new pods."""
         pods = [make_pod(name, uid=name, **fields) for name in names]
         for pod in pods:
             self.queue.add(pod)
         return pods
 
     def pop(self) -> str | None:
-        """The name of the pod whose turn it is."""
+        """Pop a pod; its name."""
         queued = self.queue.pop_now()
         return None if queued is None else queued.pod.name
 
@@ -142,7 +142,7 @@ class Case:
         return names
 
     def attempt(self, name: str) -> QueuedPod:
-        """Pop a pod whose turn it must be."""
+        """Pop a pod, which must be the first."""
         queued = self.queue.pop_now()
         assert queued is not None
         assert queued.pod.name == name
@@ -151,13 +151,13 @@ class Case:
     def fail(
         self, queued: QueuedPod, *plugins: str, pending: Iterable[str] = (), pod: Pod | None = None
     ) -> Place:
-        """An attempt ends: plugins refuse, or without any it was an error."""
+        """An attempt fails: rejected by plugins, or without any by an error."""
         return self.queue.put_back(
             queued, pod or queued.pod, unschedulable_plugins=plugins, pending_plugins=pending
         )
 
     def refused(self, name: str, *plugins: str, pending: Iterable[str] = (), **fields: Any) -> Pod:
-        """A pod that plugins have refused; its pause is over, and it waits for an event."""
+        """A pod that plugins rejected; its backoff is over, and it waits for an event."""
         [pod] = self.add(name, **fields)
         place = self.fail(self.attempt(name), *plugins, pending=pending)
         assert place is Place.UNSCHEDULABLE

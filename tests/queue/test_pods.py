@@ -1,4 +1,4 @@
-"""Pods that come, change and go; gates; nominations; what is counted."""
+"""Pods that are added, updated and deleted; gates; nominations; counts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
-from moorage.queue import events
-from moorage.queue.events import Action, ClusterEvent, Resource
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import Action, ClusterEvent, Resource
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod
 from tests.queue.helpers import GATE, START, Case
@@ -21,7 +21,7 @@ def changed(pod: Pod, **fields: Any) -> Pod:
     return make_pod(pod.name, uid=pod.uid, **fields)
 
 
-# Coming and going
+# Adding and deleting
 
 
 def test_a_new_pod_is_active() -> None:
@@ -263,7 +263,7 @@ def test_lifting_the_gate_by_an_update() -> None:
 
 
 def test_a_gated_pod_has_not_paused() -> None:
-    """It was never tried, so it does not pause when its gate opens."""
+    """It was never attempted, so it has no backoff when its gate opens."""
     case = Case()
     case.closed.add("p")
     case.add("p")

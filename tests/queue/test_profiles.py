@@ -1,4 +1,4 @@
-"""What plugins say about queueing, through the framework; and the queue with the default plugins."""
+"""What plugins register for the queue, through the framework; and the queue with the default plugins."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
 from moorage.framework.status import SUCCESS, Status, unresolvable
 from moorage.plugins import default_registry
-from moorage.queue import events
-from moorage.queue.changes import node_events, pod_events
-from moorage.queue.events import EVERYTHING
-from moorage.queue.rules import watched_actions
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import EVERYTHING
+from moorage.queue.event_of_change import node_events, pod_events
+from moorage.queue.queueing_rules import watched_actions
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod
 from tests.framework.helpers import framework_of
@@ -85,7 +85,8 @@ REGISTERED: dict[str, dict[Resource, Action]] = {
         Resource.DEVICE_CLASS: ADDED_OR_UPDATED,
         Resource.RESOURCE_SLICE: ADDED_OR_UPDATED,
     },
-    # There it is a deletion, with a hint that always says no: only whoever makes room lifts the gate.
+    # Upstream registers a deletion with a hint that is always false: only the preemption itself lifts the
+    # gate.
     "DefaultPreemption": {},
     "NodeDeclaredFeatures": {
         Resource.NODE: Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
@@ -112,7 +113,7 @@ def test_extenders_wait_for_everything() -> None:
     assert default_framework().queue_rules(extenders=True).interests["Extender"] == EVERYTHING
 
 
-# Plugins from outside
+# Out-of-tree plugins
 
 
 class Plugin:

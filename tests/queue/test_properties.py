@@ -1,7 +1,7 @@
-"""The queue under random pods, attempts, events and time, beside a model that only knows the laws.
+"""The queue under random pods, attempts, events and time, compared with a model of its invariants.
 
-The laws: a pod is in exactly one place. No pod is left unschedulable that any event since its last attempt
-began may have helped. No pod that was refused is up for another attempt unless something may have helped it.
+The invariants: a pod is in exactly one place. No pod is left unschedulable that any event since its last
+attempt began may have helped. No rejected pod is attempted again unless something may have helped it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from moorage.api.pod import Pod
-from moorage.queue import events
-from moorage.queue.changes import pod_events
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Action, ClusterEvent, Resource
-from moorage.queue.flight import Happening
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import Action, ClusterEvent, Resource
+from moorage.queue.event_of_change import pod_events
+from moorage.queue.in_flight_events import InFlightEvent
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod
 from tests.queue.helpers import GATE, INTERESTS, Case, by_priority, helping
@@ -27,30 +27,30 @@ from tests.strategies import examples
 NAMES = [f"p{n}" for n in range(6)]
 PLUGINS = sorted(set(INTERESTS) - {GATE, "Broken"})
 HAPPENINGS = [
-    Happening(events.NODE_DELETE, make_node("n"), None),
-    Happening(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL), make_node("n"), make_node("n")),
-    Happening(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), make_node("n"), make_node("n")),
-    Happening(events.ASSIGNED_POD_DELETE, make_pod("gone", on="n"), None),
-    Happening(ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD), None, make_node("a volume")),
-    Happening(events.NODE_ADD, None, make_node("n", labels={"a": "b"})),
-    *(Happening(events.NODE_ADD, None, helping(name)) for name in NAMES),
+    InFlightEvent(events.NODE_DELETE, make_node("n"), None),
+    InFlightEvent(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL), make_node("n"), make_node("n")),
+    InFlightEvent(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), make_node("n"), make_node("n")),
+    InFlightEvent(events.ASSIGNED_POD_DELETE, make_pod("gone", on="n"), None),
+    InFlightEvent(ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD), None, make_node("a volume")),
+    InFlightEvent(events.NODE_ADD, None, make_node("n", labels={"a": "b"})),
+    *(InFlightEvent(events.NODE_ADD, None, helping(name)) for name in NAMES),
 ]
 
 
 @dataclass
 class Known:
-    """What the model knows of a pod."""
+    """The model's state of a pod."""
 
     pod: Pod
     refusers: set[str] = field(default_factory=set)
-    missed: list[Happening] = field(default_factory=list)
-    """What has happened since its last attempt began."""
+    missed: list[InFlightEvent] = field(default_factory=list)
+    """The events since its last attempt began."""
     tried: bool = False
     pushed: bool = False
-    """Whether it may be tried again whatever has happened: an error, an activation, a very long wait."""
+    """Whether it may be attempted again without an event: after an error, an activation, or a flush."""
 
     def helped(self, gated: bool) -> bool:
-        """Whether any plugin that refused it may have changed its mind."""
+        """Whether an event may have helped it, according to a plugin that rejected it."""
         asked = self.refusers | ({GATE} if gated else set())
         return self.pushed or any(
             interest.event.covers(event) and (interest.hint is None or interest.hint(self.pod, old, new))
@@ -72,7 +72,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.ever_gated: set[str] = set()
         self.generation = 0
 
-    def _note(self, happening: Happening, only: str | None = None) -> None:
+    def _note(self, happening: InFlightEvent, only: str | None = None) -> None:
         for uid, known in self.known.items():
             if only in (None, uid):
                 known.missed.append(happening)
@@ -95,7 +95,7 @@ class QueueMachine(RuleBasedStateMachine):
                 old = known.pod
                 new = make_pod(name, uid=old.uid, priority=old.priority, labels=labels)
                 for event in pod_events(old, new):
-                    self._note(Happening(event, old, new), only=old.uid)
+                    self._note(InFlightEvent(event, old, new), only=old.uid)
                 known.pod = new
                 self.queue.update(old, new)
 
@@ -109,7 +109,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(target=flying)
     def pop(self) -> Any:
-        active, backoff = list(self.queue._active), list(self.queue._backoff.refused)
+        active, backoff = list(self.queue._active), list(self.queue._backoff.after_rejection)
         queued = self.queue.pop_now()
         if queued is None:
             assert not active
@@ -118,7 +118,7 @@ class QueueMachine(RuleBasedStateMachine):
         if active:
             assert by_priority(queued) == min(map(by_priority, active))
         else:
-            assert queued.backoff_until == min(other.backoff_until or 0.0 for other in backoff)
+            assert queued.backoff_expiration == min(other.backoff_expiration or 0.0 for other in backoff)
         known = self.known[queued.uid]
         known.refusers, known.missed, known.tried, known.pushed = set(), [], True, False
         assert queued.pod is known.pod
@@ -139,7 +139,7 @@ class QueueMachine(RuleBasedStateMachine):
         del self.known[queued.uid]
 
     @rule(happening=st.sampled_from(HAPPENINGS))
-    def happen(self, happening: Happening) -> None:
+    def happen(self, happening: InFlightEvent) -> None:
         self._note(happening)
         self.queue.move_all(happening.event, happening.old, happening.new)
 
@@ -160,7 +160,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.case.clock.advance(seconds)
         now = sum(n for (_, event), n in self.case.observer.came.items() if "Timeout" in event)
         if now != timeouts:
-            # Somebody's wait was too long; that concerns everybody who was in flight as well.
+            # A pod was flushed; that event is kept for all pods in flight as well.
             for known in self.known.values():
                 known.pushed = True
 
@@ -183,7 +183,7 @@ class QueueMachine(RuleBasedStateMachine):
             elif known.tried:
                 assert known.helped(gated=queued.uid in self.ever_gated), (queued, known)
             if place is Place.BACKOFF:
-                assert self.queue._backoff.pausing(queued)
+                assert self.queue._backoff.is_backing_off(queued)
 
 
 QueueMachine.TestCase.settings = examples(100, stateful_step_count=50)

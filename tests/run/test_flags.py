@@ -150,7 +150,7 @@ WRONG = {
     "no pair of files": (("--tls-sni-cert-key=one",), "expected comma separated certificate and key"),
     "a certificate without a key": (
         ("--kubeconfig={kubeconfig}", "--secure-port=1", "--tls-cert-file=x.pem"),
-        "a certificate needs its key",
+        "certificate and key must be set together",
     ),
     "a TLS version that is none": (
         ("--kubeconfig={kubeconfig}", "--tls-min-version=VersionTLS9"),

@@ -15,7 +15,7 @@ from moorage.config.load import default_config
 from moorage.engine.engine import Engine
 from moorage.framework.handle import Handle
 from moorage.plugins import default_registry
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.debugging import differences
 from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.scheduler.observers import MetricsObserver

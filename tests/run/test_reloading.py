@@ -53,7 +53,7 @@ def small_scheduler(world: World, line: Transport) -> Scheduler:
     """A scheduler at work whose plugins look at nodes and pods alone."""
     client, config = Client(line, world.server.token), parse_config(SMALL, "test")
     registry = default_registry()
-    scheduler = Scheduler(client, config, registry, world.clock, world.now, world.random, "host")
+    scheduler = Scheduler(client, config, registry, world.clock, world.random, "host")
     world.runs(scheduler.run())
     return scheduler
 
@@ -103,7 +103,6 @@ def test_what_is_under_way_keeps_what_it_looks_at() -> None:
             config,
             registry_with(hold),
             world.clock,
-            world.now,
             world.random,
             "host",
         )

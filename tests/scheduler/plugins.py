@@ -11,7 +11,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry
 from moorage.framework.status import Status, wait
 from moorage.plugins import default_registry
-from moorage.queue.events import Action, Interest, Resource, on
+from moorage.queue.cluster_events import Action, Interest, Resource, on
 
 
 def profile(*plugins: str, name: str = "default-scheduler") -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Hold(Quiet):
 
 
 class Diary(Quiet):
-    """Writes down what it is asked, and answers as it is told: by point, or by point and pod."""
+    """Records its calls, and returns scripted results: by point, or by point and pod."""
 
     def __init__(self, name: str, diary: list[str], answers: dict[str, Any] | None = None) -> None:
         self.name = name

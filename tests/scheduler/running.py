@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -84,7 +84,7 @@ class _Cuttable:
 
 
 class _Surprises(logging.Handler):
-    """Exceptions that nobody had thought of: the scheduler survives them, a test does not."""
+    """Unexpected exceptions: the scheduler survives them, a test does not."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -99,7 +99,7 @@ class World:
     """A server, a client to which nothing happens, and schedulers."""
 
     def __init__(self, data_dir: Path | None = None, seed: int = 1, history: int = 20_000) -> None:
-        self.clock = VirtualClock()
+        self.clock = VirtualClock(epoch=START)
         self.random = Random(seed)
         self.line = Line()
         self._settings = Settings(data_dir, history=history)
@@ -120,7 +120,7 @@ class World:
         self.server.close()
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.clock.now())
+        return self.clock.utc_now()
 
     def scheduler(
         self,
@@ -137,7 +137,6 @@ class World:
             parse_config(config, "test") if config else default_config(),
             registry or default_registry(),
             self.clock,
-            self.now,
             Random(seed),
             "host",
             plugin_threads=plugin_threads,

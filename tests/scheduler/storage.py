@@ -34,7 +34,7 @@ async def add_volume(world: World, name: str, class_name: str) -> None:
 
 
 async def add_class(world: World, name: str, mode: str) -> None:
-    """A class whose volumes nobody provisions."""
+    """A class whose volumes are not provisioned."""
     body = default_storage_class() | {
         "volumeBindingMode": mode,
         "provisioner": "kubernetes.io/no-provisioner",

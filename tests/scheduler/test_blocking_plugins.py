@@ -99,7 +99,7 @@ def test_other_pods_are_bound_while_a_plugin_blocks(point: str) -> None:
         assert bool(await world.node_of("slow")) is (point == "post_bind")
         plugin.released.set()
         await bound(world, "slow")
-        await until(world, lambda: "post_bind slow" in plugin.calls and not scheduler.under_way)
+        await until(world, lambda: "post_bind slow" in plugin.calls and not scheduler.background_task_count)
         await world.check(scheduler)
 
     in_world(scenario)
@@ -121,7 +121,7 @@ def test_a_pod_that_is_deleted_while_its_pre_bind_blocks() -> None:
             True,
         )
         assert "bind slow" not in plugin.calls
-        await until(world, lambda: not scheduler.under_way)
+        await until(world, lambda: not scheduler.background_task_count)
         await world.check(scheduler)
 
     in_world(scenario)
@@ -142,7 +142,7 @@ def test_a_victim_of_preemption_whose_pre_bind_blocks() -> None:
         await bound(world, "greater")
         failed = [each["message"] for each in await world.events("FailedScheduling")]
         assert 'running PreBind plugin "Blocking": preempted by DefaultPreemption' in failed
-        await until(world, lambda: not scheduler.under_way)
+        await until(world, lambda: not scheduler.background_task_count)
 
     in_world(scenario)
 
@@ -183,7 +183,7 @@ def test_pods_wait_for_a_thread(caplog: pytest.LogCaptureFixture) -> None:
         plugin.released.set()
         await bound(world, "slow", "waiting", "other")
         assert "pre_bind deleted" not in plugin.calls
-        await until(world, lambda: not scheduler.under_way)
+        await until(world, lambda: not scheduler.background_task_count)
 
     in_world(scenario)
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
@@ -247,7 +247,7 @@ def test_a_plugin_that_fails_in_a_thread(name: str, complaint: str) -> None:
     async def scenario(world: World) -> None:
         scheduler = await begin(world, Helpful())
         await world.add_pod(name)
-        await until(world, lambda: not scheduler.under_way and len(scheduler.queue) == 1)
+        await until(world, lambda: not scheduler.background_task_count and len(scheduler.queue) == 1)
         condition = await world.condition(name)
         assert condition["message"].startswith(f'running PreBind plugin "Helpful": {complaint}')
 

@@ -114,7 +114,7 @@ def test_a_refused_pod_says_so_and_waits_for_whoever_refused_it(
         queued = scheduler.queue.get(made["metadata"]["uid"])
         assert queued is not None
         assert (queued.unschedulable_plugins, queued.pending_plugins) == (refused_by, pending_on)
-        # Who was refused after the permit has nothing to wait for.
+        # A pod rejected after the permit has no event to wait for.
         waits = refused_by or pending_on
         assert scheduler.queue.place_of(queued.uid) is (Place.UNSCHEDULABLE if waits else Place.BACKOFF)
 
@@ -152,7 +152,7 @@ def test_others_are_woken_when_a_binding_fails() -> None:
         await world.add_pod("second", cpu="3")
         await world.passes(1)
         assert await world.node_of("second") == ""
-        # Bound by somebody else, to a node that is not known here: the room on n1 is free again.
+        # Bound by another scheduler, to an unknown node: the resources of n1 are free again.
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",

@@ -51,7 +51,7 @@ def test_a_pod_beyond_a_limit_is_told_so_and_tried_at_growing_intervals_while_ot
         assert await world.node_of("beside") == "n1"
         scheduler.queue.validate()
 
-    with caplog.at_level(logging.ERROR, "moorage.scheduler.cycles"):
+    with caplog.at_level(logging.ERROR, "moorage.scheduler.schedule_one"):
         in_world(scenario)
 
 

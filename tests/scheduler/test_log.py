@@ -15,7 +15,9 @@ from moorage.engine import engine
 from moorage.framework.status import unschedulable
 from moorage.plugins import default_binder, default_preemption
 from moorage.queue import queue_log
-from moorage.scheduler import cycles, handlers, statuses
+from moorage.scheduler import event_handlers as handlers
+from moorage.scheduler import pod_status_writer as statuses
+from moorage.scheduler import schedule_one as cycles
 from moorage.transport import Request, Response
 from tests.client.faults import refusal
 from tests.logs import LogFormat, without_heads, written
@@ -41,9 +43,9 @@ class Story:
         self.nodes = nodes
         self.scheduler = scheduler
 
-    def told(self, verbosity: int, format: LogFormat = "text") -> str:
+    def logged(self, verbosity: int, format: LogFormat = "text") -> str:
         """What the log says from when the scheduler knows the nodes."""
-        told = []
+        logged = []
 
         async def scenario(world: World) -> None:
             with written(verbosity, format) as stream:
@@ -53,10 +55,10 @@ class Story:
                 await world.passes(1)
                 begin = len(stream.getvalue())
                 await self.happens(world)
-                told.append(stream.getvalue()[begin:])
+                logged.append(stream.getvalue()[begin:])
 
         in_world(scenario)
-        return told[0]
+        return logged[0]
 
 
 def comes(name: str) -> tuple[Line, ...]:
@@ -381,19 +383,19 @@ def seen_at(verbosity: int, lines: tuple[Line, ...]) -> list[str]:
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 def test_what_is_said_and_from_which_verbosity_on(story: Story) -> None:
-    assert without_heads(story.told(10)) == [line for _, line in story.lines]
-    levels = [json.loads(line).get("v", 0) for line in story.told(10, "json").splitlines()]
+    assert without_heads(story.logged(10)) == [line for _, line in story.lines]
+    levels = [json.loads(line).get("v", 0) for line in story.logged(10, "json").splitlines()]
     assert levels == [least for least, _ in story.lines]
 
 
 @pytest.mark.parametrize("verbosity", range(6))
 def test_what_is_said_at_each_verbosity(verbosity: int) -> None:
     story = STORIES["too big"]
-    assert without_heads(story.told(verbosity)) == seen_at(verbosity, story.lines)
+    assert without_heads(story.logged(verbosity)) == seen_at(verbosity, story.lines)
 
 
 def test_lines_are_objects_in_json() -> None:
-    lines = [json.loads(line) for line in STORIES["a plugin refuses the node"].told(4, "json").splitlines()]
+    lines = [json.loads(line) for line in STORIES["a plugin refuses the node"].logged(4, "json").splitlines()]
     rejected, no_fit = (
         next(line for line in lines if line["msg"].startswith(begin))
         for begin in ("Pod rejected", "Unable to schedule")
@@ -407,7 +409,7 @@ def test_lines_are_objects_in_json() -> None:
 
 
 def test_errors_are_objects_in_json() -> None:
-    lines = [json.loads(line) for line in STORIES["the binding is refused"].told(0, "json").splitlines()]
+    lines = [json.loads(line) for line in STORIES["the binding is refused"].logged(0, "json").splitlines()]
     assert [line["msg"] for line in lines] == ["Plugin Failed", "Error scheduling pod; retrying"]
     assert [*lines[0]] == ["ts", "caller", "msg", "pod", "plugin", "node", "err"]
     assert [*lines[1]] == ["ts", "logger", "caller", "msg", "pod", "err"]
@@ -421,20 +423,20 @@ def test_nothing_is_formatted_that_is_not_written(monkeypatch: pytest.MonkeyPatc
     for module in (handlers, cycles, engine, queue_log, default_binder, default_preemption, statuses):
         monkeypatch.setattr(module, "kobj", fail)
     for story in ("fits", "gated", "too big"):
-        assert STORIES[story].told(0) == ""
+        assert STORIES[story].logged(0) == ""
 
 
 def test_no_line_shows_a_token() -> None:
-    told = []
+    logged = []
 
     async def scenario(world: World) -> None:
         with written(10) as stream:
             world.scheduler()
             await world.add_node("n1")
             await fits(world)
-            told.append((world.server.token, stream.getvalue()))
+            logged.append((world.server.token, stream.getvalue()))
 
     in_world(scenario)
-    [(token, said)] = told
+    [(token, said)] = logged
     assert "Successfully bound" in said
     assert token not in said

@@ -33,9 +33,7 @@ class Scheduled(Cluster):
 
     async def _start(self) -> None:
         client = Client(self.server.api, self.server.token)
-        scheduler = Scheduler(
-            client, self._config, default_registry(), self.clock, self.now, Random(1), "test"
-        )
+        scheduler = Scheduler(client, self._config, default_registry(), self.clock, Random(1), "test")
         self._task = asyncio.ensure_future(scheduler.run())
 
     def add_node(self, name: str, cpu: str = "8") -> None:
@@ -110,7 +108,7 @@ def test_a_pod_that_fits_nowhere_says_why_and_goes_when_there_is_room(cluster: S
     assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     cluster.add_node("n2", cpu="64")
     cluster.settle()
-    assert cluster.node_of("p") == "n2"  # Nobody else wants to be tried, so it need not wait out its backoff.
+    assert cluster.node_of("p") == "n2"  # No other pod is active, so it is popped from backoff early.
 
 
 def test_a_pod_that_nothing_has_happened_for_is_not_tried_again(cluster: Scheduled) -> None:

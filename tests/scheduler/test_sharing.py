@@ -53,7 +53,7 @@ def test_two_of_the_same_name_never_bind_a_pod_twice() -> None:
 
 
 def test_the_one_who_is_refused_by_the_node_recovers() -> None:
-    """Two race for the last slot; the node takes one pod and refuses the other, whose owner makes it anew."""
+    """Two schedulers race for the last slot; the node rejects one pod, which its owner recreates."""
 
     async def scenario(world: World) -> None:
         slow = Diary("Slow", [], {"pre_bind": (gate := asyncio.Event())})
@@ -258,7 +258,7 @@ def test_draining_does_not_wait_for_conditions_of_pods_without_a_node() -> None:
         await world.add_node("n1", cpu="1")
         await world.add_pod("p", cpu="4")
         await world.passes(1)
-        assert scheduler.under_way == 1
+        assert scheduler.background_task_count == 1
         draining = asyncio.ensure_future(scheduler.drain(60.0))
         await world.settles()
         assert draining.done()

@@ -52,7 +52,7 @@ def test_a_volume_is_made_for_the_node_that_was_chosen() -> None:
         await add_claim(world, "data")
         await world.add_pod("p", **using("data"))
         await world.passes(20)
-        # Nobody makes volumes yet; others know already where the pod is going to be.
+        # No volume is provisioned yet; the nominated node is already visible.
         waiting = await world.pod("p")
         assert "nodeName" not in waiting["spec"]
         assert waiting["status"]["nominatedNodeName"] == "n1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random
 
 from moorage.apiserver.embedded import EmbeddedServer, Settings
@@ -22,11 +22,11 @@ class World:
     """An API server and virtual time."""
 
     def __init__(self, settings: Settings | None = None) -> None:
-        self.clock = VirtualClock()
+        self.clock = VirtualClock(epoch=START)
         self.server = EmbeddedServer(settings, now=self.now, clock=self.clock, random=Random(1))
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.clock.now())
+        return self.clock.utc_now()
 
     def client(self, transport: Transport | None = None, token: str = "") -> Client:
         return Client(transport or self.server.api, token or self.server.token)
@@ -91,6 +91,9 @@ class PausableClock:
 
     def now(self) -> float:
         return self._clock.now()
+
+    def utc_now(self) -> datetime:
+        return self._clock.utc_now()
 
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
         timer = _PausableTimer(self, callback)

@@ -1,4 +1,4 @@
-"""Who a client is by its certificate: over real connections; authorities come from files or a cluster."""
+"""Users of client certificates, over real connections; authorities come from files or a cluster."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from moorage.services.client_certificates import (
 )
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import Metrics
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.serving import Endpoints, SecureServer, ServingOptions
-from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request, Response
 from tests.apiserver.client import settled
 from tests.services.authorities import Authority, trusting_all
@@ -41,7 +41,7 @@ CLIENTS, PROXIES, STRANGERS = Authority("clients"), Authority("proxies"), Author
 
 
 class Scene:
-    """A server that tells who asks, in a cluster that may know authorities."""
+    """A server that returns its user, in a cluster that may have authorities."""
 
     def __init__(self, folder: Path, options: CertificateOptions) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Scene:
 
     @contextmanager
     def asking_is_seen(self) -> Iterator[list[User]]:
-        """Who asked while the context lasted."""
+        """The users of requests within the context."""
         seen: list[User] = []
         decide = self._endpoints._authorization.decide
 
@@ -83,7 +83,7 @@ class Scene:
             self.world.server.close()
 
     async def ask(self, server: SecureServer, pem: str = "", **headers: str) -> Response:
-        """The answer to somebody with a certificate."""
+        """The response to a client with a certificate."""
         tls = trusting_all(self.folder, pem)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         async with HttpTransport(Endpoint(f"https://127.0.0.1:{server.port}", tls)) as transport:

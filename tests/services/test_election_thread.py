@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,7 +74,7 @@ def access(tmp_path: Path) -> Iterator[Access]:
 
 
 def candidate(client: Client, clock: Clock) -> LeaderElection:
-    return LeaderElection(client, SHORT, clock, lambda: datetime.now(UTC), Random(1), "host_1")
+    return LeaderElection(client, SHORT, clock, Random(1), "host_1")
 
 
 def test_a_busy_main_loop_does_not_cost_the_lease(access: Access) -> None:

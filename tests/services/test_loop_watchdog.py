@@ -7,7 +7,7 @@ from moorage.services.loop_watchdog import LoopWatchdog
 
 
 class Watched:
-    """A loop with a time limit of 10 s for one turn, watched by a thread that runs as told."""
+    """A loop with a time limit of 10 s for one iteration, watched by a scripted thread."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()

@@ -1,4 +1,4 @@
-"""TLS of the scheduler's own server: which certificate it shows to whom, and what it accepts."""
+"""TLS of the scheduler's own server: the certificate for each name, and accepted parameters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_certificate_that_is_made_is_kept_where_it_is_to_be_kept(tmp_path: Pat
     ServerTls(options, "127.0.0.1")
     assert {path.name: path.read_text() for path in (tmp_path / "certificates").iterdir()} == kept
     (tmp_path / "certificates" / "kube-scheduler.key").unlink()
-    with pytest.raises(ServingError, match=r"kube-scheduler\.crt is there, but not what belongs to it"):
+    with pytest.raises(ServingError, match=r"kube-scheduler\.crt exists without its counterpart"):
         ServerTls(options, "127.0.0.1")
 
 

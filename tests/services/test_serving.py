@@ -1,4 +1,4 @@
-"""The scheduler's own server: who gets which answer, decided by the API server; and over a real socket."""
+"""The scheduler's own server: responses as authorized by the API server; and over a real socket."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from moorage.klog import Logger
 from moorage.services import answers
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
-from moorage.services.events import Broadcaster
+from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.health import PING, endpoint_routes
 from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics
@@ -288,13 +288,13 @@ def test_the_bootstrap_roles_are_enough() -> None:
         world = scene.world
         client = world.client(token="scheduler-token")
         config = default_config().leader_election
-        election = LeaderElection(client, config, world.clock, world.now, Random(1), "a")
+        election = LeaderElection(client, config, world.clock, Random(1), "a")
         running = asyncio.ensure_future(election.run(lambda: None, lambda: None))
         await world.pass_time(5)
         assert election.is_leading
         election.stop()
         await running
-        broadcaster = Broadcaster(client, world.clock, world.now, Random(1), "host")
+        broadcaster = Broadcaster(client, world.clock, Random(1), "host")
         writing = asyncio.ensure_future(broadcaster.run())
         for _ in range(2):
             broadcaster.recorder("default-scheduler").scheduled(a_pod(), "node-1")
@@ -408,7 +408,7 @@ def test_not_without_tls() -> None:
 BAD_OPTIONS: dict[str, tuple[ServingOptions, str]] = {
     "no key": (
         ServingOptions(port=0, tls=TlsOptions(Path("tls.crt"))),
-        "a certificate needs its key, and a key its certificate",
+        "certificate and key must be set together",
     ),
     "no such files": (
         ServingOptions(port=0, tls=TlsOptions(Path("no.crt"), Path("no.key"))),

@@ -13,9 +13,8 @@ from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.openapi_documents import OpenApiDocuments
 from moorage.apiserver.store import encode
 from moorage.transport import Request, Response
+from moorage.version import KUBERNETES_VERSION
 
-KUBERNETES_VERSION: Final = "v1.36.4"
-"""The version whose behaviour is served."""
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _ROOT_PATHS: Final = [
     CONFIGURATION_PATH,
@@ -86,13 +85,13 @@ def _health(path: str, query: str) -> Response:
 
 def version_document() -> dict[str, str]:
     """What `kubectl version` shows of the server."""
-    major, minor, _ = KUBERNETES_VERSION.lstrip("v").split(".")
+    major, minor, _ = KUBERNETES_VERSION.split(".")
     return {
         "major": major,
         "minor": minor,
         "emulationMajor": major,
         "emulationMinor": minor,
-        "gitVersion": f"{KUBERNETES_VERSION}+moorage",
+        "gitVersion": f"v{KUBERNETES_VERSION}+moorage",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

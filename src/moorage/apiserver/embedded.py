@@ -26,7 +26,8 @@ from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.certificates import ServerCertificate, load_or_make
-from moorage.apiserver.customs import DEFINITIONS, TERMINATING, CustomResources
+from moorage.apiserver.custom_resources import DEFINITIONS, TERMINATING, CustomResources
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.documents import Documents
 from moorage.apiserver.event_expiry import EVENT_TTL_SECONDS, EventExpiry
@@ -46,7 +47,6 @@ from moorage.apiserver.rest.subresources import Logs, Subresources, no_logs
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.server import ApiServer
 from moorage.apiserver.store import Store
-from moorage.apiserver.work import Work
 from moorage.clock import Clock, LoopClock
 
 Authorization = Literal["AlwaysAllow", "RBAC"]

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from functools import partial
 from typing import Final
 
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.store import Change, Collection, Key, Store
-from moorage.apiserver.work import Work
 from moorage.clock import Clock
 
 EVENTS: Final = "/events"

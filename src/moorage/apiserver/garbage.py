@@ -11,13 +11,13 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from moorage.api.manifests import Manifest
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import FOREGROUND, ORPHAN, DeleteOptions, Deleter
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import Change, Collection, Key, decode
-from moorage.apiserver.work import Work
 
 
 class _Place(NamedTuple):

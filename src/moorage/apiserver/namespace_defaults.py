@@ -10,11 +10,11 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.auth.bootstrap import ROOT_CA_NAME, root_ca
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import Change, Collection
-from moorage.apiserver.work import Work
 
 NAMESPACES: Final = "/namespaces"
 _SERVICE_ACCOUNT_NAME: Final = "default"

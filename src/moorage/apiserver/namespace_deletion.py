@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest, status_of
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.kinds.namespaces import FINALIZER, finalize
 from moorage.apiserver.namespace_conditions import DeletionReport, deletion_conditions
@@ -21,7 +22,6 @@ from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage.apiserver.rest.writes import Writer, finalizers_of
 from moorage.apiserver.store import Change, Collection, Stored
-from moorage.apiserver.work import Work
 from moorage.clock import Clock, Timer
 
 _PODS: Final = "/pods"

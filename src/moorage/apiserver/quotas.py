@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from moorage.apiserver.admission.quota.resource_quota import quota_usage
 from moorage.apiserver.admission.quota.tally import RESOURCE_QUOTAS
+from moorage.apiserver.deferred_jobs import Work
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import Change, Collection
-from moorage.apiserver.work import Work
 
 _NEVER_CHARGED = ("/events", "coordination.k8s.io/leases")
 

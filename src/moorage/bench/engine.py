@@ -28,7 +28,7 @@ from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.plugins import default_registry
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.observers import MetricsObserver
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
@@ -80,7 +80,6 @@ class EngineTarget:
             config or default_config(),
             default_registry(),
             clock,
-            utc_now,
             Random(_SEED),
             "bench",
             observer=self._stopwatch,

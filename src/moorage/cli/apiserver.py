@@ -12,7 +12,6 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.apiserver.certificates import CertificateError
-from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
@@ -27,6 +26,7 @@ from moorage.cli.local_server import (
 )
 from moorage.cli.process import long_running
 from moorage.services.termination import on_termination
+from moorage.version import KUBERNETES_VERSION
 
 
 def apiserver(
@@ -89,7 +89,7 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
             embedded.start()
-            typer.echo(f"Kubernetes {KUBERNETES_VERSION} API at {url}. In another terminal:")
+            typer.echo(f"Kubernetes v{KUBERNETES_VERSION} API at {url}. In another terminal:")
             typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
             typer.echo("  kubectl get namespaces")
             await serving

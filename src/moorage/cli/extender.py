@@ -18,7 +18,6 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
-from moorage.api.manifests import utc_now
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
 from moorage.apiserver.serving import HttpServer, ServingError, listen
@@ -33,7 +32,7 @@ from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
 from moorage.framework.finding import Found, plugins_in_files
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
-from moorage.scheduler.extender_cluster import FollowedCluster
+from moorage.scheduler.extender_cluster import ExtenderCluster
 from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
@@ -221,7 +220,7 @@ async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
         yield ExtenderServer(Framework(profile, registry), options.plugin)
         return
     async with connected(find_access(options.kubeconfig), user_agent="moorage extender") as client:
-        cluster = FollowedCluster(client, LoopClock(), utc_now, Random())
+        cluster = ExtenderCluster(client, LoopClock(), Random())
         framework = Framework(profile, registry, cluster.handle)
         is_known = asyncio.Event()
         following = asyncio.ensure_future(cluster.follow(framework, is_known))

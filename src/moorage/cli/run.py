@@ -40,8 +40,8 @@ from moorage.scheduler.process import LiveScheduler, RunOptions
 from moorage.services.delegation import OpenPathError
 from moorage.services.feature_gates import FeatureGates, GateError, parse_gates
 from moorage.services.leader_election import ElectionConfigError
-from moorage.services.metrics import KUBERNETES_VERSION, build_info
-from moorage.version import __version__
+from moorage.services.metrics import build_info
+from moorage.version import KUBERNETES_VERSION, __version__
 
 _WRONG: Final = 1
 """Exit status: the input is wrong."""

@@ -25,10 +25,9 @@ from moorage.services.feature_gates import FeatureGates
 from moorage.services.metrics import MetricOptions
 from moorage.services.server_tls import TlsOptions, named_certificate
 from moorage.services.serving import ServingOptions
+from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR
 
 _MOST_PORTS: Final = 65535
-_VERSION: Final = "1.36"
-_PREVIOUS: Final = "1.35"
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _METRIC_LABEL: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)")
 _CONNECTION: Final = {
@@ -129,10 +128,10 @@ def _header_names(flags: FlagValues, name: str) -> tuple[str, ...]:
 def metric_options(flags: FlagValues) -> MetricOptions:
     """Which metrics are not to be shown."""
     hidden = flags.text("show-hidden-metrics-for-version")
-    if hidden not in ("", _PREVIOUS):
+    if hidden not in ("", KUBERNETES_PREVIOUS_MINOR):
         raise FlagError(
             f'metrics.showHiddenMetricsForVersion: Invalid value: "{hidden}": must be omitted or have the '
-            f"value '{_PREVIOUS}'; only the previous minor version is allowed"
+            f"value '{KUBERNETES_PREVIOUS_MINOR}'; only the previous minor version is allowed"
         )
     disabled = [name for name in flags.words("disabled-metrics") if name]
     for name in disabled:
@@ -217,8 +216,8 @@ def slow_plugin_seconds(flags: FlagValues) -> float:
 def check_versions(flags: FlagValues) -> None:
     """Refuse to be what this cannot be."""
     for name, possible in (
-        ("emulated-version", (_VERSION,)),
-        ("min-compatibility-version", (_VERSION, _PREVIOUS)),
+        ("emulated-version", (KUBERNETES_MINOR,)),
+        ("min-compatibility-version", (KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)),
     ):
         for text in flags.words(name):
             component, _, version = text.rpartition("=")

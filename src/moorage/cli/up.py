@@ -17,7 +17,6 @@ from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.apiserver.certificates import CertificateError
-from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
 from moorage.apiserver.serving import HttpServer, ServingError, listen
@@ -61,6 +60,7 @@ from moorage.sim.nodes.kubelet_config import Kubelets
 from moorage.sim.nodes.nodeobject import new_node
 from moorage.sim.nodes.settings import NodeTemplate
 from moorage.sim.nodes.thresholds import parse_thresholds
+from moorage.version import KUBERNETES_VERSION
 
 _MOST_REFUSALS_SHOWN = 5
 
@@ -351,7 +351,7 @@ def _say_left_out(prepared: Prepared) -> None:
 
 
 def _greet(url: str, kubeconfig: Path) -> None:
-    typer.echo(f"A Kubernetes {KUBERNETES_VERSION} cluster is up at {url}. In another terminal:")
+    typer.echo(f"A Kubernetes v{KUBERNETES_VERSION} cluster is up at {url}. In another terminal:")
     typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
     typer.echo("  kubectl get nodes")
     typer.echo("  kubectl create deployment hello --image=registry.example/hello:1 --replicas=20")

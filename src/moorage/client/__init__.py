@@ -1,1 +1,1 @@
-"""The client's end of the Kubernetes API: requests, errors, informers, all through a transport."""
+"""The client side of the Kubernetes API: requests, errors, informers, all through a transport."""

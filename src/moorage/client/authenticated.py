@@ -1,4 +1,4 @@
-"""Saying who asks: every request with the credentials of the moment."""
+"""A transport that sends the current credentials with every request."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _UNAUTHORIZED: Final = 401
 
 
 class Credentials(Protocol):
-    """What tells the server who asks; may have to be renewed."""
+    """Credentials of a client; may have to be renewed."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What is sent with each request."""
+        """Headers sent with each request."""
 
     @property
     def is_stale(self) -> bool:
         """Whether they should be renewed before they are used."""
 
     async def renew(self) -> bool:
-        """Get new ones; whether they differ. KubeconfigError if that is impossible."""
+        """Renew them; returns whether they changed. KubeconfigError if that is impossible."""
 
 
 class Authenticated:
-    """A server's transport with credentials; `impersonated` are headers that ask to act as somebody else."""
+    """A server's transport with credentials; `impersonated`: headers for impersonation."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Authenticated:
         self._renewing = asyncio.Lock()
 
     async def handle(self, request: Request) -> Response:
-        """The answer; who is not known to the server tries once more with new credentials."""
+        """The response; after a 401 the request is retried once with renewed credentials."""
         if self._credentials.is_stale:
             await self._renew(self._credentials.headers)
         used = self._show()
@@ -56,7 +56,7 @@ class Authenticated:
         return response
 
     def _show(self) -> Mapping[str, str]:
-        """Have the credentials of the moment sent with what is asked next."""
+        """Send the current credentials with the following requests."""
         headers = self._credentials.headers
         if headers is not self._shown:
             self._transport.introduce((*headers.items(), *self._impersonated))
@@ -64,7 +64,7 @@ class Authenticated:
         return headers
 
     async def _renew(self, used: Mapping[str, str]) -> bool:
-        """Whether there are others than those that were used; many may ask at once, one gets them."""
+        """Whether the credentials differ from those that were used; concurrent callers share one renewal."""
         async with self._renewing:
             if self._credentials.headers != used and not self._credentials.is_stale:
                 return True

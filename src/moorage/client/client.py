@@ -1,8 +1,8 @@
-"""Requests to an API server: verbs over a transport, answers decoded, refusals raised.
+"""Requests to an API server: verbs over a transport, decoded responses, errors raised.
 
-A request counts as done only if the API server's own answer says so: it is the object that was written, or a
-Status with `Success`. After any other answer with a status of 2xx (a captive portal's page, a proxy's empty
-answer) it is unknown whether the request was done (`AnswerLost`).
+A request counts as done only if the API server's own response says so: the object that was written, or a
+Status with `Success`. After any other 2xx response (a captive portal's page, a proxy's empty body) it is
+unknown whether the request was carried out (`AnswerLost`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from moorage.transport import Request, Response, Stream, Transport
 
 T = TypeVar("T")
 Answer = Coroutine[Any, Any, T]
-"""What comes of a request once it is awaited."""
+"""The result of a request, to be awaited."""
 PatchType = Literal["json", "merge", "strategic"]
 
 _PATCH_TYPES: Mapping[PatchType, str] = {
@@ -31,7 +31,7 @@ _PATCH_TYPES: Mapping[PatchType, str] = {
 }
 _SUCCESSFUL: Final = range(200, 300)
 _DONE: Final = (200, 201)
-"""Statuses with which an API server says that a part of an object was created."""
+"""Status codes with which an API server confirms the creation of a subresource."""
 _SHOWN_BYTES: Final = 100
 _UNREADABLE: Final = (ValueError, RecursionError)
 _encode = msgspec.json.Encoder().encode
@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class _Status(msgspec.Struct):
-    """An answer that is no object."""
+    """A response that is not an object."""
 
     kind: str = ""
     status: str = ""
@@ -49,7 +49,7 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 
 
 class Client:
-    """One client of one API server; `token` is sent with every request."""
+    """A client of one API server; `token` is sent with every request."""
 
     def __init__(self, transport: Transport, token: str = "", user_agent: str = "moorage") -> None:
         self._transport = transport
@@ -57,11 +57,11 @@ class Client:
         if token:
             self._headers["authorization"] = f"Bearer {token}"
         self._headers_with: dict[str, dict[str, str]] = {}
-        """The headers of requests that have a body, by its content type."""
+        """Headers of requests with a body, by content type."""
 
     # -- verbs
 
-    # Most only say which request it is, and hand on the one that is made below.
+    # Most verbs only build the request and return the coroutine of a method below.
 
     def get(self, kind: Kind, namespace: str, name: str) -> Answer[Manifest]:
         """One object."""
@@ -74,15 +74,15 @@ class Client:
         return items
 
     def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Answer[Manifest]:
-        """Create an object; the answer is what was stored."""
+        """Create an object; returns the stored one."""
         return self._object(kind, "POST", kind.path(namespace), query, obj)
 
     def post(self, kind: Kind, namespace: str, obj: Any) -> Answer[bytes]:
-        """Create an object; what was stored is left encoded, for who reads little of it or nothing."""
+        """Create an object; returns the stored one undecoded, for callers that read little of it."""
         return self.exchange("POST", kind.path(namespace), None, obj)
 
     def update(self, kind: Kind, obj: Manifest, subresource: str = "") -> Answer[Manifest]:
-        """Replace an object, or a part of it; a conflict is raised if it has changed since it was read."""
+        """Replace an object or a subresource; raises a conflict if it has changed since it was read."""
         meta = obj["metadata"]
         path = kind.path(meta.get("namespace", ""), meta["name"], subresource)
         return self._object(kind, "PUT", path, None, obj, subresource=subresource)
@@ -96,7 +96,7 @@ class Client:
         type: PatchType = "strategic",
         subresource: str = "",
     ) -> Answer[Manifest]:
-        """Change an object by a patch; the answer is what is stored then."""
+        """Patch an object; returns the stored one."""
         path = kind.path(namespace, name, subresource)
         return self._object(kind, "PATCH", path, None, patch, _PATCH_TYPES[type], subresource)
 
@@ -110,7 +110,7 @@ class Client:
         uid: str = "",
         propagation: str = "",
     ) -> Answer[Manifest]:
-        """Delete an object, or begin to; with a uid, only that very object."""
+        """Delete an object, or begin to; with a uid, only the object with this uid."""
         options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
@@ -123,7 +123,7 @@ class Client:
     async def create_part(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
     ) -> None:
-        """Create a part of an object: bind a pod, evict it; AnswerLost unless the server says it is done."""
+        """Create a subresource (binding, eviction); AnswerLost unless the server confirms it."""
         path = kind.path(namespace, name, subresource)
         response = await self._answer("POST", path, None, obj)
         try:
@@ -145,7 +145,7 @@ class Client:
         content_type: str = "application/json",
         subresource: str = "",
     ) -> Manifest:
-        """A request whose answer is an object of this kind; subresources other than `status` have others."""
+        """A request that returns an object of this kind; subresources but `status` may return others."""
         answer = await self.call(method, path, query, body, content_type)
         if answer["kind"] != kind.name and subresource in ("", "status"):
             raise _no_answer(method, path, HTTPStatus.OK, _encode(answer))
@@ -159,7 +159,7 @@ class Client:
         body: Any = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        """A request whose answer is one object of the API; RequestError if the server refuses."""
+        """A request that returns one object; RequestError if the server rejects it."""
         response = await self._answer(method, path, query, body, content_type)
         try:
             answer = _decode(response.body)
@@ -177,9 +177,9 @@ class Client:
         body: Any = None,
         content_type: str = "application/json",
     ) -> bytes:
-        """A request whose answer comes whole; RequestError if the server refuses.
+        """A request with a complete response body; RequestError if the server rejects it.
 
-        body: anything that is written as JSON; as `msgspec.Raw`, what is JSON already.
+        body: a value to encode as JSON; a `msgspec.Raw` is sent as it is.
         """
         return (await self._answer(method, path, query, body, content_type)).body
 
@@ -198,12 +198,12 @@ class Client:
         return _Answer(response.status, response.body)
 
     async def stream(self, path: str, query: Mapping[str, str | int]) -> Stream:
-        """A request whose answer comes bit by bit; RequestError if the server refuses."""
+        """A request with a streamed response; RequestError if the server rejects it."""
         response = await self._transport.handle(self._request("GET", path, query))
         if response.status not in _SUCCESSFUL:
             raise await _refusal(response)
         if isinstance(response.body, bytes):
-            return _Whole(response.body)
+            return _WholeBody(response.body)
         return response.body
 
     def _request(
@@ -218,7 +218,7 @@ class Client:
         if body is None:
             return Request(method, path, encoded, self._headers)
         headers = self._headers_with.get(content_type) or self._with(content_type)
-        # A request with a body is a write, and has a small answer. Callers handle the loss of the answer to a
+        # A request with a body is a write with a small response. Callers handle the loss of the response to a
         # write in any case, so it may share a connection.
         return Request(method, path, encoded, headers, _encode(body), may_share=True)
 
@@ -228,14 +228,14 @@ class Client:
 
 
 class _Answer(NamedTuple):
-    """An answer that came whole."""
+    """A complete response."""
 
     status: int
     body: bytes
 
 
-class _Whole:
-    """An answer that came in one piece, where pieces were expected."""
+class _WholeBody:
+    """A complete response where a stream was expected."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -244,13 +244,13 @@ class _Whole:
         yield self._body
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Nothing to close."""
 
 
 def _no_answer(method: str, path: str, status: int, body: bytes) -> AnswerLost:
-    """What came is not what an API server says."""
+    """The response is not an API server's."""
     shown = body[:_SHOWN_BYTES].decode(errors="replace")
-    return AnswerLost(f"{method} {path}: the answer, with status {status}, is not an API server's: {shown!r}")
+    return AnswerLost(f"{method} {path}: the response with status {status} is not an API server's: {shown!r}")
 
 
 async def _refusal(response: Response) -> RequestError:

@@ -1,4 +1,4 @@
-"""A client of a server somewhere else: connections, credentials, limit and retries, put together."""
+"""A client of a remote server: connections, credentials, rate limit and retries combined."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from moorage.client.authenticated import Authenticated
 from moorage.client.client import Client
 from moorage.client.credentials import Access
 from moorage.client.http import HttpTransport
-from moorage.client.observing import RequestObserver
 from moorage.client.rate_limit import RateLimited
+from moorage.client.request_observer import RequestObserver
 from moorage.client.retry import Retrying
 from moorage.clock import Clock, LoopClock
 
@@ -31,10 +31,10 @@ async def connected(
     gather_seconds: float = 0.0,
     observer: RequestObserver | None = None,
 ) -> AsyncIterator[Client]:
-    """A client as long as the context lasts; `qps` of 0 or less: no limit.
+    """A client for the duration of the context; `qps` of 0 or less: no rate limit.
 
-    Each retry counts against the limit as any request does. With `pipelining`, requests that change something
-    share connections, and wait up to `gather_seconds` for others, where they are many.
+    Each retry counts against the rate limit like any request. With `pipelining`, writes share connections,
+    and wait up to `gather_seconds` for others while there are many.
     """
     clock = clock or LoopClock()
     async with HttpTransport(

@@ -10,9 +10,8 @@ import os
 import ssl
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -20,11 +19,11 @@ from urllib.parse import quote, urlsplit
 
 from moorage.client.authenticated import Credentials
 from moorage.client.errors import KubeconfigError
+from moorage.client.exec_credentials import ExecCredentials, ProviderCredentials
 from moorage.client.http import Endpoint
 from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
-from moorage.client.plugins import ExecCredentials, ProviderCredentials
 from moorage.client.tls import client_context, use_certificate
-from moorage.client.tokens import FixedCredentials, TokenFile, bearer
+from moorage.client.token_credentials import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
 from moorage.klog import Logger
 
@@ -57,7 +56,8 @@ def find_access(
     mount: Path | None = None,
     credentials_over_http: bool = False,
 ) -> Access:
-    """What was asked for; else what a pod is given; else what kubectl would use. KubeconfigError if nothing.
+    """What the arguments name; else the pod's service account; else what kubectl uses. KubeconfigError if
+    none.
 
     `master` overrides the server's address, and is enough for servers that need no credentials.
     """
@@ -81,9 +81,9 @@ def in_cluster(
     *,
     clock: Clock | None = None,
 ) -> Access:
-    """The cluster in which this process runs as a pod, as the pod's service account.
+    """The cluster in which this process runs as a pod, with the pod's service account.
 
-    mount: where the account's files are; without it, where the environment says, or at their usual path.
+    mount: directory of the account's files; default: from the environment, or the well-known path.
     """
     mount = mount or Path(environ.get(SERVICE_ACCOUNT_DIR) or SERVICE_ACCOUNT_MOUNT)
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
@@ -102,7 +102,7 @@ def from_kubeconfig(
     clock: Clock | None = None,
     credentials_over_http: bool = False,
 ) -> Access:
-    """What a context of kubeconfig files says.
+    """The server and credentials of a context of kubeconfig files.
 
     credentials_over_http: whether to send tokens and passwords to a server whose address is `http://`.
     """
@@ -111,7 +111,7 @@ def from_kubeconfig(
     endpoint = _endpoint(cluster)
     _show_certificate(endpoint.tls, choice.user)
     if endpoint.tls is not None or credentials_over_http:
-        credentials = _credentials(endpoint, choice, clock or LoopClock(), lambda: datetime.now(UTC))
+        credentials = _credentials(endpoint, choice, clock or LoopClock())
     else:
         credentials = FixedCredentials({})
         if any(choice.user.get(key) for key in _SECRETS):
@@ -150,17 +150,15 @@ def _endpoint(cluster: Entry) -> Endpoint:
 def _show_certificate(tls: ssl.SSLContext | None, user: Entry) -> None:
     certificate, key = _content(user, "client-certificate"), _content(user, "client-key")
     if (certificate is None) != (key is None):
-        raise KubeconfigError("client-certificate and client-key are only of use together")
+        raise KubeconfigError("client-certificate and client-key must be set together")
     if tls is not None and certificate is not None and key is not None:
         use_certificate(tls, certificate, key)
 
 
-def _credentials(
-    endpoint: Endpoint, choice: Choice, clock: Clock, now: Callable[[], datetime]
-) -> Credentials:
+def _credentials(endpoint: Endpoint, choice: Choice, clock: Clock) -> Credentials:
     user = choice.user
     if isinstance(user.get("exec"), dict):
-        return ExecCredentials(user["exec"], endpoint.tls, now)
+        return ExecCredentials(user["exec"], endpoint.tls, clock)
     if isinstance(user.get("auth-provider"), dict):
         return ProviderCredentials(endpoint.url, user["auth-provider"], clock)
     if user.get("tokenFile"):
@@ -187,7 +185,7 @@ def _impersonated(user: Entry) -> list[tuple[str, str]]:
 
 
 def _content(entry: Entry, key: str) -> bytes | None:
-    """What a field with data says, or else the file that the field without names."""
+    """The content of a `-data` field, or else of the file that the field without `-data` names."""
     data = entry.get(f"{key}-data")
     if data:
         try:

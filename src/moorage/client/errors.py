@@ -1,4 +1,4 @@
-"""How requests fail, on one page."""
+"""The errors of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class RequestError(Exception):
-    """The server said no: its Status, read."""
+    """The server rejected the request: its Status, decoded."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -17,12 +17,12 @@ class RequestError(Exception):
 
     @property
     def is_not_found(self) -> bool:
-        """There is no such object."""
+        """The object does not exist."""
         return self.code == 404
 
     @property
     def already_exists(self) -> bool:
-        """An object of that name is there already."""
+        """An object of that name exists already."""
         return self.reason == "AlreadyExists"
 
     @property
@@ -32,26 +32,26 @@ class RequestError(Exception):
 
     @property
     def is_invalid(self) -> bool:
-        """The object would break a rule of its kind."""
+        """The object is invalid."""
         return self.code == 422
 
     @property
     def is_expired(self) -> bool:
-        """The wanted resourceVersion is gone: list anew."""
+        """The resourceVersion is too old: list again."""
         return self.code == 410
 
 
 class ConnectionFailed(Exception):  # noqa: N818 -- it says what happened
-    """No answer: the server cannot be reached, or the connection broke."""
+    """No response: the server cannot be reached, or the connection broke."""
 
 
 class NoAccess(ConnectionFailed):
-    """The server is not who it should be, or credentials cannot be had: trying at once again is of no use."""
+    """The server's identity is wrong, or there are no credentials: an immediate retry is of no use."""
 
 
 class AnswerLost(ConnectionFailed):
-    """The request was sent and no readable answer came: whether it was carried out is unknown, so look."""
+    """The request was sent without a readable response: it is unknown whether it was carried out."""
 
 
 class KubeconfigError(Exception):
-    """It is not known where the server is or how to be let in; the message is one line."""
+    """The server's address or credentials cannot be determined; the message is one line."""

@@ -13,13 +13,13 @@ from typing import Final, cast
 
 import httptools
 
+from moorage.client.batching import BatchWindow
 from moorage.client.errors import AnswerLost, ConnectionFailed
-from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024
 """So much of a stream is read ahead; then the server has to wait."""
-_BEAT_SECONDS: Final = 0.004
+_BATCH_WINDOW_SECONDS: Final = 0.004
 """Streams on which much comes are read so often: what comes together costs less than what comes alone."""
 _OK: Final = range(200, 300)
 
@@ -221,7 +221,7 @@ class BodyStream:
         self._has_ended = False
         self._error: ConnectionFailed | None = None
         self._news: asyncio.Future[None] | None = None
-        self._rhythm = Rhythm(_BEAT_SECONDS)
+        self._batch_window = BatchWindow(_BATCH_WINDOW_SECONDS)
         self._loop = asyncio.get_running_loop()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -259,7 +259,7 @@ class BodyStream:
     def rest(self) -> None:
         """All that was there has come: where much comes, the rest is left until there is more of it."""
         if not self._is_resting and not self._has_ended:
-            seconds = self._rhythm.wait_seconds(self._loop.time())
+            seconds = self._batch_window.wait_seconds(self._loop.time())
             if seconds:
                 self._is_resting = True
                 self._loop.call_later(seconds, self._rested)

@@ -18,10 +18,10 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.client.batching import BatchWindow
 from moorage.client.errors import ConnectionFailed
 from moorage.client.http_connection import Connection
 from moorage.client.http_pool import ConnectionPool
-from moorage.client.rhythm import Rhythm
 from moorage.transport import Response
 
 MOST_TOGETHER: Final = 32
@@ -58,7 +58,7 @@ class Pipeline:
         self._opening: set[asyncio.Task[Connection]] = set()
         """Connections that are going to be there."""
         self._is_due = False
-        self._rhythm = Rhythm(gather_seconds)
+        self._batch_window = BatchWindow(gather_seconds)
         self._most_groups = 1
         self._limit = limit
         self._most_together = min(2.0, limit)
@@ -75,7 +75,7 @@ class Pipeline:
         """Send when all who are about to ask something have done so."""
         if not self._is_due:
             self._is_due = True
-            wait_seconds = self._rhythm.wait_seconds(self._loop.time())
+            wait_seconds = self._batch_window.wait_seconds(self._loop.time())
             if wait_seconds:
                 self._loop.call_later(wait_seconds, self._send)
             else:

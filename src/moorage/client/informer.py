@@ -1,13 +1,13 @@
-"""Informers: the objects of a kind as they are now, kept up to date by list and watch.
+"""Informers: the current objects of a kind, kept up to date by list and watch.
 
-The state comes by a watch that begins with everything (a watch-list, `sendInitialEvents`). Where that fails,
-whatever the reason, it comes by a list in pages and a watch from there. A watch-list is tried again at the
-first full list that is needed five minutes later or after that: by then the server may have been upgraded or
-repaired. A failure that a list would meet as well (no connection, 401, 403, 429) is retried after a pause.
+The state comes from a watch that begins with all objects (a watch-list, `sendInitialEvents`). If that fails
+for any reason, it comes from a list in pages and a watch from there. A watch-list is tried again at the first
+full list that is needed five minutes later or after that: by then the server may have been upgraded or
+repaired. A failure that a list would have as well (no connection, 401, 403, 429) is retried with backoff.
 
-A watch that ends, however it ends, is taken up where it ended; when the server no longer knows that place
-(410) there is a new full list, and listeners hear only of what differs. What comes twice is ignored. Failures
-are retried with growing, jittered pauses. So a listener sees every object's changes in order, and none twice.
+A watch that ends is resumed at the last resourceVersion; if that is too old (410), everything is listed
+again, and listeners are called for the differences only. Repeated events are ignored. Failures are retried
+with exponential, jittered backoff. So a listener receives every object's changes in order, and none twice.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, Final, Generic, Literal, TypeVar, overload
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import Backoff
 from moorage.client.client import Client
 from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
-from moorage.client.waiting import Backoff
-from moorage.client.waiting import sleep as sleep  # Who has an informer finds here how to wait on its clock.
-from moorage.client.watching import (
+from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
+from moorage.client.watch_events import (
     Event,
     EventLines,
+    IdleTimeout,
     Metadata,
     Page,
-    SilenceGuard,
     ends_initial_events,
     is_newer,
     number,
@@ -44,20 +44,20 @@ T = TypeVar("T")
 Key = tuple[str, str]
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Listener = Callable[[EventType, T, T | None], None]
-"""Hears of a change: its type, the object (its last state if deleted), and what was there before."""
+"""Called for a change: its type, the object (its last state if deleted), and the state before."""
 
-_FIRST_PAUSE_SECONDS: Final = 0.8
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_INITIAL_BACKOFF_SECONDS: Final = 0.8
+_MAX_BACKOFF_SECONDS: Final = 30.0
 _WATCH_SECONDS: Final = 300
-_SILENCE_SECONDS: Final = 90.0
-"""Servers send a bookmark about every minute, so that there is always something to hear."""
+_IDLE_SECONDS: Final = 90.0
+"""Time without any event after which a watch is ended, in seconds; servers send a bookmark every minute."""
 _SHORTEST_WATCH_SECONDS: Final = 1.0
-"""A watch that says nothing and ends sooner is a failure, or it would be begun anew without end."""
+"""A watch without events that ends sooner counts as failed, so that it is retried with backoff."""
 _PAGE: Final = 500
 _WATCH_LIST_PAUSE_SECONDS: Final = 300.0
 """Time after a failed watch-list during which full lists are made with list requests."""
 _LIST_FAILS_TOO: Final = (401, 403, 429)
-"""Statuses that say nothing about watch-lists: a list would be refused as well."""
+"""Status codes that are not specific to watch-lists: a list would be rejected as well."""
 
 log = Logger(__name__)
 
@@ -65,14 +65,14 @@ _read_manifest = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Known(msgspec.Struct, frozen=True, gc=False):
-    """Which state of an object is known."""
+    """The known version of an object."""
 
     version: str
     uid: str
 
 
 _Listing = dict[Key, tuple[_Known, T] | None]
-"""All objects there are; those with None are to stay as they are known."""
+"""A complete list; objects with None keep their known state."""
 
 
 class Informer(Generic[T]):
@@ -109,7 +109,7 @@ class Informer(Generic[T]):
         self._decode = decode
         self._query = dict(query or {})
         self._random = random or Random()
-        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
+        self._backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
         self._known: dict[Key, _Known] = {}
         self._version = ""
         self._watched_from = ""
@@ -129,25 +129,25 @@ class Informer(Generic[T]):
         return number(self._version) or 0
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Returns once something is true of the objects; asked again after every change."""
+        """Returns when a condition on the objects holds; it is evaluated after every change."""
         while not condition():
             change = asyncio.get_running_loop().create_future()
             self._waiting.append(change)
             await change
 
     async def synced(self) -> None:
-        """Returns once everything has been listed."""
+        """Returns when the first list is complete."""
         await self._synced.wait()
 
-    def read_anew(self, decode: Callable[[bytes], T]) -> None:
-        """Decode everything in another way; for that, `run` must be begun anew. Then it is synced again."""
+    def relist_with(self, decode: Callable[[bytes], T]) -> None:
+        """Decode with another function; `run` has to be restarted, and is synced again afterwards."""
         self._decode = decode
         self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
         self._version = ""
         self._synced.clear()
 
     async def run(self) -> None:
-        """Follow the kind until cancelled."""
+        """Watch the kind until cancelled."""
         while True:
             began_at = self._clock.now()
             self._has_heard = False
@@ -162,10 +162,10 @@ class Informer(Generic[T]):
             if self._has_heard:
                 self._backoff.reset()
             if not is_well:
-                await sleep(self._clock, self._backoff.pause())
+                await sleep(self._clock, self._backoff.next_seconds())
 
     async def _follow(self) -> None:
-        """Follow changes until the watch ends; get the state first, where there is none or it is too old."""
+        """Watch until the watch ends; list first, if there is no state or it is too old."""
         if self._version:
             try:
                 await self._watch()
@@ -179,10 +179,10 @@ class Informer(Generic[T]):
             await self._list()
             await self._watch()
 
-    # -- the state
+    # -- the list
 
     async def _list(self) -> None:
-        """Get everything in pages."""
+        """List everything in pages."""
         listing: _Listing[T] = {}
         query: dict[str, str | int] = {**self._query, "limit": _PAGE}
         while True:
@@ -191,7 +191,7 @@ class Informer(Generic[T]):
             except RequestError as error:
                 if not error.is_expired or "continue" not in query:
                     raise
-                # It took too long, and the other pages are gone: all at once, then.
+                # The continue token has expired: list everything in one request.
                 listing.clear()
                 query = dict(self._query)
                 continue
@@ -207,7 +207,7 @@ class Informer(Generic[T]):
         return read_page(b"".join([piece async for piece in stream]))
 
     def _note(self, listing: _Listing[T], event: Event) -> Metadata | None:
-        """Add an object of a list; its metadata, if readable."""
+        """Add an object to a list; returns its metadata, if readable."""
         meta = event.metadata
         if meta is None:
             log.error(None, "Unable to decode an object of a list", type=self.kind.go_type)
@@ -226,7 +226,7 @@ class Informer(Generic[T]):
         return meta
 
     def _replace(self, listing: _Listing[T], version: str) -> None:
-        """The state is as listed: what differs from what is known is told."""
+        """Replace the state by a list; listeners are called for the differences."""
         for key in [key for key in self.objects if key not in listing]:
             self._remove(key, None)
         for key, entry in listing.items():
@@ -236,14 +236,14 @@ class Informer(Generic[T]):
         self._synced.set()
         self._wake()
 
-    # -- its changes
+    # -- the watch
 
     async def _watch_list(self) -> bool:
-        """Watch, beginning with everything there is; False if that failed before everything had come."""
+        """Watch, beginning with all objects; False if that failed before they were complete."""
         try:
             await self._watch()
         except (RequestError, ConnectionFailed) as error:
-            if self._version or not _calls_for_list(error):
+            if self._version or not _needs_relist(error):
                 raise
             message = f"Watch-list not supported for {self.kind.plural}, falling back to list and watch"
             log.info(0, message, err=error)
@@ -252,7 +252,7 @@ class Informer(Generic[T]):
         return True
 
     async def _watch(self) -> None:
-        """Watch from where we are; where that is nowhere, beginning with everything."""
+        """Watch from the known version; without one, beginning with all objects."""
         query: dict[str, str | int] = {
             **self._query,
             "watch": "1",
@@ -267,7 +267,7 @@ class Informer(Generic[T]):
             listing = {}
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         stream = await self._client.stream(self.kind.path(), query)
-        guard = SilenceGuard(stream, self._clock, _SILENCE_SECONDS)
+        guard = IdleTimeout(stream, self._clock, _IDLE_SECONDS)
         lines = EventLines()
         try:
             async for piece in stream:
@@ -278,21 +278,21 @@ class Informer(Generic[T]):
                     elif self._is_complete(listing, event):
                         listing = None
                     self._has_heard = listing is None
-            if not guard.has_ended_it:
+            if not guard.has_expired:
                 lines.check_end()
         finally:
             guard.close()
         if listing is not None:
-            raise AnswerLost("the watch ended before all initial events had come")
+            raise AnswerLost("the watch ended before the end of the initial events")
 
     def _is_complete(self, listing: _Listing[T], event: Event) -> bool:
-        """Add one of the first events of a watch-list; whether it was the last of them."""
+        """Add one of the initial events of a watch-list; returns whether it was the last of them."""
         meta = self._note(listing, event)
         if meta is None or event.type != "BOOKMARK":
             return False
         if not ends_initial_events(meta):
-            # An old server, which knows bookmarks but not this.
-            raise AnswerLost("a bookmark does not say that all initial events have come")
+            # An old server that supports bookmarks but not watch-lists.
+            raise AnswerLost("a bookmark does not mark the end of the initial events")
         self._replace(listing, meta.resource_version)
         return True
 
@@ -303,10 +303,10 @@ class Informer(Generic[T]):
             return
         key, version = (meta.namespace, meta.name), meta.resource_version
         if event.type == "BOOKMARK" and (number(version) or 0) < (number(self._watched_from) or 0):
-            # Restored from a backup, say: nothing that it does now would look new.
-            raise RequestError(410, "Expired", "the server has gone back to an earlier state")
+            # Restored from a backup, for example: its further changes would look old.
+            raise RequestError(410, "Expired", "the server was reset to an earlier state")
         if not is_newer(version, self._version):
-            return  # Told before.
+            return  # Seen before.
         if event.type == "DELETED":
             self._remove(key, event.raw)
         elif event.type != "BOOKMARK":
@@ -316,13 +316,13 @@ class Informer(Generic[T]):
         self._version = version
         self._wake()
 
-    # -- what is known
+    # -- the state
 
     def _decoded(self, key: Key, raw: bytes) -> T | None:
-        """An object; None, and a word in the log, if it makes no sense: the others still do."""
+        """An object; None, and a log line, if it cannot be decoded: the others still can."""
         try:
             obj: T = self._decode(raw)
-        # How decoding fails is the decoder's affair, which is the caller's.
+        # The decoder is the caller's and may raise anything.
         except Exception as error:
             message = "Unable to decode an object, keeping its last known state"
             log.error(error, message, type=self.kind.go_type, object=ObjectRef(key[1], key[0]))
@@ -332,7 +332,8 @@ class Informer(Generic[T]):
     def _put(self, key: Key, known: _Known, obj: T) -> None:
         before = self.objects.get(key)
         if before is not None and self._known[key].uid != known.uid:
-            self._remove(key, None)  # Another object of the same name; that the old one went was missed.
+            # Another object of the same name; the deletion of the old one was missed.
+            self._remove(key, None)
             before = None
         self.objects[key] = obj
         self._known[key] = known
@@ -357,7 +358,7 @@ class Informer(Generic[T]):
                     change.set_result(None)
 
 
-def _calls_for_list(error: RequestError | ConnectionFailed) -> bool:
+def _needs_relist(error: RequestError | ConnectionFailed) -> bool:
     """Whether a list may succeed where a watch-list failed."""
     if isinstance(error, RequestError):
         return error.code not in _LIST_FAILS_TOO
@@ -365,9 +366,9 @@ def _calls_for_list(error: RequestError | ConnectionFailed) -> bool:
 
 
 class Index(Generic[T]):
-    """An informer's objects by something else than their name: by owner, by node, by class.
+    """An informer's objects by other keys than their name: owner, node, class.
 
-    `keys_of` gives the keys under which an object is found. Make indexes before the informer runs.
+    `keys_of` returns the keys of an object. Indexes have to be created before the informer runs.
     """
 
     def __init__(self, informer: Informer[T], keys_of: Callable[[T], Iterable[str]]) -> None:

@@ -1,4 +1,4 @@
-"""The kinds that clients ask for, and where they live."""
+"""The kinds that clients use, and their paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of objects and its address."""
+    """A kind of objects and its path."""
 
     group: str
     version: str
@@ -16,16 +16,16 @@ class Kind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """Group and version, as objects say it."""
+        """Group and version, as in objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def go_type(self) -> str:
-        """What client-go's log calls the kind."""
+        """The kind's name in client-go's log."""
         return f"*{self.version}.{self.name}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The address of all objects, of those in a namespace, of one, or of a part of one."""
+        """The path of all objects, of those in a namespace, of one object, or of a subresource."""
         path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if self.namespaced and namespace:
             path += f"/namespaces/{namespace}"

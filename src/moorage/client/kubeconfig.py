@@ -1,6 +1,6 @@
-"""kubeconfig files: found, merged, and one context chosen.
+"""kubeconfig files: found, merged, and one context selected.
 
-Of several files the first that says something counts, as for kubectl. Paths in a file are relative to it.
+Of several files the first value takes precedence, as in kubectl. Paths in a file are relative to it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a context leads to."""
+    """The cluster and user of a context."""
 
     cluster: Entry = field(default_factory=dict)
     user: Entry = field(default_factory=dict)
 
 
 def kubeconfig_paths(environ: Mapping[str, str]) -> list[Path]:
-    """Where kubectl looks: `KUBECONFIG`, which may name several files, or the home directory."""
+    """The files that kubectl reads: those in `KUBECONFIG`, or the one in the home directory."""
     named = [Path(path) for path in environ.get("KUBECONFIG", "").split(":") if path]
     return named or [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]
 
 
 def choose(paths: Sequence[Path], context: str = "") -> Choice:
-    """The cluster and the user of a context; without a name, of the current one."""
+    """The cluster and the user of a context; default: the current one."""
     found: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
     current = context
     missing = [path for path in paths if not path.exists()]
@@ -55,9 +55,9 @@ def choose(paths: Sequence[Path], context: str = "") -> Choice:
     chosen = found["contexts"][current]
     cluster, user = _text(chosen, "cluster"), _text(chosen, "user")
     if cluster not in found["clusters"]:
-        raise KubeconfigError(f"{file}: context {current!r} names cluster {cluster!r}, which is not there")
+        raise KubeconfigError(f"{file}: context {current!r} names cluster {cluster!r}, which does not exist")
     if user and user not in found["users"]:
-        raise KubeconfigError(f"{file}: context {current!r} names user {user!r}, who is not there")
+        raise KubeconfigError(f"{file}: context {current!r} names user {user!r}, which does not exist")
     return Choice(found["clusters"][cluster], found["users"].get(user, {}))
 
 

@@ -1,6 +1,6 @@
-"""A limit on requests: a bucket of tokens that fills at a steady rate.
+"""A token bucket rate limiter for requests.
 
-Every request costs one token, a watch and a repeated request too. Who finds the bucket empty waits in line.
+Every request takes one token, including watches and retries. With an empty bucket requests wait in order.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from moorage.client.observing import RequestObserver
+from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport
 
 
 class RateLimited:
-    """A transport that sends at most `burst` requests at once and `qps` a second; `qps` of 0 or less: all."""
+    """A transport limited to bursts of `burst` and `qps` requests a second; `qps` of 0 or less: no limit."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class RateLimited:
         self._observer = observer or RequestObserver()
 
     def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
-        """The answer, asked for when it is this request's turn; mostly that is at once."""
+        """The response; the request is sent when the rate limit allows, mostly at once."""
         if self._qps > 0:
             wait_seconds = self._take()
             if wait_seconds:
@@ -43,13 +43,13 @@ class RateLimited:
         return self._transport.handle(request)
 
     def _take(self) -> float:
-        """Take a token; how long it is until this request's turn."""
+        """Take a token; returns the seconds until it is available."""
         now = self._clock.now()
         if self._filled_at is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
         self._filled_at = now
         self._tokens -= 1
-        # A debt is a place in line: who comes next owes more, and waits longer.
+        # A negative number of tokens is a position in the queue: the next request waits longer.
         return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
 
     async def _handle_later(self, request: Request, wait_seconds: float) -> Response:

@@ -1,8 +1,8 @@
-"""Trying again, where that can do no harm.
+"""Retries of requests, where they are safe.
 
-A server that says when to come back (`Retry-After`) has not done what was asked: any request is repeated
-then. Without that word, and when connections break, only requests that may be carried out twice are. A lost
-answer to a creation, a binding among them, is reported: only the caller can look whether it happened.
+A server that responds with `Retry-After` has not carried out the request: any request is retried then.
+Without that header, and after connection failures, only idempotent requests are retried. A lost response to a
+creation, bindings included, is raised: only the caller can check whether it was carried out.
 """
 
 from __future__ import annotations
@@ -10,26 +10,27 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from moorage.backoff import Backoff
 from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
-from moorage.client.observing import RequestObserver
-from moorage.client.waiting import Backoff, sleep
+from moorage.client.request_observer import RequestObserver
+from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.transport import Request, Response, Transport
 
-_MOST_WHEN_TOLD: Final = 10
-_MOST_UNASKED: Final = 4
-_FIRST_PAUSE_SECONDS: Final = 0.1
-_LONGEST_PAUSE_SECONDS: Final = 5.0
+_MAX_RETRIES_WITH_RETRY_AFTER: Final = 10
+_MAX_RETRIES: Final = 4
+_INITIAL_BACKOFF_SECONDS: Final = 0.1
+_MAX_BACKOFF_SECONDS: Final = 5.0
 _TOO_MANY_REQUESTS: Final = 429
 _SERVER_ERRORS: Final = range(500, 600)
-_REPEATABLE_METHODS: Final = frozenset({"GET", "PUT", "DELETE"})
-_REPEATABLE_PATCHES: Final = frozenset(
+_IDEMPOTENT_METHODS: Final = frozenset({"GET", "PUT", "DELETE"})
+_IDEMPOTENT_PATCHES: Final = frozenset(
     {"application/merge-patch+json", "application/strategic-merge-patch+json"}
 )
 
 
 class Retrying:
-    """A transport that tries again; what still fails then is the caller's."""
+    """A transport that retries; what still fails is raised."""
 
     def __init__(
         self, transport: Transport, clock: Clock, random: Random, observer: RequestObserver | None = None
@@ -40,7 +41,7 @@ class Retrying:
         self._observer = observer or RequestObserver()
 
     async def handle(self, request: Request) -> Response:
-        """The first answer that is not a plea to come back later."""
+        """The first response that does not ask for a retry, or the last one."""
         began = self._clock.now()
         response: Response | None = None
         try:
@@ -53,30 +54,30 @@ class Retrying:
         backoff: Backoff | None = None
         retries = 0
         while True:
-            told: float | None = None
+            retry_after: float | None = None
             try:
                 response = await self._transport.handle(request)
             except ConnectionFailed as error:
                 self._observer.answered(request.method, None, retries > 0)
-                is_unknown = isinstance(error, AnswerLost) and not _may_repeat(request)
-                if is_unknown or isinstance(error, NoAccess) or retries >= _MOST_UNASKED:
+                is_unknown = isinstance(error, AnswerLost) and not _is_idempotent(request)
+                if is_unknown or isinstance(error, NoAccess) or retries >= _MAX_RETRIES:
                     raise
             else:
                 self._observer.answered(request.method, response.status, retries > 0)
                 if response.status != _TOO_MANY_REQUESTS and response.status not in _SERVER_ERRORS:
                     return response
-                told = _retry_after(response)
-                if retries >= _most_retries(request, told):
+                retry_after = _retry_after(response)
+                if retries >= _max_retries(request, retry_after):
                     return response
             retries += 1
-            backoff = backoff or Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, self._random)
-            await sleep(self._clock, backoff.pause() if told is None else told)
+            backoff = backoff or Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
+            await sleep(self._clock, backoff.next_seconds() if retry_after is None else retry_after)
 
 
-def _most_retries(request: Request, told: float | None) -> int:
-    if told is not None:
-        return _MOST_WHEN_TOLD
-    return _MOST_UNASKED if _may_repeat(request) else 0
+def _max_retries(request: Request, retry_after: float | None) -> int:
+    if retry_after is not None:
+        return _MAX_RETRIES_WITH_RETRY_AFTER
+    return _MAX_RETRIES if _is_idempotent(request) else 0
 
 
 def _retry_after(response: Response) -> float | None:
@@ -84,8 +85,8 @@ def _retry_after(response: Response) -> float | None:
     return float(value) if value.isdecimal() else None
 
 
-def _may_repeat(request: Request) -> bool:
-    """Whether it is all the same if a request is carried out once or twice."""
+def _is_idempotent(request: Request) -> bool:
+    """Whether carrying out a request twice has the same effect as once."""
     if request.method == "PATCH":
-        return request.headers.get("content-type", "") in _REPEATABLE_PATCHES
-    return request.method in _REPEATABLE_METHODS
+        return request.headers.get("content-type", "") in _IDEMPOTENT_PATCHES
+    return request.method in _IDEMPOTENT_METHODS

@@ -1,1 +1,1 @@
-"""The state a scheduler keeps: the cache that follows events, and its columnar snapshots."""
+"""The scheduler's state: the cache, which applies events, and its columnar snapshots."""

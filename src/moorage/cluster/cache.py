@@ -1,12 +1,12 @@
-"""The cluster as the scheduler knows it: events go in, snapshots come out.
+"""The cluster state as the scheduler knows it: events in, snapshots out.
 
-Watch events and the scheduler's own assumptions are applied here, to plain objects; each marks its node as
-changed. `snapshot()` then rewrites the columns of the changed nodes: a node update costs the same in a
-cluster of a hundred nodes and of a hundred thousand.
+Watch events and assumed pods are applied here, to plain objects; each marks its node as changed. `snapshot()`
+then rewrites the columns of the changed nodes: a node update costs the same in a cluster of a hundred nodes
+and of a hundred thousand.
 
-A pod can be here in three ways: confirmed (the API server says it is on its node), assumed (the scheduler
-decided so and the API server has not confirmed it yet; there is no time limit to that), and either of them
-on a node that is not known yet, where it waits without being counted.
+A pod can be confirmed (the API server shows it on its node) or assumed (the scheduler has placed it and the
+API server has not confirmed it yet; assumptions do not expire). Pods of either kind on an unknown node are
+kept without being counted.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster.entry import NodeEntry
+from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree, zone_key
 from moorage.cluster.nominations import Nominations
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 
 
 class CacheError(Exception):
-    """The cache was asked for something that contradicts what it knows."""
+    """A request that contradicts the state of the cache."""
 
 
 class Cache:
@@ -48,7 +48,7 @@ class Cache:
     # Any object, by its kind
 
     def put(self, item: Object) -> None:
-        """Add or replace an object of any kind; pods that are on no node are not the cache's business."""
+        """Add or replace an object of any kind; pods without a node are ignored."""
         if isinstance(item, Node):
             self.put_node(item)
         elif not isinstance(item, Pod):
@@ -57,7 +57,7 @@ class Cache:
             self.put_pod(item)
 
     def remove(self, item: Object) -> None:
-        """Remove an object of any kind; what is not there is gone already."""
+        """Remove an object of any kind; unknown objects are ignored."""
         if isinstance(item, Node):
             self.remove_node(item.name)
         elif isinstance(item, Pod):
@@ -68,12 +68,12 @@ class Cache:
     # Nodes
 
     def put_node(self, node: Node) -> None:
-        """Add or replace a node; pods that came before it are on it from now on."""
+        """Add or replace a node; pods that arrived before it are counted on it from now on."""
         self._entry(node.name).node = node
         self._node_tree.put(node)
 
     def remove_node(self, name: str) -> None:
-        """Remove a node; its pods wait for their own removal, or for the node to come back."""
+        """Remove a node; its pods are kept until they are removed, or the node is added again."""
         entry = self._entries.get(name)
         if entry is None:
             return
@@ -91,13 +91,13 @@ class Cache:
     # Pods
 
     def put_pod(self, pod: Pod) -> None:
-        """A pod that the API server shows on a node: new, changed, or the confirmation of an assumption."""
+        """A pod that the API server shows on a node: new, updated, or the confirmation of an assumed pod."""
         if not pod.spec.node_name:
             raise CacheError(f"pod {pod.key} is on no node")
         known, info = self._info(pod.uid), None
         if known is not None and not pod.finished and known.holds_but_for_labels(pod):
             if known.pod.labels == pod.labels:
-                # As assumed, or with news that are none of scheduling's business: no row changes.
+                # Confirms the assumption, or changes nothing that scheduling reads: no row changes.
                 self._assumed.discard(pod.uid)
                 known.pod = pod
                 return
@@ -107,14 +107,14 @@ class Cache:
             self._put_in(info or PodInfo(pod))
 
     def remove_pod(self, pod: Pod) -> None:
-        """A pod is gone, wherever it was."""
+        """A pod was deleted from any node."""
         self.nominations.remove(pod.uid)
         self._take_out(pod.uid)
 
     def assume_pod(self, pod: Pod, node_name: str, like: PodInfo | None = None) -> Pod:
-        """Count a pod on the node it will be bound to, before anybody else says so.
+        """Count a pod on a node before it is bound.
 
-        like: a pod of the same template, if one is at hand, of which much is known already.
+        like: an info of the same equivalence class, if there is one, whose computed values are reused.
         """
         if pod.uid in self._node_of:
             raise CacheError(f"pod {pod.key} is on node {self._node_of[pod.uid]} already")
@@ -124,12 +124,12 @@ class Cache:
         return bound
 
     def forget_pod(self, pod: Pod) -> None:
-        """Take back an assumption; a pod that is confirmed already stays."""
+        """Remove an assumed pod; a confirmed one stays."""
         if pod.uid in self._assumed:
             self._take_out(pod.uid)
 
     def is_assumed(self, pod: Pod) -> bool:
-        """Whether a pod is on its node only by assumption."""
+        """Whether a pod is assumed."""
         return pod.uid in self._assumed
 
     def pod(self, uid: str) -> Pod | None:
@@ -143,17 +143,17 @@ class Cache:
 
     @property
     def node_count(self) -> int:
-        """How many nodes are known."""
+        """Number of nodes."""
         return sum(entry.node is not None for entry in self._entries.values())
 
     @property
     def pod_count(self) -> int:
-        """How many pods are on nodes, assumed ones included."""
+        """Number of pods on nodes, including assumed ones."""
         return len(self._node_of)
 
     @property
     def assumed_count(self) -> int:
-        """How many pods are on their nodes only by assumption."""
+        """Number of assumed pods."""
         return len(self._assumed)
 
     def nodes(self) -> Iterator[Node]:
@@ -179,7 +179,7 @@ class Cache:
             self._tidy(entry)
 
     def _entry(self, name: str) -> NodeEntry:
-        """A node's entry, which is about to change."""
+        """A node's entry, marked as changed."""
         self._changed[name] = None
         entry = self._entries.get(name)
         if entry is None:
@@ -193,7 +193,7 @@ class Cache:
     # Snapshots
 
     def snapshot(self) -> Snapshot:
-        """The cluster now. It is the same object every time, brought up to date by what changed."""
+        """The current state. It is always the same object, updated by what changed."""
         changed = []
         for name in self._changed:
             entry = self._entries.get(name)
@@ -201,7 +201,7 @@ class Cache:
                 self._snapshot.remove(name)
             else:
                 changed.append(entry)
-        # A pod that moved must be gone from its old node before it comes to the new one.
+        # A pod that moved must be removed from its old node before it is added to the new one.
         for entry in changed:
             self._snapshot.release(entry)
         for entry in changed:
@@ -212,11 +212,11 @@ class Cache:
         return self._snapshot
 
     def latest_snapshot(self) -> Snapshot:
-        """The cluster as `snapshot` last showed it."""
+        """The state at the last call of `snapshot`."""
         return self._snapshot
 
     def validate(self) -> None:
-        """Check every invariant, at the cost of building all anew: AssertionError if one is broken."""
+        """Check every invariant by building everything again: AssertionError if one is broken."""
         fresh = Cache()
         for entry in self._entries.values():
             if entry.node is not None:

@@ -1,10 +1,10 @@
-"""Columns: NumPy arrays with one value per row, that grow, and rows that move.
+"""Columns: NumPy arrays with one value per row that grow, and rows that move.
 
-Rows are dense: removing a row moves the last one into its place. So readers see plain arrays of exactly
-the rows there are, and a removal costs the same however many rows there are.
+Rows are dense: removing a row moves the last one into its place. So readers get plain arrays of exactly the
+existing rows, and a removal has constant cost.
 
-Values that are not numbers (a set of taints, a label's value) are interned: the column holds codes, and
-whoever judges the values judges each distinct one once (`CodeColumn.judge`).
+Values that are not numbers (a set of taints, a label's value) are interned: the column holds codes, and each
+distinct value is evaluated once (`Vocabulary.judge`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ ABSENT = -1
 """The code of no value."""
 
 COLUMN_MAX = ((1 << 63) - 1) // 100
-"""Larger amounts count as this one (92 PB of memory): a hundred times it still fits in an int64."""
+"""Larger amounts are clipped to this one (92 PB of memory): a hundred times it still fits in an int64."""
 
 _FIRST_CAPACITY = 16
 
 
 def clipped(amount: int) -> int:
-    """An amount that fits a column."""
+    """An amount clipped to the maximum of a column."""
     return min(amount, COLUMN_MAX)
 
 
@@ -37,7 +37,7 @@ class Column:
     __slots__ = ("_data", "_lanes", "_rows", "_shown", "values")
 
     values: NDArray[Any]
-    """The rows there are, for reading: shape (rows,) or (lanes, rows)."""
+    """The existing rows, read-only: shape (rows,) or (lanes, rows)."""
 
     def __init__(self, dtype: DTypeLike, lanes: int | None = None) -> None:
         self._lanes = lanes
@@ -49,7 +49,7 @@ class Column:
         return (rows,) if self._lanes is None else (self._lanes, rows)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        # Rows come by the thousand, and few of them are looked at in between: the view is made when it is.
+        # Created on access: rows are added by the thousand, with few reads in between.
         if name != "values":
             raise AttributeError(name)
         self.values = self._data[..., : self._rows]
@@ -68,7 +68,7 @@ class Column:
         self._data[..., :known] = data[..., :known]
 
     def append(self, value: Any = 0) -> None:
-        """One more row."""
+        """Add a row."""
         row = self._rows
         if row == self._data.shape[-1]:
             self._grow(row + 1)
@@ -77,7 +77,7 @@ class Column:
         self._hide()
 
     def extend(self, values: NDArray[Any]) -> None:
-        """Some more rows; of several lanes, the values have shape (lanes, rows)."""
+        """Add rows; for several lanes, the values have shape (lanes, rows)."""
         first, rows = self._rows, self._rows + values.shape[-1]
         if rows > self._data.shape[-1]:
             self._grow(rows)
@@ -99,7 +99,7 @@ class Column:
         self._hide()
 
     def add_lane(self) -> None:
-        """One more lane, of zeros."""
+        """Add a lane of zeros."""
         assert self._lanes is not None
         self._lanes += 1
         grown = np.zeros(self._shape(self._data.shape[-1]), self._data.dtype)
@@ -119,7 +119,7 @@ class Column:
 
 
 class Vocabulary(Generic[V]):
-    """Values by code. A value nobody uses any more gives its code back."""
+    """Values by code. An unused value returns its code."""
 
     __slots__ = ("_codes", "_free", "_tables", "_uses", "values")
 
@@ -131,7 +131,7 @@ class Vocabulary(Generic[V]):
         self._tables: dict[Callable[[V], Any], NDArray[Any]] = {}
 
     def acquire(self, value: V) -> int:
-        """The code of a value, used once more from now on."""
+        """The code of a value, with one more use."""
         code = self._codes.get(value)
         if code is None:
             if self._free:
@@ -148,7 +148,7 @@ class Vocabulary(Generic[V]):
         return code
 
     def release(self, code: int) -> None:
-        """One use less of a code."""
+        """Remove one use of a code."""
         self._uses[code] -= 1
         if not self._uses[code]:
             value = self.values[code]
@@ -160,21 +160,21 @@ class Vocabulary(Generic[V]):
             self.removed(code, value)
 
     def added(self, code: int, value: V) -> None:
-        """A value is new; for those who keep an index of values."""
+        """A value was added; for subclasses with an index of values."""
 
     def removed(self, code: int, value: V) -> None:
-        """A value is not used any more."""
+        """A value is no longer used."""
 
     def code(self, value: V) -> int:
-        """The code of a value, or ABSENT if nobody uses it."""
+        """The code of a value, or ABSENT if it is not in use."""
         return self._codes.get(value, ABSENT)
 
     def items(self) -> Iterator[tuple[int, V]]:
-        """The codes in use and what they mean."""
+        """The codes in use and their values."""
         return ((code, value) for value, code in self._codes.items())
 
     def __len__(self) -> int:
-        """How many codes there are, free ones included: the size of a table by code."""
+        """Number of codes, including free ones: the size of a table by code."""
         return len(self.values)
 
     def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool, absent: Any = 0) -> NDArray[Any]:
@@ -186,7 +186,7 @@ class Vocabulary(Generic[V]):
         return table
 
     def judge_once(self, judgement: Callable[[V], Any], dtype: DTypeLike) -> NDArray[Any]:
-        """The same for a function that is asked again and again: once, as long as the values stay."""
+        """The same for a function that is used repeatedly: cached while the values stay the same."""
         table = self._tables.get(judgement)
         if table is None:
             table = self._tables[judgement] = self.judge(judgement, dtype)
@@ -208,13 +208,13 @@ class CodeColumn(Generic[V]):
         return self._codes.values
 
     def append(self, value: V | None = None) -> int:
-        """One more row, with a value or none; says the value's code."""
+        """Add a row, with a value or none; returns the value's code."""
         code = ABSENT if value is None else self.vocabulary.acquire(value)
         self._codes.append(code)
         return code
 
     def extend(self, values: Iterable[V | None]) -> None:
-        """Some more rows, each with a value or none."""
+        """Add rows, each with a value or none."""
         acquire = self.vocabulary.acquire
         codes = [ABSENT if value is None else acquire(value) for value in values]
         self._codes.extend(np.array(codes, np.int32))

@@ -19,7 +19,7 @@ class Image:
     _mask: NDArray[np.bool_] | None = None
 
     def mask(self, rows: int) -> NDArray[np.bool_]:
-        """Which of so many nodes have the image. Shape (rows,)."""
+        """Which of the first `rows` nodes have the image. Shape (rows,)."""
         if self._mask is None or len(self._mask) != rows:
             self._mask = np.zeros(rows, bool)
             self._mask[list(self.rows)] = True
@@ -27,17 +27,17 @@ class Image:
         return self._mask
 
     def set(self, row: int, present: bool) -> None:
-        """Say whether a node has the image."""
+        """Set whether a node has the image."""
         (self.rows.add if present else self.rows.discard)(row)
         self._mask = None
 
 
 class ImageTable:
-    """Images by name; an image that no node has any more is forgotten."""
+    """Images by name; an image that no node has any more is removed."""
 
     def __init__(self) -> None:
         self.version = 0
-        """Moves whenever a node has other images than before."""
+        """Incremented whenever the images of a node change."""
         self._images: dict[str, Image] = {}
 
     def get(self, name: str) -> Image | None:
@@ -49,7 +49,7 @@ class ImageTable:
         return {name for name, image in self._images.items() if row in image.rows}
 
     def change(self, row: int, old: tuple[ContainerImage, ...], new: tuple[ContainerImage, ...]) -> None:
-        """A node reports other images than before."""
+        """The images of a node changed."""
         if old == new:
             return
         self.version += 1
@@ -61,7 +61,7 @@ class ImageTable:
                 self._images.setdefault(name, Image(image.size_bytes)).set(row, True)
 
     def move(self, old_row: int, new_row: int, images: tuple[ContainerImage, ...]) -> None:
-        """A node has another row now."""
+        """A node moved to another row."""
         for image in images:
             for name in image.names:
                 known = self._images[name]

@@ -28,9 +28,9 @@ class LabelColumns:
 
     def __init__(self) -> None:
         self.nodes_having: Counter[str] = Counter()
-        """How many nodes have a label; those that none has are left out."""
+        """Number of nodes with a label, by key; keys without nodes are left out."""
         self.keys_version = 0
-        """Moves when a node has a label that no node had."""
+        """Incremented when a node has a label key that no node had."""
         self._columns: dict[str, CodeColumn[str]] = {}
         """Oldest first."""
         self._absent: CodeColumn[str] = CodeColumn()
@@ -74,7 +74,7 @@ class LabelColumns:
                 self._columns.pop(key, None)
 
     def at(self, row: int) -> dict[str, str | None]:
-        """What each column says of a row."""
+        """The values of a row, by key."""
         return {key: column[row] for key, column in self._columns.items()}
 
     @property

@@ -1,6 +1,6 @@
-"""Nominations: pods that wait for room on a node that is being freed for them.
+"""Nominations: pods that wait for resources on a node that preemption is freeing for them.
 
-The live book remembers which nodes it was changed for, so that a snapshot's replica follows at the cost of
+The live instance records the nodes it was changed for, so that a snapshot's replica is updated at the cost of
 the changes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 
 
 class Nominations:
@@ -28,7 +28,7 @@ class Nominations:
             self._set(node_name, (*self.on(node_name), PodInfo(pod)))
 
     def remove(self, uid: str) -> None:
-        """Forget a pod's nomination, if it has one."""
+        """Remove a pod's nomination, if it has one."""
         name = self._node_of.pop(uid, None)
         if name is not None:
             self._set(name, tuple(info for info in self._on[name] if info.pod.uid != uid))
@@ -49,15 +49,15 @@ class Nominations:
         return self._on.get(node_name, ())
 
     def items(self) -> Iterator[tuple[str, tuple[PodInfo, ...]]]:
-        """The nodes that pods are nominated to, with those pods."""
+        """The nominated nodes, with their pods."""
         return iter(self._on.items())
 
     def __len__(self) -> int:
-        """To how many nodes pods are nominated."""
+        """Number of nominated nodes."""
         return len(self._on)
 
     def follow(self, source: Nominations) -> list[str]:
-        """Become equal to `source`, of which this is the one replica; the nodes for which that changed."""
+        """Become equal to `source`, of which this is the only replica; returns the changed nodes."""
         changed = list(source._changed)
         if not changed:
             return changed

@@ -1,4 +1,4 @@
-"""What selectors can tell of a pod."""
+"""What selectors can distinguish of a pod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Label = tuple[str, str]
 
 
 class PodClass(NamedTuple):
-    """What selectors can tell of a pod; two pods of a class are the same to every selector."""
+    """What selectors can distinguish of a pod; every selector matches all pods of a class or none."""
 
     namespace: str
     labels: frozenset[Label]

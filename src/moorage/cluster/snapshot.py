@@ -1,10 +1,10 @@
-"""The cluster at one moment, as columns: what a scheduling cycle and its plugins read.
+"""The cluster state at one time, as columns: what a scheduling cycle and its plugins read.
 
 A node is a row. `Cache.snapshot` writes the rows that changed since the last time and nothing else; between
-two refreshes nothing here moves, so a cycle that pauses for I/O goes on with what it saw before.
+two refreshes nothing changes, so a cycle that waits for I/O continues on the same state.
 
-Invariants: `row_of[names[row]] == row`; every column has exactly `len(names)` rows; whatever is written into
-a row is noted in `changes`.
+Invariants: `row_of[names[row]] == row`; every column has exactly `len(names)` rows; every write to a row is
+recorded in `changes`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
-from moorage.cluster.changes import RowLog
 from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
-from moorage.cluster.entry import NodeEntry
 from moorage.cluster.images import ImageTable
 from moorage.cluster.labels import LabelColumns
+from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.row_log import RowLog
 
 _FIRST_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
@@ -61,7 +61,7 @@ class Snapshot:
         self.pods = PodTable(self.resource_lanes, self.labels.nodes_having)
         self.images = ImageTable()
         self.nominated = Nominations()
-        """Pods that wait for room on a node, by the node's name."""
+        """Nominated pods, by node name."""
         self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
         self.requested = Column(np.int64, lanes=len(_FIRST_RESOURCES))
         self.scoring_requested = Column(np.int64, lanes=2)
@@ -75,9 +75,9 @@ class Snapshot:
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
         self._pods_of: list[dict[str, PodInfo]] = []
         self.changes = RowLog()
-        """The rows written lately, and those whose nominations have changed."""
+        """The rows written recently, and those whose nominations changed."""
         self.node_changes = RowLog()
-        """Those among them whose node itself was written."""
+        """Of these, the rows whose node object was written."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -93,14 +93,15 @@ class Snapshot:
         return values
 
     def label(self, key: str) -> CodeColumn[str]:
-        """The column of a node label, as it is now: to be asked for again after the next refresh."""
+        """The column of a node label, valid until the next refresh."""
         return self.labels.column(key, self.nodes)
 
     def search_order(self) -> NDArray[np.intp]:
-        """All rows, in the order in which a share of the nodes is searched: zone by zone in turn.
+        """All rows, in the order in which a percentage of the nodes is searched: alternating between zones.
 
-        Made on first use after a node was added or removed; a node that only changed its zone keeps its place
-        until then, as in kube-scheduler. The tree is the cache's, so a cycle asks before it first waits.
+        Computed on first use after a node was added or removed; a node that only changed its zone keeps its
+        place until then, as in kube-scheduler. The tree is the cache's, so a cycle must call this before it
+        first waits.
         """
         if self._search_order is None:
             if not self._node_tree.is_kept:
@@ -114,7 +115,7 @@ class Snapshot:
         return self._pods_of[row]
 
     def places_on_nodes(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Where each pod, given by its row in the pod table, stands in its node's list of pods."""
+        """The index of each pod, given by its row in the pod table, in its node's list of pods."""
         place_of = np.zeros(len(self.pods.infos), np.int64)
         on_nodes = [self._pods_of[row] for row in np.unique(self.pods.node_rows[pods]).tolist()]
         counts = np.fromiter(map(len, on_nodes), np.int64, len(on_nodes))
@@ -125,13 +126,13 @@ class Snapshot:
     # Writing: only the cache does.
 
     def follow_nominations(self, live: Nominations) -> None:
-        """Take over which pods wait for room on which nodes; to the readers of a row that is a change."""
+        """Update the nominations; the rows of changed nodes are recorded as written."""
         for name in self.nominated.follow(live):
             if (row := self.row_of.get(name)) is not None:
                 self.changes.note(row)
 
     def release(self, entry: NodeEntry) -> None:
-        """Let go of the pods that are not on a node any more; `write` must follow."""
+        """Remove the pods that are no longer on a node; `write` must follow."""
         row = self.row_of.get(entry.name)
         if row is None or entry.come is not None:
             return
@@ -140,7 +141,7 @@ class Snapshot:
             now = entry.pods.get(uid)
             if (
                 now is not None and now.load is info.load
-            ):  # Which is shared only where all but labels is equal.
+            ):  # The load is shared only if all but the labels is equal.
                 if now is not info:
                     self.pods.relabel(uid, now)
                 stay[uid] = now
@@ -149,7 +150,7 @@ class Snapshot:
         self._pods_of[row] = stay
 
     def write(self, entry: NodeEntry) -> None:
-        """Bring one node's row up to date, adding it if it is new."""
+        """Write a node's row, adding it if it is new."""
         assert entry.node is not None
         row = self.row_of.get(entry.name)
         if row is None:
@@ -161,7 +162,7 @@ class Snapshot:
         self.changes.note(row)
 
     def remove(self, name: str) -> None:
-        """Take a node's row out; the last row moves into its place."""
+        """Remove a node's row; the last row moves into its place."""
         row = self.row_of.pop(name, None)
         if row is None:
             return
@@ -199,10 +200,10 @@ class Snapshot:
         ]
 
     def _rows_moved(self) -> None:
-        """Nothing that was known by row holds any more."""
+        """No derived state by row is valid any more."""
         self._search_order = None
-        self.changes.start_anew()
-        self.node_changes.start_anew()
+        self.changes.start_over()
+        self.node_changes.start_over()
 
     def _append(self, name: str, node: Node) -> int:
         row = self.row_of[name] = len(self.names)
@@ -252,10 +253,10 @@ class Snapshot:
             self.disks[row] = frozenset(entry.disks)
 
     def _add_lane(self, resource: str) -> None:
-        """Count a resource from now on, in all rows, because a node has it.
+        """Add a lane for a resource that a node has, to all rows.
 
-        Users choose what their pods request, but not what nodes have: a resource that no node has is short
-        everywhere, whatever is taken of it, and needs no lane.
+        Users choose what pods request, but not what nodes have: a resource that no node has is insufficient
+        everywhere and needs no lane.
         """
         lane = self.resource_lanes[resource] = len(self.resource_lanes)
         for column in (self.allocatable, self.requested, self.pods.load):
@@ -266,7 +267,7 @@ class Snapshot:
                 self.changes.note(row)
 
     def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
-        """Amounts by resource lane; what has no lane is left out."""
+        """Amounts by resource lane; resources without a lane are left out."""
         known = self.resource_lanes
         lanes = [0] * len(known)
         for name, amount in amounts.items():
@@ -278,11 +279,11 @@ class Snapshot:
     # Checking
 
     def contents(self) -> dict[str, dict[str, Any]]:
-        """All that the columns say, by node and in plain values: for comparing and for debugging."""
+        """The content of all columns, by node and in plain values: for comparisons and debugging."""
         return {name: self._row_contents(row) for name, row in self.row_of.items()}
 
     def _row_contents(self, row: int) -> dict[str, Any]:
-        # A resource keeps its lane when the last node that had it goes.
+        # A resource keeps its lane when no node has it any more.
         lanes = [each for each in self.resource_lanes.items() if self.allocatable.values[each[1]].any()]
         pods = self.pods
         here = pods.node_rows == row

@@ -1,8 +1,8 @@
-"""Which classes of pods a selector means, and which affinity terms may mean a pod: found by label.
+"""Indexes by label: the pod classes that a selector matches, and the affinity terms that may match a pod.
 
-Users decide how many different classes and terms there are, so a question about pods must not be put to each
-of them. Codes are found by what they have; only those are looked at. Terms with a topology key that no node
-has are in no domain: they cannot be found until a node has that key.
+The number of distinct classes and terms is up to users, so selectors are not evaluated against all of them:
+codes are looked up by label, and only those are evaluated. Terms with a topology key that no node has are in
+no domain: they are not indexed until a node has that key.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from moorage.cluster.columns import Vocabulary
 from moorage.cluster.pod_class import Label, PodClass
 
 Mark = Label | None
-"""A label that terms ask for; None: they ask for none in particular."""
+"""A label that terms require; None: they require no particular one."""
 
 _Index = dict[object, set[int]]
 _NO_CODES: frozenset[int] = frozenset()
 
 
 class ClassVocabulary(Vocabulary[PodClass]):
-    """Classes of pods by code, which are found by namespace, label and label key."""
+    """Pod classes by code, indexed by namespace, label and label key."""
 
     __slots__ = ("_by_mark",)
 
@@ -32,15 +32,15 @@ class ClassVocabulary(Vocabulary[PodClass]):
         """Codes by namespace (a tuple of one), label (a pair) and label key (a string)."""
 
     def added(self, code: int, value: PodClass) -> None:
-        """A class is new."""
+        """A class was added."""
         _enter(self._by_mark, _class_marks(value), code)
 
     def removed(self, code: int, value: PodClass) -> None:
-        """No pod is of a class any more."""
+        """No pod has a class any more."""
         _leave(self._by_mark, _class_marks(value), code)
 
     def meant_by(self, selector: Selector, namespaces: frozenset[str] | None) -> set[int]:
-        """The codes of the classes that a selector means in some namespaces; None: in all."""
+        """The codes of the classes that a selector matches in some namespaces; None: in all."""
         if selector.requirements is None:
             return set()
         codes: set[int] | None = None
@@ -60,7 +60,7 @@ class ClassVocabulary(Vocabulary[PodClass]):
         return codes
 
     def _having(self, requirement: Requirement) -> set[int]:
-        """The classes that have one of the values that a requirement names, or just the label."""
+        """The classes with one of the values of a requirement, or with the label."""
         if requirement.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
             return set(self._by_mark.get(requirement.key, _NO_CODES))
         return set().union(*_found(self._by_mark, ((requirement.key, each) for each in requirement.values)))
@@ -72,7 +72,7 @@ class ClassVocabulary(Vocabulary[PodClass]):
 
 
 class TermsVocabulary(Vocabulary[PodTerms]):
-    """Sets of affinity terms by code, which are found by the labels of pods that they may mean."""
+    """Sets of affinity terms by code, indexed by the labels of pods that they may match."""
 
     __slots__ = ("_by_label", "_by_missing_key", "_node_keys")
 
@@ -81,12 +81,12 @@ class TermsVocabulary(Vocabulary[PodTerms]):
         super().__init__()
         self._node_keys = node_keys
         self._by_label: _Index = {}
-        """Codes by a label that one of the terms asks for; None: one of them asks for no certain label."""
+        """Codes by a label that one of the terms requires; None: one of them requires no particular label."""
         self._by_missing_key: _Index = {}
         """Codes by a topology key that no node has."""
 
     def added(self, code: int, value: PodTerms) -> None:
-        """A set of terms is new."""
+        """A set of terms was added."""
         _enter(self._by_label, term_marks(self.in_domains(value)), code)
         _enter(self._by_missing_key, self._missing_keys(value), code)
 
@@ -118,7 +118,7 @@ class TermsVocabulary(Vocabulary[PodTerms]):
         )
 
     def that_may_mean(self, labels: Iterable[Label]) -> set[int]:
-        """The codes of all terms that may mean a pod with these labels."""
+        """The codes of all terms that may match a pod with these labels."""
         return set().union(*_found(self._by_label, (None, *labels)))
 
 
@@ -148,7 +148,7 @@ def _class_marks(each: PodClass) -> Iterator[object]:
 
 
 def term_marks(terms: PodTerms) -> set[Mark]:
-    """The labels without one of which terms mean no pod; with None among them, one of them may mean any."""
+    """The labels of which a matching pod has at least one; with None among them, any pod may match."""
     return {mark for term in terms for mark in _marks(term)}
 
 

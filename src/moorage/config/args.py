@@ -21,15 +21,15 @@ LIST_DEFAULTING = "List"
 
 
 class PluginArgs(Struct):
-    """What the arguments of all default plugins share."""
+    """The base of all default plugins' arguments."""
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """These arguments with the defaults that an absent field alone does not give."""
+        """These arguments with the defaults that field defaults cannot express."""
         return self
 
 
 class ResourceSpec(Struct):
-    """A resource and how much it counts."""
+    """A resource and its weight."""
 
     name: str = ""
     weight: Int64 = 1
@@ -39,7 +39,7 @@ DEFAULT_RESOURCES = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
 
 
 def _defaulted_resources(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
-    """No resources mean cpu and memory, and a weight of zero means one."""
+    """No resources default to cpu and memory, and a weight of zero to one."""
     return tuple(
         msgspec.structs.replace(each, weight=each.weight or 1) for each in resources or DEFAULT_RESOURCES
     )
@@ -67,21 +67,21 @@ class ScoringStrategy(Struct):
 
 
 class DefaultPreemptionArgs(PluginArgs):
-    """How many candidate nodes preemption looks for before it decides."""
+    """The number of candidate nodes that preemption evaluates."""
 
     min_candidate_nodes_percentage: Int32 = 10
     min_candidate_nodes_absolute: Int32 = 100
 
 
 class DynamicResourcesArgs(PluginArgs):
-    """How long devices may take; None where the gate is off."""
+    """Time limits of device allocation; None where the gate is off."""
 
     filter_timeout: Duration | None = None
-    """For one node; zero means no limit."""
+    """For one node; zero: no limit."""
     binding_timeout: Duration | None = None
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """Ten seconds to filter a node and ten minutes to bind, where the gates allow them."""
+        """Ten seconds to filter a node and ten minutes to bind, where the gates are enabled."""
         filtering, binding = self.filter_timeout, self.binding_timeout
         if filtering is None and features.dra_scheduler_filter_timeout:
             filtering = Duration(10)
@@ -91,61 +91,61 @@ class DynamicResourcesArgs(PluginArgs):
 
 
 class InterPodAffinityArgs(PluginArgs):
-    """How much the required affinity of running pods counts when scoring."""
+    """The weight of running pods' required affinity in scoring."""
 
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
 
 class NodeAffinityArgs(PluginArgs):
-    """Node affinity that every pod of the profile has in addition to its own."""
+    """Node affinity that is added to that of every pod of the profile."""
 
     added_affinity: NodeAffinity | None = None
 
 
 class NodeResourcesBalancedAllocationArgs(PluginArgs):
-    """The resources whose use should be balanced."""
+    """The resources whose use is balanced."""
 
     resources: tuple[ResourceSpec, ...] = ()
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """Without resources: cpu and memory."""
+        """Default: cpu and memory."""
         return msgspec.structs.replace(self, resources=_defaulted_resources(self.resources))
 
 
 class NodeResourcesFitArgs(PluginArgs):
-    """Resources that filtering ignores, and the strategy of scoring."""
+    """Resources that filtering ignores, and the scoring strategy."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
     scoring_strategy: ScoringStrategy = ScoringStrategy(type=LEAST_ALLOCATED)
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """Without resources in the strategy: cpu and memory. A strategy that is given must say its type."""
+        """Default resources of the strategy: cpu and memory. A given strategy must have a type."""
         strategy = self.scoring_strategy
         strategy = msgspec.structs.replace(strategy, resources=_defaulted_resources(strategy.resources))
         return msgspec.structs.replace(self, scoring_strategy=strategy)
 
 
 class PodTopologySpreadArgs(PluginArgs):
-    """How pods that ask for no spreading are spread."""
+    """The default constraints for pods without topology spread constraints."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = SYSTEM_DEFAULTING
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """An empty type means the system's constraints."""
+        """An empty type defaults to the system's constraints."""
         return msgspec.structs.replace(self, defaulting_type=self.defaulting_type or SYSTEM_DEFAULTING)
 
 
 class VolumeBindingArgs(PluginArgs):
-    """How long binding volumes may take, and how free storage scores where the gate allows it."""
+    """The time limit of volume binding, and the scoring of free capacity where the gate is enabled."""
 
     bind_timeout_seconds: Int64 = 600
     shape: tuple[UtilizationShapePoint, ...] = ()
 
     def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
-        """With StorageCapacityScoring, the emptier storage is the better one."""
+        """With StorageCapacityScoring, more free capacity scores higher."""
         if self.shape or not features.storage_capacity_scoring:
             return self
         points = (UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100))
@@ -162,4 +162,4 @@ ARGS_BY_PLUGIN: dict[str, type[PluginArgs]] = {
     "PodTopologySpread": PodTopologySpreadArgs,
     "VolumeBinding": VolumeBindingArgs,
 }
-"""The default plugins that take arguments, and the type of those."""
+"""The default plugins with arguments, and their types."""

@@ -1,7 +1,7 @@
-"""Old configurations as v1 documents: v1alpha1, v1alpha2, v1beta1 to v1beta3, and Policy.
+"""Conversion of old configurations to v1: v1alpha1, v1alpha2, v1beta1 to v1beta3, and Policy.
 
-The result says what the old file said, no more: defaults are left to loading. Whatever is dropped or means
-something else now is named in the notes, with its successor.
+The result has the fields of the old file, no more: defaults are left to loading. Everything that is dropped
+or has changed its meaning is listed in the notes, with its successor.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class _Settings:
 
 
 def convert_config(document: Any, where: str = "") -> tuple[dict[str, Any], list[str]]:
-    """An old document as a v1 document that loads, and notes on everything that was dropped or changed.
+    """An old document as a valid v1 document, and notes on everything that was dropped or changed.
 
-    ConfigError where the document is none of the old versions, or where the result would not load.
+    ConfigError if the document is none of the old versions, or if the result would be invalid.
     """
     notes: list[str] = []
     problems: list[str] = []
@@ -127,7 +127,7 @@ def _leader_election(raw: Any, notes: list[str], problems: list[str]) -> Any:
 
 
 def _algorithm_source(raw: Any, notes: list[str], problems: list[str]) -> str | None:
-    """The name of an algorithm provider; a policy is only pointed at, for it is a file of its own."""
+    """The name of an algorithm provider; for a policy, which is a separate file, a note."""
     source = decode(raw, dict[str, Any], "algorithmSource", problems)
     policy = source.get("policy")
     if isinstance(policy, Mapping):

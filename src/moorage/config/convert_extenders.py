@@ -1,6 +1,6 @@
-"""Extenders as the Policy format and v1alpha2 wrote them.
+"""Conversion of extenders of the Policy format and v1alpha2.
 
-Their fields were read without regard to case (`BindVerb`, `enableHttps`), and time-outs were numbers of
+Their fields were decoded case-insensitively (`BindVerb`, `enableHttps`), and timeouts were numbers of
 nanoseconds.
 """
 
@@ -16,7 +16,7 @@ from moorage.config.types import Extender, ExtenderManagedResource, ExtenderTLSC
 
 
 def convert_extenders(raw: Any, notes: list[str]) -> Any:
-    """Old extenders as v1 writes them; what has the wrong type is left for validation to refuse."""
+    """Old extenders in v1 form; values of a wrong type are left for validation to reject."""
     if not isinstance(raw, list):
         return raw
     return [_extender(each, f"extenders[{index}]", notes) for index, each in enumerate(raw)]
@@ -44,7 +44,7 @@ def _extender(raw: Any, path: str, notes: list[str]) -> Any:
 
 
 def _renamed(raw: Any, kind: type[msgspec.Struct], path: str, notes: list[str]) -> Any:
-    """An object with its fields spelt as the type spells them; fields it does not know are dropped."""
+    """An object with its fields named as in the type; unknown fields are dropped."""
     if not isinstance(raw, Mapping):
         return raw
     known = {name.lower(): name for name in kind.__struct_encode_fields__}

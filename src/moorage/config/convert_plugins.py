@@ -1,7 +1,7 @@
-"""What became of plugins that v1.36 no longer has, and of arguments that changed.
+"""Conversion of plugins that v1.36 no longer has, and of arguments that changed.
 
-Each rule takes the old plugin out of a draft, puts its successor in, and notes it. `convert` runs all of them
-over every old profile; `convert_policy` uses those parts that the Policy format shares.
+Each rule removes the old plugin from a draft, adds its successor, and notes it. `convert` applies all of them
+to every old profile; `convert_policy` uses the parts that the Policy format shares.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ GONE = {
     "NodeResourceLimits": "NodeResourcesFit scores by requests",
     "ServiceAffinity": "ask for it in the pods, with inter-pod affinity or topology spread constraints",
 }
-"""Plugins without a successor, and what to do instead."""
+"""Plugins without a successor, and what to use instead."""
 
 
 class _StrategyArgs(Struct):
@@ -98,7 +98,7 @@ def _strategies(draft: Draft) -> None:
                 draft.note(f"the weight of {chosen} is dropped: NodeResourcesFit has one of its own")
         set_strategy(draft, chosen, args.pop(chosen, None))
     elif mentions[standard].disabled:
-        # Where all are disabled, NodeResourcesFit is disabled with them.
+        # If all plugins are disabled, NodeResourcesFit is disabled with them.
         if not any(ref.name == ALL_PLUGINS for ref in draft.disabled.get("score", ())):
             draft.disable("score", "NodeResourcesFit")
         draft.note(f"{standard} is now the scoring of NodeResourcesFit, which is disabled instead")
@@ -110,7 +110,7 @@ def _strategies(draft: Draft) -> None:
 
 
 def set_strategy(draft: Draft, plugin: str, args: Any) -> None:
-    """Give NodeResourcesFit the strategy that a plugin of its own used to be."""
+    """Give NodeResourcesFit the strategy that a former plugin implemented."""
     kind = _STRATEGIES[plugin]
     old = draft.decode_args(plugin, args, _StrategyArgs)
     resources = old.resources
@@ -145,7 +145,7 @@ def _node_label(draft: Draft) -> None:
 
 
 def require_labels(draft: Draft, present: tuple[str, ...], absent: tuple[str, ...]) -> None:
-    """Make NodeAffinity require and refuse labels, in addition to what it already requires."""
+    """Make NodeAffinity require labels and their absence, in addition to its existing requirements."""
     expressions = _expressions(present, absent)
     affinity = _added_affinity(draft)
     if not expressions or affinity is None:
@@ -158,7 +158,7 @@ def require_labels(draft: Draft, present: tuple[str, ...], absent: tuple[str, ..
 
 
 def prefer_labels(draft: Draft, present: tuple[str, ...], absent: tuple[str, ...]) -> None:
-    """Make NodeAffinity prefer nodes with and without labels, each as much as the other."""
+    """Make NodeAffinity prefer nodes with and without labels, with equal weights."""
     expressions = _expressions(present, absent)
     affinity = _added_affinity(draft)
     if not expressions or affinity is None:

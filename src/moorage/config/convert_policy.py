@@ -1,8 +1,8 @@
-"""The Policy format, kube-scheduler's first: predicates and priorities as a v1 profile.
+"""Conversion of the Policy format, kube-scheduler's first: predicates and priorities as a v1 profile.
 
-A policy replaces all defaults. So the profile disables every default plugin, enables those that the policy's
-predicates and priorities became, and keeps filters from scoring and scorers from filtering where the policy
-wanted only the one. PrioritySort, DefaultPreemption and DefaultBinder were never part of a policy: they
+A policy replaces all defaults. So the profile disables every default plugin, enables the successors of the
+policy's predicates and priorities, and keeps filters from scoring and scorers from filtering where the policy
+has only one of them. PrioritySort, DefaultPreemption and DefaultBinder were never part of a policy: they
 always ran.
 """
 
@@ -47,7 +47,7 @@ _PREDICATES: dict[str, tuple[str, ...]] = {
     "CheckNodeMemoryPressure": ("TaintToleration",),
     "CheckNodePIDPressure": ("TaintToleration",),
 }
-"""What predicates became, in the order in which they ran."""
+"""The successors of predicates, in the order in which predicates ran."""
 
 _MANDATORY_PREDICATES = ("CheckNodeUnschedulable", "PodToleratesNodeTaints")
 _DEFAULT_PREDICATES = (
@@ -154,7 +154,7 @@ class _Policy(Struct):
 
 
 def convert_policy(raw: dict[str, Any], notes: list[str], problems: list[str]) -> dict[str, Any]:
-    """The body of a v1 document that does what a policy asked for."""
+    """The body of a v1 document that is equivalent to a policy."""
     extenders = convert_extenders(raw.pop("extenders", None), notes)
     policy = decode(raw, _Policy, "", problems)
     if problems:
@@ -214,7 +214,7 @@ def _filters(policy: _Policy, draft: Draft) -> list[str]:
 
 
 def _scores(policy: _Policy, draft: Draft) -> dict[str, int]:
-    """The plugins of all priorities with their weights; where two became one plugin, the greater weight."""
+    """The plugins of all priorities with their weights; the greater weight where two became one plugin."""
     priorities = policy.priorities
     if priorities is None:
         priorities = tuple(
@@ -265,7 +265,7 @@ def _scores(policy: _Policy, draft: Draft) -> dict[str, int]:
 
 
 def _strategy(strategies: dict[str, tuple[int, Any]], draft: Draft) -> int:
-    """Configure the strategy of the greatest weight, and return that weight."""
+    """Configure the strategy with the greatest weight; returns that weight."""
     chosen = max(strategies, key=lambda name: strategies[name][0])
     weight, args = strategies[chosen]
     set_strategy(draft, chosen, args)
@@ -276,7 +276,7 @@ def _strategy(strategies: dict[str, tuple[int, Any]], draft: Draft) -> int:
 
 
 def _label_preferences(preferences: list[_Priority], draft: Draft) -> int:
-    """Configure preferred labels, and return their weight: that of one, times their number."""
+    """Configure preferred labels; returns their weight: that of one, times their number."""
     for priority in preferences:
         assert priority.argument is not None
         wish = priority.argument.label_preference

@@ -1,8 +1,8 @@
-"""From what a user wrote to the configuration in force.
+"""Defaulting: from a user's configuration to the one in force.
 
-A profile names only its differences: plugins it adds, leaves out or weighs differently, arguments it changes.
-Here the differences are merged over the default plugins of v1.36, and every plugin that takes arguments gets
-its default ones.
+A profile names only its differences: plugins that it adds, disables or weighs differently, and arguments that
+it changes. Here they are merged over the default plugins of v1.36, and every plugin with arguments gets its
+defaults.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DEFAULT_PLUGINS = (
     PluginRef(name="VolumeZone"),
     PluginRef(name="PodTopologySpread", weight=2),
     PluginRef(name="InterPodAffinity", weight=2),
-    # Before DefaultPreemption: better to free a claim that nobody uses than to evict a pod.
+    # Before DefaultPreemption: deallocating an unused claim is better than evicting a pod.
     PluginRef(name="DynamicResources", weight=2),
     PluginRef(name="DefaultPreemption"),
     PluginRef(name="NodeResourcesBalancedAllocation", weight=1),
@@ -54,7 +54,7 @@ _DEFAULT_PLUGINS = (
 
 
 def default_plugins(features: Features = DEFAULT_FEATURES) -> Plugins:
-    """The plugins of a profile that says nothing about plugins."""
+    """The default plugins of a profile."""
     enabled = list(_DEFAULT_PLUGINS)
     if features.node_declared_features:
         enabled.append(PluginRef(name="NodeDeclaredFeatures"))
@@ -67,12 +67,12 @@ def default_plugins(features: Features = DEFAULT_FEATURES) -> Plugins:
 
 
 def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """A custom set over a default one.
+    """A custom set merged over a default one.
 
-    Default plugins come first and keep their places, also those that the custom set configures anew; disabled
-    ones are left out. Then come the custom plugins that replaced no default one, in their order. Where a
-    custom plugin is named twice, its last mention replaces the default one and the others stay, for
-    `expansion` to refuse.
+    Default plugins come first and keep their positions, including those that the custom set configures again;
+    disabled ones are left out. The custom plugins that replaced no default one follow, in their order. If a
+    custom plugin is named twice, its last entry replaces the default one and the others stay, for `expansion`
+    to reject.
     """
     disabled = tuple(PluginRef(name=ref.name) for ref in (*custom.disabled, *default.disabled))
     names = {ref.name for ref in disabled}
@@ -92,17 +92,17 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
 
 
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
-    """Custom plugins over default ones, point by point."""
+    """Custom plugins merged over default ones, for each extension point."""
     return Plugins(
         **{point: merge_plugin_set(plugins, custom.at(point)) for point, plugins in default.items()}
     )
 
 
 def fill_absent(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document with the defaults that depend on whether a field was written at all.
+    """A document with the defaults that depend on whether a field is present.
 
-    These are the one profile of a file without profiles, the name of a profile that is alone, and contention
-    profiling, which follows profiling. Where a value has the wrong type, decoding will say so.
+    These are the profile of a file without profiles, the name of a single profile, and contention profiling,
+    which follows profiling. Values of a wrong type are left for decoding to report.
     """
     filled = dict(document)
     if filled.get("enableProfiling") is False and filled.get("enableContentionProfiling") is None:
@@ -111,7 +111,7 @@ def fill_absent(document: Mapping[str, Any]) -> dict[str, Any]:
     if profiles is None or profiles == []:
         profiles = [{}]
     if isinstance(profiles, list):
-        # Validation refuses the empty name: each of several profiles has to say its own.
+        # Validation rejects the empty name: each of several profiles must have its own.
         name = DEFAULT_SCHEDULER if len(profiles) == 1 else ""
         profiles = [
             {**each, "schedulerName": name}
@@ -126,7 +126,7 @@ def fill_absent(document: Mapping[str, Any]) -> dict[str, Any]:
 def apply_defaults(
     config: SchedulerConfiguration, features: Features = DEFAULT_FEATURES
 ) -> SchedulerConfiguration:
-    """The configuration in force: plugins merged, arguments completed, empty values replaced."""
+    """The configuration in force: plugins merged, arguments defaulted, empty values replaced."""
     return replace(
         config,
         leader_election=_leader_election(config.leader_election),
@@ -136,7 +136,7 @@ def apply_defaults(
 
 
 def default_profile(profile: Profile, features: Features = DEFAULT_FEATURES) -> Profile:
-    """A profile with the default plugins, and with arguments for every enabled plugin that takes some."""
+    """A profile with the default plugins, and with arguments for every enabled plugin that has some."""
     plugins = merge_plugins(default_plugins(features), profile.plugins)
     given = [_default_args(each, features) for each in profile.plugin_config]
     known = {each.name for each in given}

@@ -1,7 +1,7 @@
-"""A profile in the making: what converting an old configuration works on.
+"""A mutable profile, for the conversion of old configurations.
 
-Old profiles name plugins that no longer exist. A draft lets a rule take such a plugin out, see where it was,
-and put its successor in its place, with a note for the user.
+Old profiles name plugins that no longer exist. With a draft a rule can remove such a plugin and put its
+successor in its place, with a note for the user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 @dataclass(slots=True)
 class Mentions:
-    """Where a plugin was named: places and weights where enabled, extension points where disabled."""
+    """Where a plugin was named: positions and weights where enabled, extension points where disabled."""
 
     enabled: dict[str, tuple[int, PluginRef]] = field(default_factory=dict)
     disabled: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Mentions:
 
 @dataclass(slots=True)
 class Draft:
-    """Plugin lists per extension point and arguments per plugin, all still changeable."""
+    """Plugin lists by extension point and arguments by plugin, all mutable."""
 
     path: str
     notes: list[str]
@@ -43,17 +43,17 @@ class Draft:
     args: dict[str, Any] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
-        """Tell the user about a change of this profile."""
+        """Add a note for the user about this profile."""
         self.notes.append(f"{self.path}: {text}" if self.path else text)
 
     def add(self, plugins: Plugins) -> None:
-        """Start from these plugin sets."""
+        """Add these plugin sets."""
         for point, each in plugins.items():
             self.enabled[point] = list(each.enabled)
             self.disabled[point] = list(each.disabled)
 
     def take(self, name: str) -> Mentions:
-        """Remove a plugin from all lists, and say where it was."""
+        """Remove a plugin from all lists; returns where it was."""
         mentions = Mentions()
         for point, refs in self.enabled.items():
             for index, ref in enumerate(refs):
@@ -79,7 +79,7 @@ class Draft:
         return any(ref.name in (ALL_PLUGINS, name) for ref in self.disabled.get(point, ()))
 
     def enable(self, point: str, ref: PluginRef, index: int | None = None) -> bool:
-        """Enable a plugin at a point, at a place in its list; False where that list has it already."""
+        """Enable a plugin at an index of a point's list; False if the list has it already."""
         refs = self.enabled.setdefault(point, [])
         if any(each.name == ref.name for each in refs):
             return False
@@ -87,13 +87,13 @@ class Draft:
         return True
 
     def disable(self, point: str, name: str) -> None:
-        """Leave a default plugin out at a point."""
+        """Disable a default plugin at a point."""
         refs = self.disabled.setdefault(point, [])
         if not any(each.name == name for each in refs):
             refs.append(PluginRef(name=name))
 
     def decode_args(self, name: str, args: Any, kind: type[S]) -> S:
-        """Arguments as a struct; where they are wrong there is a problem, and the struct is empty."""
+        """Arguments as a struct; if they are invalid a problem is added, and the struct is empty."""
         problems: list[str] = []
         body = args if args is not None else {}
         if isinstance(body, Mapping):
@@ -103,7 +103,7 @@ class Draft:
         return kind() if problems else decoded
 
     def arguments(self, name: str) -> dict[str, Any]:
-        """A plugin's arguments, to be changed in place; a problem where they are no object."""
+        """A plugin's arguments, mutable; a problem is added if they are not an object."""
         args = self.args.get(name)
         if args is not None and not isinstance(args, Mapping):
             self.problems.append(
@@ -115,7 +115,7 @@ class Draft:
         return changed
 
     def manifest(self) -> dict[str, Any]:
-        """The profile's `plugins` and `pluginConfig`, as far as there is anything to say."""
+        """The profile's `plugins` and `pluginConfig`, without empty parts."""
         points = self.enabled.keys() | self.disabled.keys()
         plugins = Plugins(
             **{

@@ -1,7 +1,7 @@
-"""Lengths of time as Go writes them: `15s`, `1m30s`, `100ms`.
+"""Durations in Go's notation: `15s`, `1m30s`, `100ms`.
 
-Configuration files say durations in Go's notation. They are read to the nanosecond, as Go does, and are
-numbers of seconds everywhere else.
+Configuration files have durations in Go's notation. They are exact to the nanosecond, as in Go, and numbers
+of seconds everywhere else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = (1 << 63) - 1
 
 
 class Duration(float):
-    """A number of seconds that remembers its nanoseconds exactly and prints as Go does."""
+    """A number of seconds with exact nanoseconds that prints as in Go."""
 
     __slots__ = ("nanoseconds",)
 
@@ -31,14 +31,14 @@ class Duration(float):
     """The exact length, in nanoseconds."""
 
     def __new__(cls, seconds: float = 0.0) -> Duration:
-        """The duration of that many seconds, rounded to the nanosecond."""
+        """The duration of a number of seconds, rounded to the nanosecond."""
         if isinstance(seconds, Duration):
             return cls.from_nanoseconds(seconds.nanoseconds)
         return cls.from_nanoseconds(round(seconds * 1_000_000_000))
 
     @classmethod
     def from_nanoseconds(cls, nanoseconds: int) -> Duration:
-        """The duration of that many nanoseconds; at most Go's longest, about 292 years."""
+        """The duration of a number of nanoseconds; at most Go's maximum, about 292 years."""
         if not -_LONGEST - 1 <= nanoseconds <= _LONGEST:
             raise ValueError("a duration is at most about 292 years")
         duration = super().__new__(cls, nanoseconds / 1_000_000_000)
@@ -79,7 +79,7 @@ def _decimal(length: int, unit: int) -> str:
 
 
 def parse_duration(text: str) -> Duration:
-    """A duration in Go's notation; ValueError, with Go's words, where there is none."""
+    """Parse a duration in Go's notation; ValueError with Go's message if it is invalid."""
     quoted = f'"{text}"'
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in ("-", "+") else text
@@ -99,7 +99,7 @@ def parse_duration(text: str) -> Duration:
         if unit not in _NANOSECONDS:
             raise ValueError(f'unknown unit "{unit}" in duration {quoted} (units are ns, us, ms, s, m and h)')
         total += int(whole or "0") * _NANOSECONDS[unit]
-        # Go works fractions out in floating point: a third of an hour with nineteen digits is twenty minutes.
+        # Go computes fractions in floating point: a third of an hour with nineteen digits is twenty minutes.
         total += int(int(fraction or "0") * (_NANOSECONDS[unit] / 10 ** len(fraction)))
         rest = rest[part.end() :]
     if total > _LONGEST + (1 if sign < 0 else 0):

@@ -1,7 +1,7 @@
-"""From a profile's plugin sets to one ordered list of plugins per extension point.
+"""From a profile's plugin sets to one ordered list of plugins for each extension point.
 
-A plugin enabled at `multiPoint` runs at every extension point it implements; what a profile says about a
-single point goes before that. The answer is what the framework builds its loops from.
+A plugin enabled at `multiPoint` runs at every extension point it implements; settings of a single point take
+precedence. The framework builds its loops from the result.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ MAX_SCORE = 100
 _MAX_TOTAL_SCORE = (1 << 63) - 1
 
 Implements = Callable[[str, str], bool]
-"""Whether a plugin (by name) implements an extension point; KeyError where there is no such plugin."""
+"""Whether a plugin (by name) implements an extension point; KeyError if there is no such plugin."""
 
 _WEIGHTED = {"score": "score", "placement_score": "placement score"}
 
 
 class ExpansionError(InputError):
-    """Plugin sets that cannot be turned into lists; the message is kube-scheduler's."""
+    """Invalid plugin sets; the message is kube-scheduler's."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("", reason)
@@ -34,9 +34,9 @@ def expand(
 ) -> dict[str, tuple[PluginRef, ...]]:
     """The plugins of every extension point, in the order in which they run.
 
-    `plugins` are already merged with the default ones. First come plugins that `multiPoint` enables and the
-    point itself configures again, in the point's order; then the others of `multiPoint`; then the others of
-    the point. Plugins at scoring points carry their final weight.
+    `plugins` are already merged with the default ones. Plugins that `multiPoint` enables and the point itself
+    configures again come first, in the point's order; then the others of `multiPoint`; then the others of the
+    point. Plugins at scoring points have their final weight.
     """
     lists = {point: _expand_point(point, plugins, implements) for point in EXTENSION_POINTS}
     sorters = len(lists["queue_sort"])
@@ -64,7 +64,7 @@ def expand(
 def _expand_point(point: str, plugins: Plugins, implements: Implements) -> list[str]:
     own = plugins.at(point)
     disabled = own.disabled_names
-    # All checks of the point's own plugins come first: they hold whatever multiPoint says.
+    # The point's own plugins are checked first, independent of multiPoint.
     specific: dict[str, None] = {}
     for ref in own.enabled:
         if not _implements(implements, ref.name, point):
@@ -98,7 +98,7 @@ def _implements(implements: Implements, name: str, point: str) -> bool:
 
 
 def _weights(point: str, called: str, plugins: Plugins, implements: Implements) -> dict[str, int]:
-    """The weight of every plugin that scores: its own point's word before multiPoint's, and at least one."""
+    """The weight of every scoring plugin: its own point's before multiPoint's, and at least one."""
     weights: dict[str, int] = {}
     total = 0
     for ref in (*plugins.at(point).enabled, *plugins.multi_point.enabled):
@@ -117,5 +117,5 @@ def _registered_twice(name: str, point: str) -> ExpansionError:
 
 
 def _interface(point: str) -> str:
-    """The name kube-scheduler has for the plugins of a point, such as PreFilterPlugin."""
+    """kube-scheduler's name of the interface of a point, such as PreFilterPlugin."""
     return point.title().replace("_", "") + "Plugin"

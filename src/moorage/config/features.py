@@ -13,10 +13,10 @@ class Features:
     """VolumeBinding may score nodes by free storage, so its `shape` is allowed and has a default."""
 
     dra_scheduler_filter_timeout: bool = True
-    """DynamicResources may give up on a node after `filterTimeout`."""
+    """DynamicResources may end the search for devices on a node after `filterTimeout`."""
 
     dra_device_binding_conditions: bool = True
-    """DynamicResources may wait for devices to get ready, at most `bindingTimeout`."""
+    """DynamicResources may wait for devices to become ready, for `bindingTimeout` at most."""
 
     dra_resource_claim_device_status: bool = True
     """Drivers report on devices in a claim's status; binding conditions need it."""
@@ -32,7 +32,7 @@ class Features:
 
     @property
     def device_binding(self) -> bool:
-        """Whether DynamicResources waits for binding conditions: that takes two gates."""
+        """Whether DynamicResources waits for binding conditions: that needs two gates."""
         return self.dra_device_binding_conditions and self.dra_resource_claim_device_status
 
 

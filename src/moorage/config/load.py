@@ -1,6 +1,6 @@
-"""Loading a configuration: version, strict decoding, defaults, validation, in that order.
+"""Loading of a configuration: version, strict decoding, defaults, validation, in that order.
 
-Each step runs only where the one before found nothing wrong, and reports everything it finds.
+Each step runs only if the one before found no problems, and reports all problems that it finds.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ __all__ = [
 OLD_API_VERSIONS = tuple(
     f"{GROUP}/{version}" for version in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3")
 )
-"""Versions that kube-scheduler once read and `convert` still does."""
+"""Versions that kube-scheduler supported once and `convert` still does."""
 
 POLICY_KIND = "Policy"
 """The kind of the format before KubeSchedulerConfiguration."""
 
 
 def default_config(features: Features = DEFAULT_FEATURES) -> SchedulerConfiguration:
-    """The configuration of a scheduler that is given none."""
+    """The default configuration."""
     return apply_defaults(SchedulerConfiguration(), features)
 
 
 def load_config(path: Path, features: Features = DEFAULT_FEATURES) -> SchedulerConfiguration:
-    """The configuration in a file; ConfigError where it is wrong, InputError where it cannot be read."""
+    """The configuration in a file; ConfigError if it is invalid, InputError if it cannot be read."""
     return parse_config(read_document(path), str(path), features)
 
 
 def parse_profiles(
     profiles: list[Any], where: str = "", features: Features = DEFAULT_FEATURES
 ) -> SchedulerConfiguration:
-    """A configuration of which only the profiles are known, as recordings carry it."""
+    """A configuration with only profiles given, as in recordings."""
     return parse_config({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, where, features)
 
 
@@ -118,7 +118,7 @@ def _with_typed_args(config: SchedulerConfiguration, problems: list[str]) -> Sch
 
 
 def _typed_args(config: PluginConfig, path: str, problems: list[str]) -> PluginConfig:
-    """Arguments of a default plugin as their struct; they may name their own apiVersion and kind."""
+    """The arguments of a default plugin as their struct; they may have an apiVersion and kind."""
     if config.args is None:
         return config
     if not isinstance(config.args, Mapping):
@@ -140,7 +140,7 @@ def _typed_args(config: PluginConfig, path: str, problems: list[str]) -> PluginC
 
 
 def read_document(path: Path) -> Any:
-    """The one document in a YAML or JSON file, in which no field is given twice."""
+    """The single document in a YAML or JSON file, without duplicate keys."""
     text = read_text(path)
     try:
         documents = load_documents(text, str(path))
@@ -159,7 +159,7 @@ def read_document(path: Path) -> Any:
 
 
 def _check_keys(node: Any, path: str, problems: list[str]) -> None:
-    """YAML keeps the last of two equal keys and forgets the first, which is never meant."""
+    """Report duplicate keys: YAML keeps the last one and drops the first, which is never intended."""
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             _check_keys(item, f"{path}[{index}]", problems)

@@ -1,4 +1,4 @@
-"""From a configuration back to a document that can be written, read by people, and loaded again."""
+"""From a configuration back to a document that people can read and that can be loaded again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def to_manifest(config: SchedulerConfiguration) -> dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """A struct as plain data; fields that are empty by default and still empty are left out."""
+    """A struct as plain data; fields whose default is empty are left out if they are empty."""
     if isinstance(value, msgspec.Struct):
         return _encode_struct(value)
     if isinstance(value, Duration):
@@ -54,7 +54,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML without anchors: what is written twice is read twice."""
+    """YAML without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Never refer to an earlier value."""

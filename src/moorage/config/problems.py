@@ -1,7 +1,7 @@
-"""How problems of a configuration are worded, and the error that carries all of them.
+"""The wording of configuration problems, and the error that carries all of them.
 
-A problem is one line: the field, what is wrong, and how to put it right. The wording of kube-scheduler is
-kept, because people search for it; where it gives no remedy, one is added after a semicolon.
+A problem is one line: the field, what is wrong, and the remedy. kube-scheduler's wording is kept, because
+people search for it; where it has no remedy, one is added after a semicolon.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from moorage.config.duration import Duration
 
 
 class ConfigError(InputError):
-    """A configuration that cannot be used; `problems` has one line for each reason."""
+    """An invalid configuration; `problems` has one line for each reason."""
 
     def __init__(self, problems: Iterable[str], where: str = "") -> None:
         plain = tuple(one_line(problem) for problem in problems)
@@ -27,7 +27,7 @@ class ConfigError(InputError):
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks, which values and keys may carry into a problem or a note."""
+    """Text without line breaks, which values and keys may contain."""
     return " ".join(text.splitlines())
 
 
@@ -37,7 +37,7 @@ def child(path: str, name: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as problems show it: as JSON, compactly, durations in Go's notation."""
+    """A value as problems show it: compact JSON, durations in Go's notation."""
     if isinstance(value, Duration):
         value = str(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -59,7 +59,7 @@ def duplicate(path: str, value: Any, reason: str = "") -> str:
 
 
 def unsupported(path: str, value: Any, supported: Iterable[str]) -> str:
-    """A value that is none of those the field knows."""
+    """A value that is none of the field's allowed ones."""
     return f"{path}: Unsupported value: {shown(value)}: supported values: " + ", ".join(map(shown, supported))
 
 

@@ -1,8 +1,8 @@
-"""From a plain document to structs, refusing whatever the types do not know.
+"""Strict decoding of a plain document to structs: unknown fields are rejected.
 
-API objects are read leniently, because servers may be newer than we are; a configuration is written by hand,
-where an unknown field is a typing mistake. So one walk compares a document with the types, finds all problems
-(not just the first) and names each by its full path.
+API objects are decoded leniently, because servers may be newer; a configuration is written by hand, where an
+unknown field is a typing mistake. So one pass compares a document with the types, finds all problems (not
+just the first) and names each by its full path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAVES: dict[Any, str] = {str: "text", int: "a whole number", float: "a number"
 
 
 def decode(raw: Any, kind: type[T], path: str, problems: list[str]) -> T:
-    """`raw` as a `kind`; what is wrong is added to `problems`, and then the answer means nothing."""
+    """`raw` as a `kind`; problems are added to `problems`, and the result is then undefined."""
     decoded: T = _decode(raw, kind, path, problems)
     return decoded
 
@@ -150,7 +150,7 @@ def _described(raw: Any) -> str:
 
 
 def _suggestion(key: str, known: list[str]) -> str:
-    """A hint at the field that was probably meant."""
+    """A suggestion of the field that was probably intended."""
     folded = {name.lower(): name for name in known}
     close = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.75)
     return f"; did you mean {folded[close[0]]}?" if close else ""

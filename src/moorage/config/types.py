@@ -1,8 +1,7 @@
 """KubeSchedulerConfiguration `kubescheduler.config.k8s.io/v1`, as data.
 
-The same types hold a configuration before and after defaults are applied. The default of a field here is the
-value an absent field gets; defaults that take more than that (empty text, zero, merged plugin lists) are in
-`defaults`.
+The same types hold a configuration before and after defaulting. The default of a field here is the value of
+an absent field; other defaults (empty text, zero, merged plugin lists) are in `defaults`.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 class PluginRef(Struct):
-    """A plugin by name; the weight counts only where plugins score."""
+    """A plugin by name; the weight is used at scoring points only."""
 
     name: str
     weight: Int32 | None = None
 
 
 class PluginSet(Struct):
-    """Which plugins to add to the default ones, and which default ones to leave out (`*`: all)."""
+    """The plugins to add to the default ones, and the default ones to disable (`*`: all)."""
 
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[PluginRef, ...] = ()
 
     @property
     def disabled_names(self) -> frozenset[str]:
-        """The names of the plugins left out."""
+        """The names of the disabled plugins."""
         return frozenset(ref.name for ref in self.disabled)
 
 
@@ -63,7 +62,7 @@ class Plugins(Struct):
     placement_score: PluginSet = PluginSet()
 
     def items(self) -> Iterator[tuple[str, PluginSet]]:
-        """Every extension point with its set, `multi_point` among them."""
+        """Every extension point with its set, including `multi_point`."""
         for point in self.__struct_fields__:
             yield point, getattr(self, point)
 
@@ -80,24 +79,24 @@ class Plugins(Struct):
 EXTENSION_POINTS: tuple[str, ...] = tuple(
     point for point in Plugins.__struct_fields__ if point != "multi_point"
 )
-"""The extension points, in snake case, roughly in the order in which a pod meets them."""
+"""The extension points in snake case, roughly in the order in which they run."""
 
 
 WIRE_NAMES: dict[str, str] = dict(
     zip(Plugins.__struct_fields__, Plugins.__struct_encode_fields__, strict=True)
 )
-"""What files call the extension points, such as `preFilter`; `multi_point` is among them."""
+"""The names of the extension points in files, such as `preFilter`; including `multi_point`."""
 
 
 class PluginConfig(Struct):
-    """The arguments of one plugin: a typed struct for default plugins, as written for all others."""
+    """The arguments of a plugin: a typed struct for default plugins, as written for all others."""
 
     name: str
     args: Any = None
 
 
 class Profile(Struct):
-    """One scheduler: which pods it serves (by name), with which plugins and arguments."""
+    """A profile: its scheduler name, plugins and arguments."""
 
     scheduler_name: str = DEFAULT_SCHEDULER
     percentage_of_nodes_to_score: Int32 | None = None
@@ -105,12 +104,12 @@ class Profile(Struct):
     plugin_config: tuple[PluginConfig, ...] = ()
 
     def args(self, name: str) -> Any:
-        """The arguments of a plugin, or None where it has none."""
+        """The arguments of a plugin, or None if it has none."""
         return next((each.args for each in self.plugin_config if each.name == name), None)
 
 
 class LeaderElection(Struct):
-    """Whether and how replicas agree on the one that schedules."""
+    """Leader election settings."""
 
     leader_elect: bool = True
     lease_duration: Duration = Duration(15)
@@ -122,7 +121,7 @@ class LeaderElection(Struct):
 
 
 class ClientConnection(Struct):
-    """How to talk to the API server; the two content types have no effect (`without_effect`)."""
+    """API client settings; the two content types have no effect (`without_effect`)."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -132,7 +131,7 @@ class ClientConnection(Struct):
 
 
 class ExtenderTLSConfig(Struct):
-    """How to trust an extender, and how to be trusted by it; data takes precedence over files."""
+    """TLS settings for an extender; data takes precedence over files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -145,14 +144,14 @@ class ExtenderTLSConfig(Struct):
 
 
 class ExtenderManagedResource(Struct):
-    """An extended resource that an extender looks after."""
+    """An extended resource that an extender manages."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class Extender(Struct):
-    """A web service that takes part in scheduling; an empty verb is a call it does not offer."""
+    """A web service that takes part in scheduling; an empty verb is not supported by it."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -163,14 +162,14 @@ class Extender(Struct):
     enable_https: bool = field(default=False, name="enableHTTPS")
     tls_config: ExtenderTLSConfig | None = None
     http_timeout: Duration = Duration(0)
-    """Zero means the five seconds that kube-scheduler gives an extender that says nothing."""
+    """Zero: kube-scheduler's default of five seconds."""
     node_cache_capable: bool = False
     managed_resources: tuple[ExtenderManagedResource, ...] = ()
     ignorable: bool = False
 
 
 class SchedulerConfiguration(Struct):
-    """A whole configuration: what all profiles share, the profiles, and the extenders.
+    """A whole configuration: settings of all profiles, the profiles, and the extenders.
 
     `parallelism` and the two kinds of profiling are accepted and have no effect (`without_effect`).
     """
@@ -188,5 +187,5 @@ class SchedulerConfiguration(Struct):
     delay_cache_until_active: bool = False
 
     def profile(self, scheduler_name: str) -> Profile | None:
-        """The profile of that name, or None."""
+        """The profile of a scheduler name, or None."""
         return next((each for each in self.profiles if each.scheduler_name == scheduler_name), None)

@@ -1,4 +1,4 @@
-"""What the arguments of the default plugins must fulfil, in kube-scheduler's words."""
+"""Validation of the default plugins' arguments, worded as kube-scheduler's."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from moorage.config.manifest import encode
 from moorage.config.problems import duplicate, forbidden, invalid, required, unsupported
 
 MAX_SHAPE_SCORE = 10
-"""The best score that a point of a shape can have."""
+"""Maximum score of a point of a shape."""
 
 
 def validate_args(path: str, args: PluginArgs, features: Features = DEFAULT_FEATURES) -> list[str]:
-    """All problems of a default plugin's arguments, which `path` leads to."""
+    """All problems of a default plugin's arguments, located at `path`."""
     return list(_CHECKS[type(args)](path, args, features))
 
 

@@ -1,4 +1,4 @@
-"""What a configuration must fulfil, in kube-scheduler's words; plugin arguments are in `validate_args`."""
+"""Validation of a configuration, worded as kube-scheduler's; plugin arguments are in `validate_args`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ REMOVED_PLUGINS = {
     "EBSLimits": "NodeVolumeLimits",
     "GCEPDLimits": "NodeVolumeLimits",
 }
-"""Plugins that v1 refuses by name, and what took their place."""
+"""Plugins that v1 rejects by name, and their successors."""
 
 
 def validate(config: SchedulerConfiguration, features: Features = DEFAULT_FEATURES) -> list[str]:
-    """All problems of a configuration that has its defaults; empty if it can be used."""
+    """All problems of a defaulted configuration; empty if it is valid."""
     return list(_problems(config, features))
 
 
@@ -155,7 +155,7 @@ def _removed(path: str, name: str) -> str:
 
 
 def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[str]:
-    """All profiles share one queue, so they must agree on its order."""
+    """All profiles share one queue, so they must have the same queue sort plugin."""
     first = profiles[0].plugins.queue_sort
     if len(first.enabled) > 1:
         yield invalid(

@@ -1,4 +1,4 @@
-"""Fields of a configuration that are accepted and mean nothing here."""
+"""Fields of a configuration that are accepted and have no effect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "clientConnection.contentType": "requests are JSON, which every API server understands",
     "enableContentionProfiling": "profiles of this kind are those of Go programs",
 }
-"""The fields as files name them, each with the reason; README lists them too."""
+"""The fields as named in files, each with the reason; README lists them as well."""
 
 _DEFAULTS: Final = SchedulerConfiguration()
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
 
 
 def fields_without_effect(config: SchedulerConfiguration) -> Iterator[str]:
-    """Of the fields that mean nothing, those that are not as they are by default, each with the reason."""
+    """The fields without effect that are not at their defaults, each with the reason."""
     for path, reason in WITHOUT_EFFECT.items():
         value = attrgetter(_CAPITAL.sub("_", path).lower())
         if value(config) != value(_DEFAULTS):

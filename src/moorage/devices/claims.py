@@ -17,7 +17,7 @@ from moorage.api.devices import (
     ResourceClaimStatus,
 )
 from moorage.api.pod import Pod, PodResourceClaim
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 """Keeps an allocated claim from vanishing under its users."""

@@ -28,7 +28,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Container, ContainerExtendedResourceRequest, Pod
 from moorage.api.quantity import NANO
 from moorage.api.requests import pod_requests, resource_amounts
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary, ref
 
 from moorage.api.devices import AllocationResult, ResourceClaim
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 
 
 class _Flight:

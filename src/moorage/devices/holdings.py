@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from moorage.api.devices import ResourceClaim
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.devices.pools import DeviceId, PoolId, View
 
 Amounts = dict[str, int]

@@ -13,7 +13,7 @@ from itertools import chain
 from moorage.api.devices import ResourceSlice
 from moorage.api.node import Node
 from moorage.cel.budget import Work
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.devices.constraints import equality
 from moorage.devices.kinds import Kinds, Reading
 from moorage.devices.pools import (

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from moorage.api.node import Node
 from moorage.cluster.columns import CodeColumn
-from moorage.cluster.rows import RowReader
+from moorage.cluster.row_reader import RowReader
 from moorage.devices.extended import can_be_backed
 from moorage.framework.nodes import Nodes
 

@@ -22,7 +22,7 @@ from moorage.api.taints import tolerates
 from moorage.cel.budget import Work
 from moorage.cel.program import CompileError, compile_selector
 from moorage.cel.values import CelError
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.devices.constraints import constraint
 from moorage.devices.kinds import Kind, Reading, Verdict
 

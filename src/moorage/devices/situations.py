@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from moorage.api.devices import ResourceClaim, ResourceSlice
 from moorage.cluster.columns import CodeColumn, Column
-from moorage.cluster.objects import Objects
-from moorage.cluster.rows import RowReader
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory

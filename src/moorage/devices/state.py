@@ -12,7 +12,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes
 from moorage.cel.budget import WORK_LIMIT, Work
-from moorage.cluster.objects import ObjectTable
+from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.allocator import Allocator
 from moorage.devices.claims import claim_uid

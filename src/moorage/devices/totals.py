@@ -18,8 +18,8 @@ from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import Work, WorkLimitError
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.values import CelError
-from moorage.cluster.objects import Objects
-from moorage.cluster.rows import RowReader
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.devices.extended import backing_class
 from moorage.devices.flights import flights_of

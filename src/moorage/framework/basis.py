@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes
 

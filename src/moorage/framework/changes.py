@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
 from moorage.cluster.pod_class import PodClass
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.cluster.vocabularies import ClassVocabulary
 

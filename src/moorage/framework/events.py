@@ -11,16 +11,25 @@ from typing import Any
 from moorage.framework.places import described, place_in_plugin
 from moorage.framework.points import EventsPlugin, Plugin, implements
 from moorage.framework.registry import RegistryError
-from moorage.queue.events import EVERYTHING, Action, ClusterEvent, Hint, Interest, Resource, Sieve, on
+from moorage.queue.cluster_events import (
+    EVERYTHING,
+    Action,
+    ClusterEvent,
+    EventIndex,
+    Hint,
+    Interest,
+    Resource,
+    on,
+)
 
 __all__ = [
     "EXTENDER",
     "Action",
     "ClusterEvent",
+    "EventIndex",
     "Hint",
     "Interest",
     "Resource",
-    "Sieve",
     "interests_of",
     "on",
 ]

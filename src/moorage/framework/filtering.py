@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.changes import Changes
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis

@@ -14,7 +14,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.clock import Clock, LoopClock
 from moorage.cluster.nominations import Nominations
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis

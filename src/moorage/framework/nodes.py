@@ -17,8 +17,8 @@ from moorage.api.requests import CPU, MEMORY
 from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
 from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary, clipped
 from moorage.cluster.labels import integers, matching
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import Disk, HostPort, PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, HostPort, PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.changes import Changes
 from moorage.framework.verdict import Mask

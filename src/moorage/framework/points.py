@@ -26,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.effects import Effect
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import SUCCESS, Status
 from moorage.framework.verdict import Verdict
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import Interest
+from moorage.queue.cluster_events import Interest
+from moorage.queue.queued_pod import QueuedPod
 
 if TYPE_CHECKING:
     from moorage.framework.prebinding import PreFlight
@@ -83,10 +83,10 @@ class EventsPlugin(Protocol):
         to have an interest in everything, which costs attempts in vain. A pod's own updates are events, too.
 
         A hint is called with the pod, the object before (None: it was added) and the object after (None: it
-        was deleted), for each waiting pod, and must be fast; with `per_template=True` it is asked once about
-        all pods that have namespace, labels, spec and managing owner in common, and with a `sieve` only where
-        an event can concern them. The tables of other objects show the change already. One that raises is
-        taken to say yes.
+        was deleted), for each waiting pod, and must be fast; with `per_equivalence_class=True` it is asked
+        once about all pods that have namespace, labels, spec and managing owner in common, and with an
+        `index` only where an event can concern them. The tables of other objects show the change already.
+        One that raises is taken to say yes.
         """
 
 

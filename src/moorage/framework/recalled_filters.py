@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState

@@ -42,8 +42,8 @@ from moorage.framework.sorting import OutsideOrder
 from moorage.framework.status import SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.step import Step, acting
 from moorage.klog import UNHANDLED, Logger, kobj
-from moorage.queue.entry import QueuedPod
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
 
 log = Logger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 from moorage.framework.status import PluginError
 from moorage.framework.step import Step
 from moorage.klog import Logger, kobj
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 log = Logger(__name__)
 

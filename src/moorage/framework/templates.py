@@ -19,8 +19,8 @@ from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import named_nodes
-from moorage.cluster.pods import PodInfo
-from moorage.queue.templates import template_of
+from moorage.cluster.pod_table import PodInfo
+from moorage.queue.equivalence_key import equivalence_key
 
 _MOST_TEMPLATES: Final = 2048
 _MOST_ROWS: Final = 4_000_000
@@ -68,7 +68,7 @@ class Templates:
             raise PodLimitError(error)
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
-        key = template_of(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
+        key = equivalence_key(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
         template = self._known.get(key)
         if template is None:
             if error := self._exceeded(pod):

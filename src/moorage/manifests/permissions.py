@@ -24,8 +24,8 @@ from moorage.client.kinds import (
     Kind,
 )
 from moorage.framework.runtime import Framework
-from moorage.scheduler.needs import LOOKED_AT, custom_kinds, needed_kinds
-from moorage.services.reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+from moorage.scheduler.watched_kinds import LOOKED_AT, custom_kinds, needed_kinds
+from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis, Refusal

@@ -19,7 +19,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import Work, WorkLimitError
-from moorage.cluster.objects import Objects, ObjectTable
+from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
 from moorage.devices.allocator import Allocator, allocation
 from moorage.devices.binding import BindingError, ClaimBinder

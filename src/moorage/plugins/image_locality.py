@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moorage.api.pod import Pod
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes

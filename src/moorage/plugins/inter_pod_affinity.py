@@ -13,11 +13,11 @@ from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import SelectorError
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.events import Action, EventIndex, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
@@ -64,10 +64,15 @@ class InterPodAffinity:
                 Resource.POD,
                 Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
                 self._pod_helps,
-                per_template=True,
-                sieve=Sieve(self._labels_wanted, self._labels_borne),
+                per_equivalence_class=True,
+                index=EventIndex(self._labels_wanted, self._labels_borne),
             ),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps, per_template=True),
+            on(
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_LABEL,
+                self._node_helps,
+                per_equivalence_class=True,
+            ),
         )
 
     def _pod_helps(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:

@@ -20,7 +20,7 @@ from moorage.api.selectors import (
     node_terms,
     required_nodes,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
@@ -72,7 +72,7 @@ class NodeAffinity:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_LABEL,
                 explained(self._is_wanted_now, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

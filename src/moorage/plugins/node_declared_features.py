@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
@@ -41,9 +41,9 @@ class NodeDeclaredFeatures:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
                 _declares_anew,
-                per_template=True,
+                per_equivalence_class=True,
             ),
-            on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
+            on(Resource.POD, Action.UPDATE, _needs_other_features, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import ANY_IP, HostPort, PodInfo
 from moorage.framework.basis import NODE_AND_PODS, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
@@ -50,7 +50,7 @@ class NodePorts:
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""
         return (
-            on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_template=True),
+            on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_equivalence_class=True),
             on(Resource.NODE, Action.ADD),
         )
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.requests import pod_requests
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.devices.totals import DeviceTotals
 from moorage.framework.basis import NODE_AND_PODS, Basis

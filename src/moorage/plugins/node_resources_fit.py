@@ -11,7 +11,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import (
     NodeResourcesFitArgs,
 )
@@ -89,24 +89,24 @@ class NodeResourcesFit:
     def events(self) -> tuple[Interest, ...]:
         """Pods may go or shrink, nodes come or grow, or devices stand in for a resource."""
         return (
-            on(Resource.POD, Action.DELETE, explained(_frees_room, "deletedPod"), per_template=True),
+            on(Resource.POD, Action.DELETE, explained(_frees_room, "deletedPod"), per_equivalence_class=True),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_SCALE_DOWN,
                 explained(self._takes_less, "modifiedPod"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_ALLOCATABLE,
                 explained(self._has_room, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.DEVICE_CLASS,
                 Action.ADD | Action.UPDATE,
                 explained(self._backs_request, "deviceclass"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
@@ -31,13 +31,13 @@ class NodeUnschedulable:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_TAINT,
                 explained(_opens_node, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_TOLERATION,
                 explained(_tolerates_now, ""),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

@@ -22,7 +22,7 @@ from moorage.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
@@ -113,16 +113,16 @@ class NodeVolumeLimits:
         """Limits may rise, volumes be detached, or a missing claim come into being."""
         return (
             on(Resource.CSI_NODE, Action.ADD),
-            on(Resource.CSI_NODE, Action.UPDATE, _raises_limit, per_template=True),
-            on(Resource.POD, Action.DELETE, _frees_volume, per_template=True),
+            on(Resource.CSI_NODE, Action.UPDATE, _raises_limit, per_equivalence_class=True),
+            on(Resource.POD, Action.DELETE, _frees_volume, per_equivalence_class=True),
             on(
                 Resource.PERSISTENT_VOLUME_CLAIM,
                 Action.ADD,
                 _is_its_claim,
-                per_template=True,
-                sieve=USES_CLAIM,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
             ),
-            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_template=True),
+            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:

@@ -7,7 +7,7 @@ from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.events import Action, EventIndex, Interest, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
@@ -64,10 +64,10 @@ class PodTopologySpread:
                 Resource.POD,
                 pod_actions,
                 self._pod_changes_counts,
-                per_template=True,
-                sieve=Sieve(self._labels_counted, labels_borne),
+                per_equivalence_class=True,
+                index=EventIndex(self._labels_counted, labels_borne),
             ),
-            on(Resource.NODE, node_actions, self._node_changes_domains, per_template=True),
+            on(Resource.NODE, node_actions, self._node_changes_domains, per_equivalence_class=True),
         )
 
     def _hard(self, pod: Pod) -> tuple[Constraint, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 
 class PrioritySort:

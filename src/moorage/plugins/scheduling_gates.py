@@ -16,7 +16,12 @@ class SchedulingGates:
     def events(self) -> tuple[Interest, ...]:
         """The last gate may be lifted."""
         return (
-            on(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, about_itself, per_template=True),
+            on(
+                Resource.POD,
+                Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+                about_itself,
+                per_equivalence_class=True,
+            ),
         )
 
     def pre_enqueue(self, pod: Pod) -> Status | None:

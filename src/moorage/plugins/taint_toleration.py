@@ -7,7 +7,7 @@ import numpy as np
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
 from moorage.framework.events import Action, Interest, Resource, on
@@ -35,13 +35,13 @@ class TaintToleration:
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_TAINT,
                 explained(_lets_in, "node"),
-                per_template=True,
+                per_equivalence_class=True,
             ),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_TOLERATION,
                 explained(_may_tolerate_more, ""),
-                per_template=True,
+                per_equivalence_class=True,
             ),
         )
 

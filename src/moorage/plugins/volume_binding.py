@@ -21,7 +21,7 @@ from moorage.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.basis import NO_CONCERN, Basis
 from moorage.framework.cycle import CycleState, StateKey
@@ -99,13 +99,19 @@ class VolumeBinding:
         """Claims, volumes and classes may come or change, and so may what storage there is for which node."""
         either = Action.ADD | Action.UPDATE
         return (
-            on(Resource.STORAGE_CLASS, either, _allows_other_places, per_template=True),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True, sieve=USES_CLAIM),
+            on(Resource.STORAGE_CLASS, either, _allows_other_places, per_equivalence_class=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                either,
+                _is_its_claim,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
+            ),
             on(Resource.PERSISTENT_VOLUME, either),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.CSI_NODE, either, _migrates_others, per_template=True),
-            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting, per_template=True),
-            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_template=True),
+            on(Resource.CSI_NODE, either, _migrates_others, per_equivalence_class=True),
+            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting, per_equivalence_class=True),
+            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
-from moorage.cluster.objects import Objects
-from moorage.cluster.pods import Disk, PodInfo
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.events import Action, EventIndex, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
@@ -73,16 +73,16 @@ class VolumeRestrictions:
                 Resource.POD,
                 Action.DELETE,
                 _frees_volume,
-                per_template=True,
-                sieve=Sieve(_claims_wanted, _claims_freed),
+                per_equivalence_class=True,
+                index=EventIndex(_claims_wanted, _claims_freed),
             ),
             on(Resource.NODE, Action.ADD),
             on(
                 Resource.PERSISTENT_VOLUME_CLAIM,
                 Action.ADD,
                 _is_its_claim,
-                per_template=True,
-                sieve=USES_CLAIM,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
             ),
         )
 

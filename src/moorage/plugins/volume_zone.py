@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, on
@@ -49,10 +49,16 @@ class VolumeZone:
         """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""
         either = Action.ADD | Action.UPDATE
         return (
-            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_template=True),
+            on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_equivalence_class=True),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, either, _is_its_claim, per_template=True, sieve=USES_CLAIM),
-            on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                either,
+                _is_its_claim,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
+            ),
+            on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_equivalence_class=True),
         )
 
     def basis(self, pod: Pod, objects: Objects) -> Basis | None:

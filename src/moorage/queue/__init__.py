@@ -1,1 +1,1 @@
-"""The scheduling queue: which pod is tried next, and what wakes the pods that fitted nowhere."""
+"""The scheduling queue: the order of attempts, and the events that requeue unschedulable pods."""

@@ -1,18 +1,18 @@
-"""The clock's part in the queue: pauses end every second, and every half minute long waits do."""
+"""Periodic flushes of the queue: backoff every second, unschedulable pods every 30 seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from moorage.clock import Clock, Timer
-from moorage.queue.backoff import WINDOW_SECONDS, window
+from moorage.queue.backoff_queue import WINDOW_SECONDS, window
 from moorage.queue.scheduling_queue import SchedulingQueue
 
 UNSCHEDULABLE_FLUSH_SECONDS = 30.0
 
 
 class Flusher:
-    """Flushes a queue for as long as it runs."""
+    """Flushes a queue between `start` and `stop`."""
 
     def __init__(self, queue: SchedulingQueue, clock: Clock) -> None:
         self._queue = queue
@@ -20,12 +20,12 @@ class Flusher:
         self._timers: dict[Callable[[], None], Timer] = {}
 
     def start(self) -> None:
-        """Begin; flushes of backoff are at the beginning of whole seconds, where pauses end."""
+        """Start the timers; backoff is flushed at the start of every one-second window."""
         self._again(self._flush_backoff, self._to_next_window())
         self._again(self._flush_unschedulable, UNSCHEDULABLE_FLUSH_SECONDS)
 
     def stop(self) -> None:
-        """End."""
+        """Cancel the timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -1,7 +1,7 @@
-"""Pods in an order: the first can be taken, any can be removed.
+"""A heap of pods with removal by uid.
 
-Removing marks a pod's place in the heap as empty, so it costs nothing; places that are empty are thrown out
-when they come to the top, or all at once when they are most of the heap.
+Removal marks a pod's slot as empty, at constant cost; empty slots are dropped when they reach the top, or all
+at once when they are most of the heap.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 _Slot = list[Any]
-"""[key, order of arrival, pod or None]; arrival decides among equal keys, so pods are never compared."""
+"""[key, insertion order, pod or None]; the insertion order breaks ties, so pods are never compared."""
 
-_MOST_EMPTY_SLOTS = 64
+_MAX_EMPTY_SLOTS = 64
 
 
 class PodHeap:
-    """Pods by key, the smallest first; among equals who came first."""
+    """Pods by key, the smallest first; equal keys in insertion order."""
 
     def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
         self._key = key
@@ -29,7 +29,7 @@ class PodHeap:
         self._order = count()
 
     def put(self, queued: QueuedPod) -> None:
-        """Add a pod, or find its place anew if it is here."""
+        """Add a pod, or update its position."""
         key = self._key(queued)
         slot = self._slots.get(queued.uid)
         if slot is not None:
@@ -40,25 +40,25 @@ class PodHeap:
         heapq.heappush(self._heap, slot)
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """Take a pod out, wherever it stands; None if it is not here."""
+        """Remove a pod; None if it is not here."""
         slot = self._slots.pop(uid, None)
         if slot is None:
             return None
         queued: QueuedPod = slot[2]
         slot[2] = None
-        if len(self._heap) > 2 * len(self._slots) + _MOST_EMPTY_SLOTS:
+        if len(self._heap) > 2 * len(self._slots) + _MAX_EMPTY_SLOTS:
             self._heap = [slot for slot in self._heap if slot[2] is not None]
             heapq.heapify(self._heap)
         return queued
 
     def first(self) -> QueuedPod | None:
-        """The pod whose turn it is; None if there is none."""
+        """The first pod; None if there is none."""
         while self._heap and self._heap[0][2] is None:
             heapq.heappop(self._heap)
         return self._heap[0][2] if self._heap else None
 
     def pop(self) -> QueuedPod | None:
-        """Take the first pod out."""
+        """Remove and return the first pod."""
         while self._heap:
             queued: QueuedPod | None = heapq.heappop(self._heap)[2]
             if queued is not None:
@@ -76,7 +76,7 @@ class PodHeap:
         return [slot[2] for slot in sorted(self._slots.values(), key=lambda slot: slot[:2])]
 
     def sort_by(self, key: Callable[[QueuedPod], Any]) -> None:
-        """Order all pods anew."""
+        """Sort all pods by another key."""
         self._key = key
         for slot in self._slots.values():
             slot[0] = key(slot[2])
@@ -94,7 +94,7 @@ class PodHeap:
         return len(self._slots)
 
     def validate(self) -> None:
-        """Raise AssertionError unless every pod is once in the heap, where its key belongs."""
+        """Raise AssertionError unless every pod is in the heap once, at the position of its key."""
         full = [slot for slot in self._heap if slot[2] is not None]
         assert len(full) == len(self._slots)
         for slot in full:

@@ -1,16 +1,16 @@
-"""What the queue tells whoever keeps metrics."""
+"""Queue events for metrics."""
 
 from __future__ import annotations
 
 
 class QueueObserver:
-    """Is told what cannot be read off the queue afterwards; does nothing itself."""
+    """Receives what cannot be read from the queue later; does nothing itself."""
 
     times_hints = False
-    """Whether hints are to be timed: that costs as much as many hints do."""
+    """Whether the duration of hints is measured: that costs as much as many hints do."""
 
     def incoming(self, queue: str, event: str) -> None:
-        """A pod has come into the active, the backoff or the unschedulable queue, because of an event."""
+        """An event moved a pod into the active, the backoff or the unschedulable queue."""
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
-        """A hint was asked; it said `Queue` or `QueueSkip`, or failed (`Error`)."""
+        """A hint was evaluated: it returned `Queue` or `QueueSkip`, or failed (`Error`)."""

@@ -1,4 +1,4 @@
-"""What the log says of pods in the queue, in kube-scheduler's words; callers check the verbosity first."""
+"""Log lines about pods in the queue, worded as kube-scheduler's; callers check the verbosity first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from moorage.api.pod import Pod
 from moorage.klog import Logger, kobj
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent
-from moorage.queue.rules import Interested
+from moorage.queue.cluster_events import ClusterEvent
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import Interested
 
 log = Logger(__name__)
 
@@ -19,26 +19,26 @@ _QUEUES = {
     "unschedulable": "Unschedulable",
     "gated": "Unschedulable",
 }
-"""What the log calls the places where pods wait."""
+"""The names of the queues in the log."""
 
 
 def moved(queued: QueuedPod, event: str, place: str, why: str = "") -> None:
-    """A pod has come into a queue because of an event."""
+    """An event moved a pod into a queue."""
     log.info(5, f"{_MOVED}{why}", pod=kobj(queued.pod), event=event, queue=_QUEUES[place])
 
 
 def put_back(queued: QueuedPod, event: str, place: str, cycle: int, hint: int) -> None:
-    """A pod has come back from an attempt."""
+    """A pod was put back after an attempt."""
     values = {
         "schedulingCycle": cycle,
         "hint": hint,
-        "unschedulable plugins": set(queued.refusing_plugins()),
+        "unschedulable plugins": set(queued.rejector_plugins()),
     }
     log.info(3, _MOVED, pod=kobj(queued.pod), event=event, queue=_QUEUES[place], **values)
 
 
 def in_flight(queued: QueuedPod, event_count: int, pod_count: int) -> None:
-    """It is about to be looked at what a pod has missed while it was in flight."""
+    """The events that a pod missed in flight are about to be checked."""
     log.info(
         5,
         "Checking events for in-flight pod",
@@ -50,7 +50,7 @@ def in_flight(queued: QueuedPod, event_count: int, pod_count: int) -> None:
 
 
 def updated_in_flight(pod: Pod) -> None:
-    """A pod has changed while it is being tried."""
+    """A pod was updated while it is in flight."""
     message = (
         "The pod doesn't need to be queued for now because it's being scheduled "
         "and will be queued back if necessary"
@@ -59,7 +59,7 @@ def updated_in_flight(pod: Pod) -> None:
 
 
 def unwanted(event: ClusterEvent) -> None:
-    """No plugin has an interest in an event."""
+    """No enabled plugin is interested in an event."""
     message = "receive an event that isn't interested by any enabled plugins"
     log.info(6, message, event=event.shown())
 
@@ -76,7 +76,7 @@ def unhelped(
     interested: Interested,
     precheck: Callable[[Pod], bool] | None,
 ) -> None:
-    """Some of the waiting pods are not tried again because of an event."""
+    """Some of the unschedulable pods are not requeued by an event."""
     uids = {queued.uid for queued in helped}
     for queued in waiting:
         gate = (queued.profile, queued.gating_plugin)

@@ -1,20 +1,20 @@
-"""The scheduling queue: every pod that wants a node is in exactly one of five places.
+"""The scheduling queue: every pod without a node is in exactly one of five places.
 
 ```
- add ──► active ──pop──► in flight ──done──► (has a node, or is gone)
-           ▲  ▲              │ put_back: events it missed, asked of the plugins that refused it
-  activate │  │ pause over   ├─ may help, pause over ─► active
-           │  └─── backoff ◄─┼─ may help, or an error
-           │          ▲      └─ does not help ─┐
-           └──────────┴── an event may help ── unschedulable ◄─► gated: a plugin's pre_enqueue refuses it
+ add ──► active ──pop──► in flight ──done──► (bound, or deleted)
+           ▲  ▲                │ put_back: hints of the rejecting plugins for the events it missed
+  activate │  │ backoff over   ├─ may help, backoff over ─► active
+           │  └──── backoff ◄──┼─ may help, or an error
+           │           ▲       └─ does not help ─┐
+           └───────────┴── an event may help ── unschedulable ◄─► gated: a plugin's pre_enqueue rejects it
 ```
 
-A pure state machine: calls in, places and counts out; time comes from a clock, and nothing here waits.
+A pure state machine: calls in, places and counts out; time comes from a clock, and nothing here blocks.
 `changed` is called when there may be something to pop. `validate` checks every invariant.
 
-Invariants: a pod is in one place only. Whoever is unschedulable was refused by a plugin, and no event since
-its last attempt began may have changed that plugin's mind, as far as its hints tell. Nobody who is gated is
-active or in backoff. With an empty active queue, backoff is popped early, but never that after errors.
+Invariants: a pod is in one place only. An unschedulable pod was rejected by a plugin, and no event since its
+last attempt began may make it schedulable, by that plugin's hints. A gated pod is neither active nor in
+backoff. With an empty active queue, pods in backoff are popped early, but never those after errors.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.clock import Clock
-from moorage.queue import events, queue_log
-from moorage.queue.backoff import Backoff
-from moorage.queue.changes import pod_events
-from moorage.queue.entry import QueuedPod
-from moorage.queue.events import ClusterEvent
-from moorage.queue.flight import InFlight
-from moorage.queue.groups import Group
+from moorage.queue import cluster_events as events
+from moorage.queue import queue_log
+from moorage.queue.backoff_queue import BackoffQueue
+from moorage.queue.cluster_events import ClusterEvent
+from moorage.queue.equivalent_pods import EquivalentPods
+from moorage.queue.event_of_change import pod_events
 from moorage.queue.heap import PodHeap
-from moorage.queue.judging import Judge, Worth
-from moorage.queue.nominations import NominationBook, NoNominations, keep_nomination
+from moorage.queue.in_flight_events import InFlightEvents
+from moorage.queue.nominator import Nominator, NoNominator, update_nomination
 from moorage.queue.observer import QueueObserver
-from moorage.queue.pool import UnschedulablePods
 from moorage.queue.queue_log import log
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_hints import QueueingHints, QueueingStrategy
+from moorage.queue.queueing_rules import QueueRules
+from moorage.queue.unschedulable_pods import UnschedulablePods
 
 INITIAL_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 10.0
 MAX_UNSCHEDULABLE_SECONDS = 300.0
 
 
-_CAME = (events.UNSCHEDULED_POD_ADD.label, events.UNSCHEDULED_POD_UPDATE.label)
+_NEW_POD_EVENTS = (events.UNSCHEDULED_POD_ADD.label, events.UNSCHEDULED_POD_UPDATE.label)
 
 
 class Place(StrEnum):
-    """Where a pod can be; the values are what metrics call them."""
+    """Where a pod can be; the values are the names in metrics."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -62,14 +63,14 @@ class Place(StrEnum):
 
 
 SortKey = Callable[[QueuedPod], Any]
-"""A pod's turn: smaller keys first."""
+"""Sorts pods: smaller keys first."""
 
 
 class SchedulingQueue:
-    """The pods that want a node.
+    """The pods without a node.
 
-    rules: what the plugins say, by scheduler name.
-    nominations: kept as pods come, change and go.
+    rules: what the plugins register, by scheduler name.
+    nominations: updated as pods are added, updated and deleted.
     """
 
     def __init__(
@@ -81,79 +82,79 @@ class SchedulingQueue:
         initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
         max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
-        nominations: NominationBook | None = None,
+        nominations: Nominator | None = None,
         observer: QueueObserver | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.unschedulable_by_plugin: Counter[tuple[str, str]] = Counter()
-        """How many queued pods each plugin refused in their last attempt; by plugin and scheduler name."""
+        """Number of queued pods by the plugins that rejected them last, and by scheduler name."""
         self._rules = rules
         self._clock = clock
         self._max_unschedulable_seconds = max_unschedulable_seconds
-        self._nominations = NoNominations() if nominations is None else nominations
+        self._nominations = NoNominator() if nominations is None else nominations
         self._observer = observer or QueueObserver()
-        self._judge = Judge(rules, self._observer)
+        self._hints = QueueingHints(rules, self._observer)
         self._active = PodHeap(sort_key)
-        self._backoff = Backoff(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
-        self._pool = UnschedulablePods()
-        self._flight = InFlight()
+        self._backoff = BackoffQueue(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
+        self._unschedulable = UnschedulablePods()
+        self._in_flight = InFlightEvents()
         self._scheduling_cycle = 0
-        """How many pods were popped."""
+        """Number of pods popped so far."""
 
-    # Pods as the API server shows them
+    # Changes of pods
 
     def add(self, pod: Pod) -> None:
-        """A pod that has no node is there."""
+        """A pod without a node was added."""
         if pod.uid not in self:
             self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
 
     def update(self, old: Pod, new: Pod) -> None:
-        """A pod without a node has changed, which may be what it needed; one that is not here is added.
+        """A pod without a node was updated, which may make it schedulable; an unknown pod is added.
 
-        What changes about a pod in flight is asked when it comes back.
+        Updates of a pod in flight are evaluated when it is put back.
         """
         if old.uid != new.uid:
             self.delete(old)
             self.add(new)
             return
-        if new.uid in self._flight:
+        if new.uid in self._in_flight:
             for event in pod_events(old, new):
-                self._flight.note(event, old, new, only=new.uid)
+                self._in_flight.note(event, old, new, only=new.uid)
             if log.v >= 6:
                 queue_log.updated_in_flight(new)
         elif (queued := self.get(new.uid)) is None:
             self._to_active(QueuedPod(new, self._clock.now()), events.UNSCHEDULED_POD_UPDATE.label)
         else:
             queued.pod = new
-            keep_nomination(self._nominations, old, new)
+            update_nomination(self._nominations, old, new)
             if new.uid in self._active:
                 self._active.put(queued)
             elif new.uid in self._backoff:
                 self._backoff.put(queued)
             else:
-                self._ask_after_update(queued, old, new)
+                self._requeue_after_update(queued, old, new)
 
-    def _ask_after_update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
+    def _requeue_after_update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
         for event in pod_events(old, new):
-            worth = self._judge.worth(queued, event, old, new)
-            place = self._place(queued, worth, event.label)
+            strategy = self._hints.strategy(queued, event, old, new)
+            place = self._place(queued, strategy, event.label)
             if place in (Place.ACTIVE, Place.BACKOFF):
                 if log.v >= 5:
                     queue_log.moved(queued, event.label, place, " because the Pod is updated")
                 return
 
     def delete(self, pod: Pod) -> None:
-        """A pod is gone, or has a node. An attempt that is under way goes on until `done` or `put_back`."""
+        """A pod was deleted or bound. An attempt in flight continues until `done` or `put_back`."""
         uid = pod.uid
         self._nominations.remove(uid)
-        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._pool.remove(uid)
+        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
         if queued is not None:
-            self._count_refusals(queued, -1)
+            self._count_rejections(queued, -1)
 
     # Attempts
 
     def pop_now(self) -> QueuedPod | None:
-        """The pod whose turn it is, in flight from now on; None if there is nothing to try."""
+        """The first pod, which is in flight from now on; None if there is nothing to schedule."""
         queued = self._active.pop()
         if queued is None:
             queued = self._backoff.pop_early()
@@ -162,13 +163,13 @@ class SchedulingQueue:
             self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF)
         queued.attempts += 1
         self._scheduling_cycle += 1
-        self._count_refusals(queued, -1)
-        self._flight.begin(queued)
+        self._count_rejections(queued, -1)
+        self._in_flight.begin(queued)
         return queued
 
     def done(self, uid: str) -> None:
-        """A pod needs no more attempts, or cannot be refused any more: what it missed can be forgotten."""
-        self._flight.end(uid)
+        """A pod needs no more attempts, or cannot be rejected any more: drop its in-flight events."""
+        self._in_flight.end(uid)
 
     def put_back(
         self,
@@ -178,43 +179,43 @@ class SchedulingQueue:
         unschedulable_plugins: Iterable[str] = (),
         pending_plugins: Iterable[str] = (),
     ) -> Place:
-        """An attempt has failed: the pod, as it is now, waits for its next. Says where.
+        """An attempt failed: queue the pod again, in its current version; returns where.
 
-        Without plugins that refused it, it was an error: tried again after a pause. Otherwise it waits until
-        something may help it, unless that has happened while it was in flight.
+        Without rejecting plugins it was an error: the pod is retried after backoff. Otherwise it waits for an
+        event that may help it, unless one occurred while it was in flight.
         """
         if (place := self.place_of(queued.uid)) not in (None, Place.IN_FLIGHT):
-            self._flight.end(queued.uid)
+            self._in_flight.end(queued.uid)
             return place
         queued.pod = pod
         queued.unschedulable_plugins = frozenset(unschedulable_plugins)
         queued.pending_plugins = frozenset(pending_plugins)
         queued.gating_plugin = ""
-        if queued.refused:
-            queued.refusals += 1
-            queued.errors = 0
+        if queued.is_rejected:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors = 0
         else:
-            queued.errors += 1
+            queued.consecutive_errors += 1
         queued.timestamp = self._clock.now()
-        queued.backoff_until = None
-        queued.flushed, queued.flush_timestamp = False, None
-        self._count_refusals(queued, 1)
-        worth = self._worth_of_missed(queued)
-        self._flight.end(queued.uid)
+        queued.backoff_expiration = None
+        queued.was_flushed, queued.flush_timestamp = False, None
+        self._count_rejections(queued, 1)
+        strategy = self._strategy_for_missed_events(queued)
+        self._in_flight.end(queued.uid)
         event = events.SCHEDULE_ATTEMPT_FAILURE
-        place = self._place(queued, worth, event)
+        place = self._place(queued, strategy, event)
         if log.v >= 3:
-            queue_log.put_back(queued, event, place, self._scheduling_cycle, worth)
+            queue_log.put_back(queued, event, place, self._scheduling_cycle, strategy)
         return place
 
-    def _worth_of_missed(self, queued: QueuedPod) -> Worth:
-        if not queued.refused or queued.uid not in self._flight:
-            return Worth.RETRY
+    def _strategy_for_missed_events(self, queued: QueuedPod) -> QueueingStrategy:
+        if not queued.is_rejected or queued.uid not in self._in_flight:
+            return QueueingStrategy.AFTER_BACKOFF
         if log.v >= 5:
-            queue_log.in_flight(queued, self._flight.event_count, len(self._flight))
-        return self._judge.worth_of_all(queued, self._flight.missed(queued.uid))
+            queue_log.in_flight(queued, self._in_flight.event_count, len(self._in_flight))
+        return self._hints.strategy_for_events(queued, self._in_flight.missed(queued.uid))
 
-    # What wakes pods
+    # Events
 
     def move_all(
         self,
@@ -223,110 +224,114 @@ class SchedulingQueue:
         new: Object | None = None,
         precheck: Callable[[Pod], bool] | None = None,
     ) -> None:
-        """Something has happened: pods that it may help are tried again, those in flight if they fail.
+        """An event occurred: pods that it may help are requeued; those in flight if their attempt fails.
 
-        precheck: which of the waiting pods it can concern at all; those in flight are not looked at.
+        precheck: which of the waiting pods the event can concern; not applied to pods in flight.
         """
-        interested = self._judge.interested_in(event)
+        interested = self._hints.interested_in(event)
         if not interested.interests and not event.is_wildcard:
             if log.v >= 6:
                 queue_log.unwanted(event)
             return
-        if self._pool:
-            woken: Iterable[tuple[QueuedPod, Worth]]
+        if self._unschedulable:
+            requeued: Iterable[tuple[QueuedPod, QueueingStrategy]]
             if event.is_wildcard:
-                woken = ((queued, Worth.RETRY) for queued in self._pool)
+                requeued = ((queued, QueueingStrategy.AFTER_BACKOFF) for queued in self._unschedulable)
             else:
-                woken = self._helped_by(event, old, new, self._pool.concerned(interested, old, new))
-            helped = [each for each in woken if precheck is None or precheck(each[0].pod)]
+                requeued = self._pods_to_requeue(
+                    event, old, new, self._unschedulable.interested_groups(interested, old, new)
+                )
+            helped = [each for each in requeued if precheck is None or precheck(each[0].pod)]
             if log.v >= 5:
-                queue_log.unhelped(self._pool, [queued for queued, _ in helped], event, interested, precheck)
-            self._wake(helped, event)
-        self._flight.note(event, old, new)
-        if log.v >= 5 and len(self._flight):
+                queue_log.unhelped(
+                    self._unschedulable, [queued for queued, _ in helped], event, interested, precheck
+                )
+            self._requeue(helped, event)
+        self._in_flight.note(event, old, new)
+        if log.v >= 5 and len(self._in_flight):
             queue_log.noted(event)
 
-    def _helped_by(
-        self, event: ClusterEvent, old: Object | None, new: Object | None, groups: Iterable[Group]
-    ) -> Iterator[tuple[QueuedPod, Worth]]:
-        """The pods of some groups to which an event is worth something, with how much."""
+    def _pods_to_requeue(
+        self, event: ClusterEvent, old: Object | None, new: Object | None, groups: Iterable[EquivalentPods]
+    ) -> Iterator[tuple[QueuedPod, QueueingStrategy]]:
+        """The pods of some groups that an event requeues, with the strategy for each."""
         subjects = {each.uid for each in (old, new) if isinstance(each, Pod)}
         for group in groups:
-            if group.pods.keys().isdisjoint(subjects) and self._judge.same_for_all(group, event):
-                worth = self._judge.worth(group.any_pod(), event, old, new)
-                if worth is not Worth.NOTHING:
-                    yield from ((queued, worth) for queued in group.pods.values())
+            if group.pods.keys().isdisjoint(subjects) and self._hints.same_for_all(group, event):
+                strategy = self._hints.strategy(group.any_pod(), event, old, new)
+                if strategy is not QueueingStrategy.SKIP:
+                    yield from ((queued, strategy) for queued in group.pods.values())
             else:
                 for queued in group.pods.values():
-                    worth = self._judge.worth(queued, event, old, new)
-                    if worth is not Worth.NOTHING:
-                        yield queued, worth
+                    strategy = self._hints.strategy(queued, event, old, new)
+                    if strategy is not QueueingStrategy.SKIP:
+                        yield queued, strategy
 
-    def _wake(self, woken: Iterable[tuple[QueuedPod, Worth]], event: ClusterEvent) -> None:
-        for queued, worth in woken:
-            # Out first: should a gate send it back, that counts as coming in once more.
-            self._pool.remove(queued.uid)
-            self._place(queued, worth, event.label)
+    def _requeue(self, requeued: Iterable[tuple[QueuedPod, QueueingStrategy]], event: ClusterEvent) -> None:
+        for queued, strategy in requeued:
+            # Removed first: if a gate rejects it again, that counts as a new incoming pod.
+            self._unschedulable.remove(queued.uid)
+            self._place(queued, strategy, event.label)
 
-    def nomination_gone(self, pod: Pod) -> None:
-        """A pod, as it was, has lost the node kept for it: others that respected that may have the room."""
+    def nomination_removed(self, pod: Pod) -> None:
+        """A pod lost its nomination: pods of lower or equal priority may use the node's resources now."""
         self.move_all(events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Pods that a plugin wants to be tried now: they need not pause, nor wait for an event.
+        """Schedule pods now, as a plugin requests: without backoff and without an event.
 
-        One in flight is tried again if it fails. One that is not here is left alone.
+        A pod in flight is retried if its attempt fails. Unknown pods are ignored.
         """
         for pod in pods:
-            if pod.uid in self._flight:
-                self._flight.note(events.FORCE_ACTIVATE, None, pod, only=pod.uid)
+            if pod.uid in self._in_flight:
+                self._in_flight.note(events.FORCE_ACTIVATE, None, pod, only=pod.uid)
             elif (queued := self._backoff.remove(pod.uid)) is not None:
                 self._into_active(queued, events.FORCE_ACTIVATE.label)
-            elif (queued := self._pool.get(pod.uid)) is not None:
+            elif (queued := self._unschedulable.get(pod.uid)) is not None:
                 self._to_active(queued, events.FORCE_ACTIVATE.label)
 
-    # What time does
+    # Time
 
     def flush_backoff(self) -> None:
-        """Pods whose pause is over become active; to be called at the beginning of every second."""
-        for queued in self._backoff.pop_finished():
+        """Move pods whose backoff expired to the active queue; called at the start of every second."""
+        for queued in self._backoff.pop_completed():
             self._into_active(queued, events.BACKOFF_COMPLETE)
 
     def flush_unschedulable(self) -> None:
-        """Pods that have waited for very long are tried again, in case a hint was wrong."""
+        """Requeue pods that were unschedulable for the maximum time, in case a hint was wrong."""
         now = self._clock.now()
         overdue = []
-        for queued in self._pool:
+        for queued in self._unschedulable:
             since = max(queued.timestamp, queued.flush_timestamp or queued.timestamp)
             if now - since > self._max_unschedulable_seconds:
-                queued.flushed, queued.flush_timestamp = True, now
-                overdue.append((queued, Worth.RETRY))
+                queued.was_flushed, queued.flush_timestamp = True, now
+                overdue.append((queued, QueueingStrategy.AFTER_BACKOFF))
         if overdue:
-            self._wake(overdue, events.UNSCHEDULABLE_TIMEOUT)
-            self._flight.note(events.UNSCHEDULABLE_TIMEOUT, None, None)
+            self._requeue(overdue, events.UNSCHEDULABLE_TIMEOUT)
+            self._in_flight.note(events.UNSCHEDULABLE_TIMEOUT, None, None)
 
-    # Moving
+    # Moves between queues
 
-    def _place(self, queued: QueuedPod, worth: Worth, event: str) -> Place:
-        if worth is Worth.NOTHING:
-            return self._to_pool(queued, event)
-        if worth is Worth.RETRY and self._backoff.pausing(queued):
+    def _place(self, queued: QueuedPod, strategy: QueueingStrategy, event: str) -> Place:
+        if strategy is QueueingStrategy.SKIP:
+            return self._to_unschedulable(queued, event)
+        if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
             return self._to_backoff(queued, event)
         return self._to_active(queued, event)
 
     def _to_active(self, queued: QueuedPod, event: str) -> Place:
         if not self._gated(queued):
             return self._into_active(queued, event)
-        if log.v >= 5 and queued.uid not in self._pool:
+        if log.v >= 5 and queued.uid not in self._unschedulable:
             queue_log.moved(queued, event, Place.GATED, ", because the pod is gated")
-        return self._to_pool(queued, event)
+        return self._to_unschedulable(queued, event)
 
     def _to_backoff(self, queued: QueuedPod, event: str) -> Place:
         if self._gated(queued):
-            if log.v >= 5 and queued.uid not in self._pool:
+            if log.v >= 5 and queued.uid not in self._unschedulable:
                 queue_log.moved(queued, event, Place.GATED)
-            return self._to_pool(queued, event)
-        self._pool.remove(queued.uid)
+            return self._to_unschedulable(queued, event)
+        self._unschedulable.remove(queued.uid)
         self._backoff.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.BACKOFF)
@@ -335,29 +340,29 @@ class SchedulingQueue:
         return Place.BACKOFF
 
     def _into_active(self, queued: QueuedPod, event: str) -> Place:
-        """Without asking the gate: it has been asked."""
+        """Does not call pre_enqueue: callers have done so."""
         if queued.first_attempt is None:
             queued.first_attempt = self._clock.now()
-        self._pool.remove(queued.uid)
+        self._unschedulable.remove(queued.uid)
         self._active.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.ACTIVE)
         self._observer.incoming(Place.ACTIVE, event)
-        if event in _CAME:
+        if event in _NEW_POD_EVENTS:
             self._nominations.put(queued.pod, queued.pod.status.nominated_node_name)
         self.changed()
         return Place.ACTIVE
 
-    def _to_pool(self, queued: QueuedPod, event: str) -> Place:
+    def _to_unschedulable(self, queued: QueuedPod, event: str) -> Place:
         if queued.gating_plugin:
-            queued.flushed = False
-        if queued.uid not in self._pool:
+            queued.was_flushed = False
+        if queued.uid not in self._unschedulable:
             self._observer.incoming(Place.UNSCHEDULABLE, event)
-        self._pool.put(queued)
+        self._unschedulable.put(queued)
         return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
 
     def _gated(self, queued: QueuedPod) -> bool:
-        """Whether a plugin keeps a pod from being tried now; it then counts among those that refused it."""
+        """Whether a plugin's pre_enqueue rejects a pod now; it then counts as a rejecting plugin."""
         rules = self._rules.get(queued.profile)
         plugin = rules.gate(queued.pod, queued.gating_plugin) if rules is not None else ""
         queued.gating_plugin = plugin
@@ -367,16 +372,16 @@ class SchedulingQueue:
             queued.unschedulable_plugins |= {plugin}
         return bool(plugin)
 
-    def _count_refusals(self, queued: QueuedPod, change: int) -> None:
-        if not queued.refused:
+    def _count_rejections(self, queued: QueuedPod, change: int) -> None:
+        if not queued.is_rejected:
             return
-        for plugin in queued.refusing_plugins():
+        for plugin in queued.rejector_plugins():
             key = plugin, queued.profile
             self.unschedulable_by_plugin[key] += change
             if not self.unschedulable_by_plugin[key]:
                 del self.unschedulable_by_plugin[key]
 
-    # Looking
+    # Reading
 
     def place_of(self, uid: str) -> Place | None:
         """Where a pod is; None if it is not here."""
@@ -384,51 +389,56 @@ class SchedulingQueue:
             return Place.ACTIVE
         if uid in self._backoff:
             return Place.BACKOFF
-        if (queued := self._pool.get(uid)) is not None:
+        if (queued := self._unschedulable.get(uid)) is not None:
             return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
-        return Place.IN_FLIGHT if uid in self._flight else None
+        return Place.IN_FLIGHT if uid in self._in_flight else None
 
     def get(self, uid: str) -> QueuedPod | None:
-        """A pod that waits, wherever it does; not one in flight."""
-        return self._active.get(uid) or self._backoff.get(uid) or self._pool.get(uid)
+        """A waiting pod, in any queue; not one in flight."""
+        return self._active.get(uid) or self._backoff.get(uid) or self._unschedulable.get(uid)
 
     def pods_in(self, place: Place) -> list[QueuedPod]:
-        """All pods in a place; those that are popped first come first, where that is settled."""
+        """All pods in a place, in the order of popping where that is defined."""
         match place:
             case Place.ACTIVE:
                 return self._active.in_order()
             case Place.BACKOFF:
-                return self._backoff.refused.in_order() + self._backoff.failed.in_order()
+                return self._backoff.after_rejection.in_order() + self._backoff.after_error.in_order()
             case Place.IN_FLIGHT:
-                return list(self._flight)
+                return list(self._in_flight)
             case _:
                 gated = place is Place.GATED
-                return [queued for queued in self._pool if bool(queued.gating_plugin) == gated]
+                return [queued for queued in self._unschedulable if bool(queued.gating_plugin) == gated]
 
     def pending(self) -> dict[Place, int]:
-        """How many pods wait in each place."""
+        """Number of pods in each queue."""
         return {
             Place.ACTIVE: len(self._active),
             Place.BACKOFF: len(self._backoff),
-            Place.UNSCHEDULABLE: len(self._pool) - self._pool.gated_count,
-            Place.GATED: self._pool.gated_count,
+            Place.UNSCHEDULABLE: len(self._unschedulable) - self._unschedulable.gated_count,
+            Place.GATED: self._unschedulable.gated_count,
         }
 
     def events_in_flight(self) -> Counter[str]:
-        """How many events are kept for pods in flight, by label, and how many pods there are."""
-        return self._flight.tally()
+        """Number of events kept for pods in flight, by label, and of these pods."""
+        return self._in_flight.tally()
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._active or uid in self._flight or uid in self._backoff or uid in self._pool
+        return (
+            uid in self._active
+            or uid in self._in_flight
+            or uid in self._backoff
+            or uid in self._unschedulable
+        )
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        """All pods that wait."""
-        return chain(self._active, self._backoff, self._pool)
+        """All waiting pods."""
+        return chain(self._active, self._backoff, self._unschedulable)
 
     def __len__(self) -> int:
-        return len(self._active) + len(self._backoff) + len(self._pool)
+        return len(self._active) + len(self._backoff) + len(self._unschedulable)
 
-    # Other rules
+    # Configuration
 
     def reconfigure(
         self,
@@ -438,20 +448,22 @@ class SchedulingQueue:
         initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
         max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
     ) -> None:
-        """Go on with other plugins. Who was refused by the old ones is tried again, sooner or later."""
+        """Continue with other plugins. Pods that the old ones rejected are requeued."""
         self._rules = rules
-        self._judge = Judge(rules, self._observer)
-        self._pool.forget_sieves()
+        self._hints = QueueingHints(rules, self._observer)
+        self._unschedulable.clear_indexes()
         self._active.sort_by(sort_key)
         self._backoff.reconfigure(sort_key, initial_backoff_seconds, max_backoff_seconds)
         self.move_all(events.FORCE_ACTIVATE)
 
     def validate(self) -> None:
-        """Raise AssertionError unless every invariant holds that can be read off the state."""
-        for part in (self._active, self._backoff, self._pool, self._flight):
+        """Raise AssertionError unless every invariant of the state holds."""
+        for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
             part.validate()
-        found = Counter(queued.uid for queued in chain(self, self._flight))
+        found = Counter(queued.uid for queued in chain(self, self._in_flight))
         assert all(times == 1 for times in found.values()), found.most_common(1)
         assert not any(queued.gating_plugin for queued in chain(self._active, self._backoff))
-        refused = Counter((plugin, queued.profile) for queued in self for plugin in queued.refusing_plugins())
-        assert self.unschedulable_by_plugin == refused
+        rejected = Counter(
+            (plugin, queued.profile) for queued in self for plugin in queued.rejector_plugins()
+        )
+        assert self.unschedulable_by_plugin == rejected

@@ -1,1 +1,1 @@
-"""The scheduler at work: from what an API server shows to bindings written back to it."""
+"""The scheduler: from informers on an API server to bindings written back to it."""

@@ -1,4 +1,4 @@
-"""What the log says of an attempt at a pod that does not end with a binding, in kube-scheduler's words."""
+"""Log lines about attempts that do not end with a binding, worded as kube-scheduler's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.engine.decision import NO_NODES
 from moorage.framework.status import Code, PluginError, Status, point_name
 from moorage.klog import UNHANDLED, Logger, kobj
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.attempts import Failure
 
 log = Logger(__name__)
@@ -17,7 +17,7 @@ _OUTSIDE = (RequestError, ConnectionFailed)
 
 
 def log_failure(pod: Pod, failure: Failure) -> None:
-    """An attempt has failed: an error is always logged, a refusal from `-v=2` on."""
+    """An attempt failed: errors are always logged, rejections from `-v=2` on."""
     if failure.unschedulable_plugins or failure.pending_plugins:
         if log.v >= 2:
             log.info(2, "Unable to schedule pod; no fit; waiting", pod=kobj(pod), err=failure.message)
@@ -29,7 +29,7 @@ def log_failure(pod: Pod, failure: Failure) -> None:
 
 
 def log_not_requeued(pod: Pod, known: Object | None) -> None:
-    """A pod whose attempt failed is gone, or another of its name is there."""
+    """A pod whose attempt failed was deleted, or recreated."""
     if known is None:
         log.info(0, "Pod doesn't exist in informer cache", pod=kobj(pod), err=f'pod "{pod.name}" not found')
     else:
@@ -38,13 +38,13 @@ def log_not_requeued(pod: Pod, known: Object | None) -> None:
 
 
 def log_assigned(pod: Pod) -> None:
-    """A pod whose attempt failed has a node nevertheless."""
+    """A pod whose attempt failed was bound by another scheduler."""
     message = "Pod has been assigned to node. Abort adding it back to queue."
     log.info(0, message, pod=kobj(pod), node=pod.spec.node_name)
 
 
 def log_plugin_failure(error: Exception, pod: Pod, node_name: str) -> None:
-    """A plugin has failed after the pod had got a node."""
+    """A plugin failed after a node was selected."""
     if not isinstance(error, PluginError):
         log.error(error, "Plugin failed", pod=kobj(pod), node=node_name)
         return
@@ -57,7 +57,7 @@ def log_plugin_failure(error: Exception, pod: Pod, node_name: str) -> None:
 
 
 def log_rejection(point: str, status: Status, pod: Pod, node_name: str) -> None:
-    """A plugin does not let a pod have the node that was found for it, or not yet."""
+    """Reserve or permit rejected a pod on the selected node, or made it wait."""
     if status.refused:
         message, values = "Pod rejected by plugin", {"plugin": status.plugin, "status": status.message}
         log.info(4, message, logger=point, pod=kobj(pod), node=node_name, **values)
@@ -67,7 +67,7 @@ def log_rejection(point: str, status: Status, pod: Pod, node_name: str) -> None:
 
 
 def log_not_bound(point: str, status: Status, pod: Pod, node_name: str) -> None:
-    """A plugin refuses to bind a pod, or to prepare that."""
+    """PreBind or bind rejected a pod."""
     if status.refused:
         message, values = (
             f"Pod rejected by {point} plugin",
@@ -79,7 +79,7 @@ def log_not_bound(point: str, status: Status, pod: Pod, node_name: str) -> None:
 
 
 def log_permit(status: Status, pod: Pod) -> None:
-    """The wait for a permit has ended, and not well."""
+    """The wait for a permit ended without success."""
     if status.refused:
         log.info(4, "Pod rejected while waiting on permit", pod=kobj(pod), status=status.message)
     else:
@@ -87,7 +87,7 @@ def log_permit(status: Status, pod: Pod) -> None:
 
 
 def log_flushed(queued: QueuedPod) -> None:
-    """A pod is bound that was tried only because it had waited for long: some hint was wrong."""
+    """A pod was bound that was only retried because of the flush: some hint was wrong."""
     log.info(
         4,
         "Pod scheduled after flush from unschedulablePods",

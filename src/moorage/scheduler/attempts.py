@@ -1,4 +1,4 @@
-"""One attempt at a pod that has a node, and what is to be said and done when an attempt comes to nothing."""
+"""An attempt to bind a pod to a node, and the reasons why attempts fail."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from moorage.engine.decision import Decision
 from moorage.framework.cycle import CycleState
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, Status
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 
 Reason = Literal["Unschedulable", "SchedulerError"]
 
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A pod on its way to a node. `pod` is the pod as it is going to be: with the node's name in it.
+    """A pod that is being bound. `pod` is the assumed pod, with the node's name in its spec.
 
-    evaluated, feasible: how many nodes were looked at for it, and how many would have done.
+    evaluated, feasible: number of nodes that were evaluated, and of those that passed.
     """
 
     queued: QueuedPod
@@ -35,10 +35,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing: `Unschedulable` where plugins refused, else `SchedulerError`.
+    """Why an attempt failed: `Unschedulable` if plugins rejected the pod, else `SchedulerError`.
 
-    nominated: the node that is being freed for the pod; empty: none any more; None: as before.
-    Without plugins that refused, the pod is tried again after a pause; otherwise when something may help it.
+    nominated: the node that preemption nominated; empty: clear the nomination; None: keep it.
+    Without rejecting plugins the pod is retried after backoff; otherwise after an event that may help it.
     """
 
     reason: Reason
@@ -49,7 +49,7 @@ class Failure:
 
 
 def failure_of_decision(decision: Decision) -> Failure:
-    """There is no node for a pod."""
+    """No node was found for a pod."""
     if decision.error is not None:
         return Failure("SchedulerError", decision.message, nominated="")
     arranged, diagnosis = decision.post_filter, decision.diagnosis
@@ -58,7 +58,7 @@ def failure_of_decision(decision: Decision) -> Failure:
 
 
 def failure_at_a_node(status: Status) -> Failure:
-    """A plugin did not let a pod have the node that was found for it: in reserve or permit."""
+    """Reserve or permit rejected a pod on the selected node."""
     if not status.refused:
         return Failure("SchedulerError", status.message, nominated="")
     reasons = sorted(f"{count} {reason}" for reason, count in Counter(status.reasons).items())
@@ -70,5 +70,5 @@ def failure_at_a_node(status: Status) -> Failure:
 
 
 def failure_to_bind(status: Status) -> Failure:
-    """A pod could not be bound; even where a plugin refuses that, there is nothing to wait for."""
+    """A pod was not bound; even if a plugin rejected it, there is no event to wait for."""
     return Failure("Unschedulable" if status.refused else "SchedulerError", status.message, nominated="")

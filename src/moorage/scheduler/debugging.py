@@ -1,4 +1,4 @@
-"""What the scheduler believes, for people: its cache, its queue, and where the API server disagrees."""
+"""The scheduler's state for debugging: its cache, its queue, and differences to the API server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from moorage.framework.runtime import Framework
 from moorage.framework.status import point_name
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 
-_OVER: Final = ("Succeeded", "Failed")
+_FINISHED_PHASES: Final = ("Succeeded", "Failed")
 
 
-class Inspected(Protocol):
-    """What can be looked into."""
+class InspectedScheduler(Protocol):
+    """What can be inspected."""
 
     cache: Cache
     queue: SchedulingQueue
@@ -27,7 +27,7 @@ class Inspected(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that only one side has: the API server (`missed`) or the cache (`redundant`)."""
+    """An object that only the API server (`missed`) or only the cache (`redundant`) has."""
 
     what: str
     is_missed: bool
@@ -37,7 +37,7 @@ class Difference:
 
 
 def cache_view(cache: Cache) -> dict[str, Any]:
-    """Each node with its pods, and how much they ask for in all."""
+    """Each node with its pods, and the nominated pods."""
     by_node: dict[str, list[Pod]] = {}
     for pod in cache.pods():
         by_node.setdefault(pod.spec.node_name, []).append(pod)
@@ -60,7 +60,7 @@ def cache_view(cache: Cache) -> dict[str, Any]:
 
 
 def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
-    """Each pod that waits or is in flight, with what is remembered of it; in the order of popping."""
+    """Each pod in the queue or in flight with its attempts, in the order of popping."""
     return {
         place.value: [
             {
@@ -68,7 +68,7 @@ def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
                 "uid": queued.uid,
                 "profile": queued.profile,
                 "attempts": queued.attempts,
-                "refusedBy": sorted(queued.refusing_plugins()),
+                "refusedBy": sorted(queued.rejector_plugins()),
                 "gatedBy": queued.gating_plugin,
             }
             for queued in queue.pods_in(place)
@@ -77,11 +77,10 @@ def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
     }
 
 
-async def differences(scheduler: Inspected, client: Client) -> list[Difference]:
-    """Where the cache and the API server disagree.
+async def differences(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
+    """Differences between the cache and the API server.
 
-    The two are looked at one after the other, and much happens in between: only what is still so at a second
-    look counts.
+    The two are read one after the other while the cluster changes: only differences found twice are reported.
     """
     first = await _compared(scheduler, client)
     if not first:
@@ -90,13 +89,13 @@ async def differences(scheduler: Inspected, client: Client) -> list[Difference]:
     return [each for each in first if each in second]
 
 
-async def _compared(scheduler: Inspected, client: Client) -> list[Difference]:
-    # The version 0 is whatever the API server has at hand: that costs it least.
+async def _compared(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
+    # resourceVersion 0 is served from the API server's cache, which costs it least.
     nodes = {one["metadata"]["name"] for one in await client.list(NODE, resourceVersion=0)}
     bound = {
         (pod["metadata"]["uid"], f"{_key(pod)} on {pod['spec']['nodeName']}")
         for pod in await client.list(POD, resourceVersion=0)
-        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _OVER
+        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _FINISHED_PHASES
     }
     cache = scheduler.cache
     ours = {

@@ -1,4 +1,4 @@
-"""What a live scheduler serves: who may ask, what is at each path, and the clients by which it finds out."""
+"""What a live scheduler serves: routes, authentication and authorization, and the clients for these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access
 from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.observing import RequestObserver
+from moorage.client.request_observer import RequestObserver
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger
@@ -44,23 +44,23 @@ log = Logger(__name__)
 _REVIEW_QPS, _REVIEW_BURST = 200.0, 400
 
 FindAccess = Callable[[Path | None], Access]
-"""Finds the API server that a kubeconfig names; without one, the one that pods are scheduled for."""
+"""Finds the API server of a kubeconfig; without one, the API server that pods are scheduled for."""
 Observe = Callable[[Access], RequestObserver]
 """Makes the observer of the requests to a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """Who may ask for something, and who knows."""
+    """How requests are authenticated and authorized."""
 
     authentication_kubeconfig: Path | None = None
     authorization_kubeconfig: Path | None = None
-    """Where to ask; None: where the scheduler has its work from."""
+    """Where to send reviews; None: to the API server that pods are scheduled for."""
     certificates: CertificateOptions = field(default_factory=CertificateOptions)
     token_seconds: float = CACHE_SECONDS
     allowed_seconds: float = CACHE_SECONDS
     denied_seconds: float = CACHE_SECONDS
-    """How long answers hold."""
+    """How long review results are cached, in seconds."""
     open_paths: Sequence[str] = OPEN_PATHS
 
 
@@ -76,7 +76,7 @@ async def served(
     random: Random,
     user_agent: str,
 ) -> AsyncIterator[None]:
-    """Answers requests while the context lasts; ServingError if that cannot be."""
+    """Serves requests within the context; ServingError if that is impossible."""
     async with (
         _reviewer(find(options.authentication_kubeconfig), observe, clock, user_agent) as authenticator,
         _reviewer(find(options.authorization_kubeconfig), observe, clock, user_agent) as authorizer,
@@ -114,7 +114,7 @@ async def served(
 
 @asynccontextmanager
 async def _reviewer(access: Access, observe: Observe, clock: Clock, user_agent: str) -> AsyncIterator[Client]:
-    """A client that asks who somebody is, or what they may do."""
+    """A client for token and access reviews."""
     async with connected(
         access,
         qps=_REVIEW_QPS,
@@ -135,9 +135,9 @@ def scheduler_routes(
     read_gauges: Callable[[], None],
     handlers: LoopHandlers,
 ) -> dict[str, Handler]:
-    """Metrics, the configuration in force, and what the scheduler believes.
+    """Metrics, the configuration in force, and the scheduler's cache and queue.
 
-    handlers: has what reads the scheduler's state answered in the scheduler's loop.
+    handlers: runs handlers that read the scheduler's state in the scheduler's loop.
     """
     shown = metric_routes(metrics, scheduler.pods, is_leading)
     all_metrics = shown["/metrics"]
@@ -173,7 +173,7 @@ def scheduler_routes(
 def page_routes(
     gates: FeatureGates, flags: Mapping[str, str], paths: Sequence[str], started: datetime
 ) -> dict[str, Handler]:
-    """`/flagz` and `/statusz`, each if its feature is on."""
+    """`/flagz` and `/statusz`, each if its feature gate is enabled."""
     pages = flagz_routes(flags) if gates.enabled["ComponentFlagz"] else {}
     if gates.enabled["ComponentStatusz"]:
         pages |= statusz_routes([*paths, *pages], started, utc_now)

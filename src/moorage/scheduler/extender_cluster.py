@@ -1,11 +1,10 @@
-"""The cluster as an extender follows it: nodes, pods, and whatever else its plugin looks at."""
+"""The cluster state of an extender: nodes, pods, and the other kinds its plugin reads."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -23,49 +22,49 @@ from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.runtime import Framework
 from moorage.framework.waiting import WaitingPods
-from moorage.scheduler.bindings import Binder
-from moorage.scheduler.effects import ApiEffects
-from moorage.scheduler.events import Recorder
-from moorage.scheduler.feed import decoder
-from moorage.scheduler.needs import needed_kinds
-from moorage.scheduler.statuses import PodStatuses
-from moorage.services.events import Broadcaster
+from moorage.scheduler.api_effects import ApiEffects
+from moorage.scheduler.binder import Binder
+from moorage.scheduler.informers import decoder
+from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_status_writer import PodStatusWriter
+from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.services.event_broadcaster import Broadcaster
 
 
-class FollowedCluster:
-    """Nodes and pods as they are now (`cache`), and what a plugin needs to work with them (`handle`)."""
+class ExtenderCluster:
+    """Nodes and pods in their current state (`cache`), and the plugin's handle (`handle`)."""
 
-    def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
         self.cache = Cache()
         self._client = client
         self._clock = clock
         self._random = random
-        self._broadcaster = Broadcaster(client, clock, now, random, socket.gethostname())
-        recorder = Recorder(self._broadcaster)
+        self._broadcaster = Broadcaster(client, clock, random, socket.gethostname())
+        recorder = PodEventRecorder(self._broadcaster)
         self._threads = PluginThreads(MAX_PLUGIN_THREADS, clock.now)
         waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
         self.handle = Handle(
             self.cache.objects,
-            ApiEffects(client, binder, PodStatuses(client, now), recorder, waiting, pre_binding),
+            ApiEffects(client, binder, PodStatusWriter(client, clock), recorder, waiting, pre_binding),
             clock,
             random,
             waiting,
             pre_binding,
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
-            live=Live(client, recorder, _nobody_waits),
+            live=Live(client, recorder, _no_queue),
             threads=self._threads,
         )
         self._pods = self._informer(kinds.POD)
 
     def pod(self, namespace: str, name: str) -> Pod | None:
-        """A pod, on a node or not."""
+        """A pod, bound or not."""
         found = self._pods.get(namespace, name)
         return found if isinstance(found, Pod) else None
 
     async def follow(self, framework: Framework, is_known: asyncio.Event) -> None:
-        """Follow what a profile looks at until cancelled; `is_known` is set once all is known."""
+        """Run the informers that a profile needs until cancelled; `is_known` is set once all are synced."""
         informers = [self._informer(kind) for kind in (kinds.NODE, *needed_kinds([framework]))]
         informers.append(self._pods)
         async with asyncio.TaskGroup() as tasks:
@@ -82,10 +81,10 @@ class FollowedCluster:
         informer: Informer[Object] = Informer(
             self._client, kind, self._clock, decode=decode, random=self._random
         )
-        informer.listeners.append(self._heard)
+        informer.listeners.append(self._on_event)
         return informer
 
-    def _heard(self, type: EventType, obj: Object, before: Object | None) -> None:
+    def _on_event(self, type: EventType, obj: Object, before: Object | None) -> None:
         if type == "DELETED" or (isinstance(obj, Pod) and obj.finished):
             self.cache.remove(obj)
             return
@@ -94,5 +93,5 @@ class FollowedCluster:
         self.cache.put(obj)
 
 
-def _nobody_waits(pods: Iterable[Pod]) -> None:
-    """There is no queue here whose pods could be tried at once."""
+def _no_queue(pods: Iterable[Pod]) -> None:
+    """An extender has no queue: there are no pods to activate."""

@@ -1,14 +1,14 @@
-"""A plugin as an extender: kube-scheduler asks over HTTP, a moorage plugin answers.
+"""A plugin as an extender: kube-scheduler sends requests over HTTP, a moorage plugin answers them.
 
-    POST /filter      pre_filter and filter, with the plugin's words for each node that it refuses
+    POST /filter      pre_filter and filter, with the plugin's message for each node that it rejects
     POST /prioritize  pre_filter, pre_score, score and normalize_score; 0 to 100 becomes 0 to 10
-    POST /preempt     nodes that the plugin's filter refuses even without the victims are left out
-    POST /bind        bind, where the plugin has it and knows the pods
+    POST /preempt     nodes that the plugin's filter rejects even without the victims are left out
+    POST /bind        bind, if the plugin implements it and the pods are known
 
-What the plugin sees of the cluster is what is followed (`cache`); where nothing is, the nodes that come with
-the question, of which no pods are known.
+The plugin reads the cluster state of the informers (`cache`); without informers, the nodes in the request,
+whose pods are unknown.
 
-Every client of an extender can bind pods and read about nodes. Requests of web pages are refused by their
+Every client of an extender can bind pods and read nodes. Requests from web pages are rejected by their
 headers (`Guarded`); other hosts need client certificates, or cannot connect because only loopback is served.
 """
 
@@ -37,7 +37,7 @@ from moorage.framework.points import MAX_SCORE
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError
 from moorage.klog import Logger, kobj
-from moorage.scheduler.feed import decoder
+from moorage.scheduler.informers import decoder
 from moorage.services import answers
 from moorage.services import extender_answering as wire
 from moorage.services.go_json import GoJsonError
@@ -55,14 +55,14 @@ _read_pod = decoder(Pod)
 _read_node = decoder(Node)
 
 FindPod = Callable[[str, str], Pod | None]
-"""A pod by namespace and name, wherever it is."""
+"""Finds a pod by namespace and name, bound or not."""
 
 
 class ExtenderServer:
-    """Answers what kube-scheduler asks extenders, as one plugin sees it.
+    """Answers kube-scheduler's extender requests with one plugin.
 
-    framework: a profile with that plugin; of the others at most the one that binds is asked.
-    cache: the cluster, where it is followed. find_pod: the pods to bind.
+    framework: a profile with that plugin; besides it, only the bind plugin is called.
+    cache: the cluster state, if there are informers. find_pod: finds the pods to bind.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ExtenderServer:
 
     @property
     def verbs(self) -> list[str]:
-        """What is offered."""
+        """The verbs that the plugin supports."""
         offered = ["filter", "preempt"] if self._has("filter") or self._has("pre_filter") else []
         if self._has("score"):
             offered.append("prioritize")
@@ -97,7 +97,7 @@ class ExtenderServer:
         return any(step.plugin == self._plugin for step in self._framework.at(point))
 
     async def handle(self, request: Request) -> Response:
-        """The answer; failures are answers too."""
+        """The response; failures are reported in its body."""
         if request.path in ("/healthz", "/livez", "/readyz"):
             return answers.text("ok")
         handler = self._handlers.get(request.path)
@@ -141,7 +141,7 @@ class ExtenderServer:
         return wire.priorities([(name, scores.get(name, 0)) for name in asked.names])
 
     def _scores(self, pod: Pod, asked: _Asked) -> dict[str, int]:
-        """The nodes in question that the plugin knows, scored; none if it would refuse the pod everywhere."""
+        """The requested nodes that the plugin knows, with scores; none if pre_filter rejects the pod."""
         cycle, nodes = CycleState(), Nodes(asked.snapshot)
         candidates = self._framework.pre_filter(cycle, pod, nodes, Diagnosis(len(nodes)))
         known = nodes.named(asked.names)
@@ -153,14 +153,14 @@ class ExtenderServer:
     async def _preempt(self, body: bytes) -> bytes:
         question = wire.read_preemption_question(body)
         if self._cache is None:
-            return wire.preemption_result(question.victims)  # Of the nodes nothing is known but their names.
+            return wire.preemption_result(question.victims)  # Only the names of the nodes are known.
         snapshot = self._cache.snapshot()
         return wire.preemption_result(self._still_useful(_pod(question.pod), question.victims, snapshot))
 
     def _still_useful(
         self, pod: Pod, victims: Mapping[str, ChosenVictims], snapshot: Snapshot
     ) -> dict[str, ChosenVictims]:
-        """The nodes that let the pod in without the victims; those that are not known here are left as is."""
+        """The nodes that accept the pod without the victims; unknown nodes are kept as they are."""
         cycle, everywhere = CycleState(), Nodes(snapshot)
         diagnosis = Diagnosis(len(snapshot))
         candidates = self._framework.pre_filter(cycle, pod, everywhere, diagnosis)
@@ -185,10 +185,10 @@ class ExtenderServer:
             return wire.binding_result(str(error))
         return wire.binding_result("" if status.code is Code.SUCCESS else status.text)
 
-    # What all of them need
+    # Shared by all verbs
 
     def _asked(self, question: wire.Question) -> _Asked:
-        """The nodes in question, and the cluster as far as it is known."""
+        """The requested nodes, and the cluster state as far as it is known."""
         if question.node_names is not None:
             if self._cache is None:
                 raise _CannotAnswer(_NO_CACHE)
@@ -198,7 +198,7 @@ class ExtenderServer:
         return _Asked(cache.snapshot(), [node.name for node in nodes])
 
     def _judged(self, pod: Pod, asked: _Asked) -> tuple[list[str], dict[str, str], dict[str, str]]:
-        """Of the nodes in question those that pass, and why the others do not, by name."""
+        """The names of the requested nodes that pass, and the reasons of the others."""
         snapshot, cycle = asked.snapshot, CycleState()
         diagnosis = Diagnosis(len(snapshot))
         candidates = self._framework.pre_filter(cycle, pod, Nodes(snapshot), diagnosis)
@@ -219,14 +219,14 @@ class ExtenderServer:
 
 
 class Guarded:
-    """A transport for programs that call it by a name or an address of its own."""
+    """A transport that only accepts requests addressed to one of its own names or addresses."""
 
     def __init__(self, transport: Transport, names: Iterable[str]) -> None:
         self._transport = transport
         self._guard = Guard(names, is_for_programs=True)
 
     async def handle(self, request: Request) -> Response:
-        """The answer; 403 for pages in browsers, and for names that others made point here."""
+        """The response; 403 for requests from browsers, and for host names that others pointed here."""
         try:
             self._guard.check(request.headers)
         except ApiError as error:
@@ -235,11 +235,11 @@ class Guarded:
 
 
 class _CannotAnswer(Exception):  # noqa: N818 -- it says what happened
-    """The question is about what is not known here."""
+    """The request is about objects that are not known here."""
 
 
 class _Asked:
-    """Which nodes are in question, and of which cluster."""
+    """The requested nodes, and the snapshot they are in."""
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
         self.snapshot = snapshot
@@ -259,7 +259,7 @@ def _node(raw: bytes) -> Node:
 
 
 def _scaled(score: int) -> int:
-    """A score from 0 to 100 as one from 0 to 10, rounded."""
+    """A score from 0 to 100 scaled to 0 to 10, rounded."""
     step = MAX_SCORE // MAX_PRIORITY
     return (score + step // 2) // step
 
@@ -273,7 +273,7 @@ def _why(diagnosis: Diagnosis, row: int) -> str:
 
 
 def _without(nodes: Nodes, victims: Mapping[str, ChosenVictims]) -> Nodes:
-    """Nodes as they would be without the victims; of these, some may be gone already."""
+    """Nodes as they would be without the victims; some of these may be deleted already."""
     snapshot = nodes.snapshot
     places: list[int] = []
     uids: list[str] = []

@@ -15,10 +15,10 @@ from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.informer import EventType, Informer, Listener
 from moorage.client.kinds import Kind
-from moorage.queue import events
-from moorage.queue.changes import node_events, pod_events
-from moorage.scheduler.handlers import RESOURCES
-from moorage.scheduler.needs import LOOKED_AT
+from moorage.queue import cluster_events as events
+from moorage.queue.event_of_change import node_events, pod_events
+from moorage.scheduler.event_handlers import RESOURCES
+from moorage.scheduler.watched_kinds import LOOKED_AT
 from moorage.services.metric_values import Distribution
 from moorage.services.metrics import Metrics
 

@@ -1,7 +1,7 @@
-"""Whoever looks on while the scheduler works: nobody, or the metrics.
+"""Observers of the scheduler: none, or the metrics.
 
-What can be read off at any time (how many pods wait, how large the cache is) is read when somebody asks
-(`gauges`); only what would be gone by then is taken down as it happens.
+State that can be read at any time (pending pods, cache size) is read when metrics are requested
+(`read_gauges`); only the rest is recorded when it happens.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from moorage.framework.effects import EvictPods
 from moorage.framework.handle import Handle
 from moorage.framework.registry import Registry
 from moorage.framework.runtime import Framework
-from moorage.queue.entry import QueuedPod
 from moorage.queue.observer import QueueObserver
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.measured_events import INFORMERS, time_events
 from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
-_MOST_ATTEMPTS_SHOWN: Final = 15
+_MAX_ATTEMPTS_SHOWN: Final = 15
 _VERSION_DIGITS: Final = 10**15
-"""So much of a resource version is shown."""
+"""Resource versions are shown modulo this number."""
 
 
 class Observer:
-    """Is told what the scheduler does; does nothing itself."""
+    """Receives the scheduler's events; does nothing itself."""
 
     def __init__(self, queue: QueueObserver | None = None) -> None:
         self.queue = queue or QueueObserver()
-        """Who is told what happens in the queue."""
+        """Receives the queue's events."""
 
     def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
-        """The plugins of a profile, ready to run and perhaps to be measured."""
+        """A profile's framework, with or without metrics."""
         return Framework(profile, registry, handle)
 
     def follow(self, informers: Sequence[Informer[Any]]) -> None:
-        """These informers tell the scheduler what happens in the cluster."""
+        """Informers were created."""
 
     def begins(self, queued: QueuedPod) -> None:
-        """A pod's cycle begins."""
+        """A pod's scheduling cycle begins."""
 
-    def made_room(self, succeeded: bool, seconds: float) -> None:
-        """Victims of preemption are gone or going, or could not be made to."""
+    def preempted(self, succeeded: bool, seconds: float) -> None:
+        """Preemption has evicted its victims, or failed to."""
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
-        """It is known where a pod goes, or that it goes nowhere."""
+        """The scheduling cycle found a node for a pod, or none."""
 
-    def let_go(self, queued: QueuedPod) -> None:
-        """Nothing comes of an attempt, neither good nor bad: the pod is gone, or the scheduler ends."""
+    def abandoned(self, queued: QueuedPod) -> None:
+        """An attempt was abandoned: the pod is deleted, or the scheduler is stopping."""
 
     def bound(self, queued: QueuedPod, now: float) -> None:
-        """A pod is bound; `now` is the queue's time."""
+        """A pod was bound; `now` is the queue's time."""
 
     def failed(self, queued: QueuedPod, reason: str) -> None:
-        """An attempt has come to nothing: `Unschedulable` or `SchedulerError`."""
+        """An attempt failed: `Unschedulable` or `SchedulerError`."""
 
 
 class _QueueMetrics(QueueObserver):
@@ -82,7 +82,7 @@ class _QueueMetrics(QueueObserver):
 
 
 class MetricsObserver(Observer):
-    """Takes everything down as kube-scheduler's metrics."""
+    """Records kube-scheduler's metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__(_QueueMetrics(metrics))
@@ -92,57 +92,57 @@ class MetricsObserver(Observer):
         self._by_attempts: dict[int, Distribution] = {}
 
     def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
-        """The plugins of a profile, measured."""
+        """A profile's framework, with metrics."""
         return MeasuredFramework(profile, registry, handle, self._metrics)
 
     def follow(self, informers: Sequence[Informer[Any]]) -> None:
-        """From now on it is measured how long changes take to arrive in cache and queue."""
+        """Measure how long changes take to reach cache and queue."""
         time_events(informers, self._metrics)
 
-    def made_room(self, succeeded: bool, seconds: float) -> None:
-        """Victims of preemption are gone or going, or could not be made to."""
+    def preempted(self, succeeded: bool, seconds: float) -> None:
+        """Preemption has evicted its victims, or failed to."""
         result = "success" if succeeded else "error"
         self._metrics.preemption_goroutines.labels(result).inc()
         self._metrics.preemption_goroutines_duration.labels(result).observe(seconds)
 
     def begins(self, queued: QueuedPod) -> None:
-        """A pod's cycle begins."""
+        """A pod's scheduling cycle begins."""
         self._began[queued.uid] = perf_counter()
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
-        """It is known where a pod goes, or that it goes nowhere."""
+        """The scheduling cycle found a node for a pod, or none."""
         self._metrics.scheduling_algorithm_duration.observe(perf_counter() - self._began[queued.uid])
         if decision.post_filter is not None:
             for effect in decision.post_filter.effects:
                 if isinstance(effect, EvictPods):
                     self._metrics.preemption_victims.observe(len(effect.victims))
 
-    def let_go(self, queued: QueuedPod) -> None:
-        """Nothing comes of an attempt."""
+    def abandoned(self, queued: QueuedPod) -> None:
+        """An attempt was abandoned."""
         self._began.pop(queued.uid, None)
 
     def bound(self, queued: QueuedPod, now: float) -> None:
-        """A pod is bound; `now` is the queue's time."""
+        """A pod was bound; `now` is the queue's time."""
         attempts = queued.attempts
         self._ended(SCHEDULED, queued)
         self._metrics.pod_scheduling_attempts.observe(attempts)
         if queued.first_attempt is not None:
             cell = self._by_attempts.get(attempts) or self._cell_of(attempts)
             cell.observe(now - queued.first_attempt)
-        if queued.flushed:
+        if queued.was_flushed:
             self._metrics.pod_scheduled_after_flush.inc()
 
     def _cell_of(self, attempts: int) -> Distribution:
-        label = str(attempts) if attempts < _MOST_ATTEMPTS_SHOWN else f"{_MOST_ATTEMPTS_SHOWN}+"
+        label = str(attempts) if attempts < _MAX_ATTEMPTS_SHOWN else f"{_MAX_ATTEMPTS_SHOWN}+"
         cell = self._by_attempts[attempts] = self._metrics.pod_scheduling_sli_duration.labels(label)
         return cell
 
     def failed(self, queued: QueuedPod, reason: str) -> None:
-        """An attempt has come to nothing: `Unschedulable` or `SchedulerError`."""
+        """An attempt failed: `Unschedulable` or `SchedulerError`."""
         self._ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 
     def _ended(self, result: str, queued: QueuedPod) -> None:
-        """An attempt has ended."""
+        """An attempt ended."""
         key = (result, queued.profile)
         cells = self._attempts.get(key)
         if cells is None:
@@ -156,31 +156,31 @@ class MetricsObserver(Observer):
         cells[1].value += 1
 
 
-class Observed(Protocol):
-    """What gauges are read off."""
+class ObservedScheduler(Protocol):
+    """What gauges are read from."""
 
     cache: Cache
     queue: SchedulingQueue
 
     @property
-    def under_way(self) -> int:
-        """How much goes on beside the cycles."""
+    def background_task_count(self) -> int:
+        """Number of running background tasks."""
 
     @property
     def prioritizing(self) -> int | None:
-        """How many extenders are being asked for scores; None: there are none."""
+        """Number of running prioritize calls to extenders; None: there are no extenders."""
 
     @property
     def pre_binding(self) -> int:
-        """How many pre-bind plugins are at work."""
+        """Number of running pre-bind plugins."""
 
     @property
     def informers(self) -> Sequence[Informer[Any]]:
-        """What is followed."""
+        """All informers."""
 
 
-def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
-    """Set what can be read off a scheduler at any time, for whoever asks now."""
+def read_gauges(metrics: Metrics, scheduler: ObservedScheduler) -> None:
+    """Set the gauges that are read from a scheduler when metrics are requested."""
     queue, cache = scheduler.queue, scheduler.cache
     _set_all(metrics.pending_pods, ((str(place), count) for place, count in queue.pending().items()))
     _set_all(metrics.inflight_events, queue.events_in_flight().items())
@@ -192,7 +192,7 @@ def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
             ("assumed_pods", cache.assumed_count),
         ),
     )
-    metrics.goroutines.labels("binding").set(scheduler.under_way)
+    metrics.goroutines.labels("binding").set(scheduler.background_task_count)
     metrics.goroutines.labels("PreBind").set(scheduler.pre_binding)
     if scheduler.prioritizing is not None:
         metrics.goroutines.labels("prioritizing_extender").set(scheduler.prioritizing)
@@ -202,13 +202,13 @@ def read_gauges(metrics: Metrics, scheduler: Observed) -> None:
         metrics.unschedulable_pods.labels(plugin, profile).set(count)
     for informer in scheduler.informers:
         labels = (INFORMERS, informer.kind.group, informer.kind.version, informer.kind.plural)
-        # A change is taken in as soon as it has come: nothing is ever queued.
+        # Changes are applied as they arrive: nothing is ever queued.
         metrics.informer_queued.labels(*labels).set(0)
         metrics.informer_version.labels(*labels).set(informer.version % _VERSION_DIGITS)
 
 
 def _set_all(metric: Metric[Number], values: Iterable[tuple[str, int]]) -> None:
-    """Set the cells of a metric with one label; those of which nothing is said are zero."""
+    """Set the cells of a metric with one label; those without a value are set to zero."""
     for cell in metric.cells.values():
         cell.set(0)
     for label, value in values:

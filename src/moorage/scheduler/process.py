@@ -1,14 +1,14 @@
-"""The live scheduler as a process: what it serves, when it schedules, how it ends.
+"""The scheduler process: serving, leader election, scheduling, shutdown.
 
-Probes are answered first, then the cluster is followed; pods are scheduled only once this process leads. A
-lost lease ends the process at once, from the thread that noticed: whatever the loop was doing must not
-be finished. A wish to end (SIGTERM) is granted in order: no new cycles, bindings under way are finished,
-events are written, the lease is given back.
+Health endpoints are served first, then informers are started; pods are scheduled only while this process is
+the leader. A lost lease ends the process at once, from the thread that noticed: no work in flight may be
+completed. SIGTERM shuts down in order: no new cycles, in-flight bindings are completed, events are written,
+the lease is released.
 
-Beside the loop that schedules there are threads that do not depend on it: leader election, the HTTPS server,
-signals, and a watchdog. A loop that does not turn for the renew deadline is stuck: a process that takes part
-in an election then ends, so that another one can lead; without election `/livez` fails, and the kubelet
-restarts it.
+Besides the scheduling loop there are threads that do not depend on it: leader election, the HTTPS server,
+signals, and a watchdog. A loop that is blocked for the renew deadline is considered stuck: with leader
+election the process then ends, so that another one can lead; without, `/livez` fails and the kubelet restarts
+it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.observing import RequestObserver
-from moorage.client.plugins import ExecCredentials
+from moorage.client.exec_credentials import ExecCredentials
+from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
@@ -55,8 +55,8 @@ from moorage.services.health import election_check, health_routes, loop_check, s
 from moorage.services.leader_election import LeaderElection, new_identity
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
-from moorage.services.measured import FromThread, MeasuredPlugin, MeasuredRequests
 from moorage.services.metrics import MetricOptions, Metrics
+from moorage.services.request_metrics import FromThread, MeasuredPlugin, MeasuredRequests
 from moorage.services.serving import ServingOptions
 from moorage.services.termination import end_process, on_termination
 from moorage.services.timing import MonotonicClock
@@ -65,22 +65,22 @@ from moorage.version import __version__
 log = Logger(__name__)
 
 DRAIN_SECONDS: Final = 20.0
-"""Grace period of in-flight bindings and events at shutdown; less than that of the process."""
+"""Grace period for in-flight bindings and events at shutdown, in seconds; less than the process's own."""
 _SETTLE_SECONDS: Final = 1.0
-"""Once in so long, what was noted for metrics is counted."""
+"""Period after which observed metric values are added up, in seconds."""
 _GATHER_EVENTS_SECONDS: Final = 0.016
-"""So long events may wait for others: who reads them is a person, and together they cost half as much."""
+"""Batch window for events, in seconds: batched writes cost half as much, and people read events."""
 
 Reload = Callable[[], Found]
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a scheduler is to run."""
+    """Options of a scheduler process."""
 
     config: SchedulerConfiguration
     reload: Reload
-    """Reads the configuration anew, and looks for its plugins; InputError or RegistryError if it is wrong."""
+    """Reads the configuration and finds its plugins again; InputError or RegistryError if it is invalid."""
     master: str = ""
     """The API server's address, if not the kubeconfig's."""
     serving: ServingOptions | None = None
@@ -88,7 +88,7 @@ class RunOptions:
     access: AccessOptions = field(default_factory=AccessOptions)
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
     slow_plugin_seconds: float = SLOW_SECONDS
-    """Plugins that keep the scheduler busy for longer are warned of; zero: none is."""
+    """Plugin calls that block the scheduler for longer are logged; zero: none."""
     metrics: MetricOptions = field(default_factory=MetricOptions)
     gates: FeatureGates = DEFAULT_GATES
     http_pipelining: bool = False
@@ -96,11 +96,11 @@ class RunOptions:
     credentials_over_http: bool = False
     """Whether tokens and passwords are sent to API servers without TLS."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    """What the command line comes to, to be shown."""
+    """All flags and their values, for `/flagz`."""
 
 
 class LiveScheduler:
-    """One process that schedules; `config` is the configuration in force."""
+    """A scheduler process; `config` is the configuration in force."""
 
     def __init__(self, options: RunOptions, registry: Registry) -> None:
         self._options = options
@@ -126,7 +126,7 @@ class LiveScheduler:
             self._election = ElectionThread(self._election_client, self._new_election, _end_without_lease)
 
     async def run(self) -> None:
-        """Schedule until asked to end; what goes wrong before that is raised."""
+        """Schedule until SIGTERM; errors before that are raised."""
         async with (
             self._connected("scheduler") as client,
             self._connected("scheduler-events", _GATHER_EVENTS_SECONDS) as events_client,
@@ -137,7 +137,6 @@ class LiveScheduler:
                 self.config,
                 self._registry,
                 self._clock,
-                utc_now,
                 self._random,
                 socket.gethostname(),
                 events_client=events_client,
@@ -188,7 +187,7 @@ class LiveScheduler:
         finally:
             ending.cancel()
             scheduling.cancel()
-            await asyncio.wait((scheduling,))  # However it ends, the lease is given back.
+            await asyncio.wait((scheduling,))  # The lease is released in any case.
             if self._election is not None and electing is not None:
                 self._election.stop()
                 await electing
@@ -205,7 +204,7 @@ class LiveScheduler:
     # -- the API server
 
     def _find_access(self, kubeconfig: Path | None = None) -> Access:
-        """The API server that a kubeconfig names; without it, the one that pods are scheduled for."""
+        """The API server of a kubeconfig; without one, the API server that pods are scheduled for."""
         own, master = self.config.client_connection.kubeconfig, ""
         if kubeconfig is None:
             kubeconfig, master = Path(own) if own else None, self._options.master
@@ -213,9 +212,9 @@ class LiveScheduler:
 
     @asynccontextmanager
     async def _connected(self, name: str, gather_seconds: float = 0.0) -> AsyncIterator[Client]:
-        """A client with a limit of its own: events never keep bindings waiting."""
+        """A client with a rate limit of its own: events do not delay bindings."""
         connection = self.config.client_connection
-        self._metrics.transports_made.labels("miss").inc()  # Each has connections of its own.
+        self._metrics.transports_made.labels("miss").inc()  # Each has its own connections.
         self._metrics.transports.inc()
         async with connected(
             self._access,
@@ -233,14 +232,14 @@ class LiveScheduler:
 
     @asynccontextmanager
     async def _election_client(self) -> AsyncIterator[Client]:
-        # Credentials and their renewal belong to one loop: the election's has its own.
+        # Credentials belong to one loop: the election's has its own.
         access = self._find_access()
         observer = self._measured_from_thread(access)
         async with connected(access, user_agent=_agent("leader-election"), observer=observer) as client:
             yield client
 
     def _measured_from_thread(self, access: Access) -> RequestObserver:
-        """Counts requests that another thread makes."""
+        """Counts requests made in another thread."""
         return FromThread(_measured(self._metrics, access), self._loop)
 
     def _new_election(self, client: Client, clock: Clock) -> LeaderElection:
@@ -248,7 +247,6 @@ class LiveScheduler:
             client,
             self.config.leader_election,
             clock,
-            utc_now,
             Random(),
             new_identity(),
             component=self.config.profiles[0].scheduler_name,
@@ -260,7 +258,7 @@ class LiveScheduler:
     def _serve(
         self, routes: Mapping[str, Handler], serving: ServingOptions
     ) -> AbstractAsyncContextManager[None]:
-        """Answers requests; to be entered in a thread, whose loop has credentials and a clock of its own."""
+        """Serves requests; entered in a thread, whose loop has its own credentials and clock."""
         return served(
             routes,
             serving,
@@ -318,20 +316,20 @@ class LiveScheduler:
     def _on_stall(self, problem: str, stack: str) -> None:
         """Called outside the loop, which is stuck.
 
-        The lease is not released: the loop may come back to life until the process has ended, and bind pods.
+        The lease is not released: the loop may resume and bind pods until the process has ended.
         """
         if self._election is not None:
             end_process("Scheduling loop is stuck, giving up leadership", err=problem, stack=stack)
         log.error(problem, "Scheduling loop is stuck", stack=stack)
 
     def _reload(self, scheduler: Scheduler) -> None:
-        """Go on with the configuration as it is now in its file; the latest wish counts."""
+        """Reload the configuration file; a later reload replaces one that is running."""
         if self._reloading is not None:
             self._reloading.cancel()
         self._reloading = asyncio.ensure_future(self._reconfigure(scheduler))
 
     async def _reconfigure(self, scheduler: Scheduler) -> None:
-        """Go on with the profiles of the file as it is now; with the old ones if it is wrong."""
+        """Continue with the profiles of the current file; with the old ones if it is invalid."""
         try:
             config, registry = self._options.reload()
             await scheduler.reconfigure(config, registry)
@@ -339,7 +337,7 @@ class LiveScheduler:
             problem = "; ".join(str(error).splitlines())
             log.error(problem, "Failed to reload the configuration; keeping the current one")
             return
-        # How to reach the API server and how to be elected is settled when the process begins.
+        # Client and leader election settings are fixed for the process's lifetime.
         self.config = msgspec.structs.replace(
             config,
             leader_election=self.config.leader_election,
@@ -350,7 +348,7 @@ class LiveScheduler:
 
 
 async def _show(scheduler: Scheduler, client: Client) -> None:
-    """Log what the scheduler believes, and where the API server disagrees."""
+    """Log the scheduler's cache and queue, and differences to the API server."""
     log.info(0, "Dump of cached NodeInfo", nodes=msgspec.to_builtins(cache_view(scheduler.cache)))
     log.info(0, "Dump of scheduling queue", pods=msgspec.to_builtins(queue_view(scheduler.queue)))
     log.info(3, "Cache comparer started")
@@ -375,10 +373,10 @@ def _agent(name: str) -> str:
 
 
 def _stall_seconds(election: ElectionConfiguration) -> float:
-    """How long one turn of the loop may take; durations are only checked where there is an election."""
+    """Maximum time of one loop iteration; durations are validated only with leader election."""
     return election.renew_deadline if election.renew_deadline > 0 else ElectionConfiguration().renew_deadline
 
 
 def _end_without_lease() -> None:
-    """The lease is lost: nothing that is under way may be finished."""
+    """The lease is lost: no work in flight may be completed."""
     end_process("Leaderelection lost")

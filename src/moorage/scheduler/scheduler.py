@@ -1,17 +1,16 @@
-"""The loop: one scheduling cycle after another, bindings beside it.
+"""The scheduling loop: one scheduling cycle after another, binding cycles in the background.
 
-A cycle works on a snapshot that does not move, and only extenders make it wait: then watches and bindings go
-on, and the next cycle begins when this one has ended. What else takes time is a task of its own: waiting for
-a permit, writing to the API server, evicting. What a cycle does is in `cycles`; here it is put together, run,
-drained and brought in line with another configuration.
+A cycle works on an immutable snapshot and waits for nothing but extenders: meanwhile watches and bindings
+continue, and the next cycle begins when this one has ended. Everything else that takes time is a background
+task: waiting for a permit, writing to the API server, evicting. Cycles are implemented in `schedule_one`;
+this module composes, runs, drains and reconfigures the scheduler.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -33,38 +32,38 @@ from moorage.framework.runtime import Framework
 from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
 from moorage.framework.waiting import WaitingPods
 from moorage.klog import Logger
-from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher
-from moorage.queue.rules import QueueRules
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
-from moorage.scheduler.beside import Beside
-from moorage.scheduler.bindings import Binder
-from moorage.scheduler.cycles import Cycles
+from moorage.scheduler.api_effects import ApiEffects
+from moorage.scheduler.background_tasks import BackgroundTasks
+from moorage.scheduler.binder import Binder
 from moorage.scheduler.debugging import plugins_view
-from moorage.scheduler.effects import ApiEffects
-from moorage.scheduler.events import Recorder
-from moorage.scheduler.feed import Feed, NewInformer
-from moorage.scheduler.handlers import Handlers
-from moorage.scheduler.needs import CustomObject
+from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.informers import NewInformer, SchedulerInformers
 from moorage.scheduler.observers import Observer
-from moorage.scheduler.statuses import PodStatuses
-from moorage.services.events import Broadcaster
+from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_status_writer import PodStatusWriter
+from moorage.scheduler.schedule_one import ScheduleOne
+from moorage.scheduler.watched_kinds import CustomObject
+from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
 
-_KEEP_UP_SECONDS = 0.5
-_BATCH = 20
-"""So many cycles run before others get their turn on the loop."""
-_BATCH_SECONDS = 0.02
-"""How long cycles run before others get their turn, if fewer take that long."""
+_SNAPSHOT_REFRESH_SECONDS = 0.5
+_MAX_CYCLES_PER_TURN = 20
+"""Maximum number of cycles before other tasks run on the loop."""
+_MAX_TURN_SECONDS = 0.02
+"""Time after which other tasks run on the loop, in seconds, if fewer cycles take that long."""
 _EVENT_FLUSH_SECONDS = 2.0
-"""Time for events that are not written yet when the scheduler ends."""
+"""Grace period for unwritten events at shutdown, in seconds."""
 
 log = Logger(__name__)
 
 
 class Scheduler:
-    """Binds the pods whose scheduler is one of the configuration's profiles."""
+    """Schedules the pods whose scheduler name is that of a profile."""
 
     def __init__(
         self,
@@ -72,7 +71,6 @@ class Scheduler:
         config: SchedulerConfiguration,
         registry: Registry,
         clock: Clock,
-        now: Callable[[], datetime],
         random: Random,
         host: str,
         *,
@@ -86,32 +84,34 @@ class Scheduler:
     ) -> None:
         self.cache = Cache()
         self.is_synced = False
-        """Whether everything in the cluster is known."""
+        """Whether all informers are synced."""
         self.cycles_begun = 0
-        """Scheduling cycles so far: a watchdog sees that the loop gets on."""
+        """Number of scheduling cycles begun, for the watchdog."""
         self._observer = observer or Observer()
         self._registry = registry
         self._random = random
         self._clock = clock
-        self._broadcaster = Broadcaster(events_client or client, clock, now, random, host)
-        self._recorder = Recorder(self._broadcaster)
-        self._statuses = PodStatuses(client, now)
+        self._broadcaster = Broadcaster(events_client or client, clock, random, host)
+        self._recorder = PodEventRecorder(self._broadcaster)
+        self._status_writer = PodStatusWriter(client, clock)
         self._connect_extender = connect_extender
         self._threads = PluginThreads(plugin_threads, clock.now)
         self._waiting, pre_binding = WaitingPods(clock, self._threads), PreBinding()
         binder = Binder(client, clock, random)
-        self._effects = ApiEffects(client, binder, self._statuses, self._recorder, self._waiting, pre_binding)
+        self._effects = ApiEffects(
+            client, binder, self._status_writer, self._recorder, self._waiting, pre_binding
+        )
         self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         _log_plugins(self._profiles.values())
-        self._awaited = self._profiles
-        """The profiles that are to be in force once all is known that they look at."""
+        self._next_profiles = self._profiles
+        """The profiles that come into force once the informers they need are synced."""
         self.queue = self._new_queue(config, max_unschedulable_seconds)
-        self._woken = asyncio.Event()
-        self.queue.changed = self._woken.set
+        self._wakeup = asyncio.Event()
+        self.queue.changed = self._wakeup.set
         self._flusher = Flusher(self.queue, clock)
-        self._handlers = Handlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
-        self._feed = Feed(
+        self._handlers = EventHandlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
+        self._informers = SchedulerInformers(
             client,
             clock,
             random,
@@ -120,27 +120,27 @@ class Scheduler:
             new_informer,
             keeps_whole=self._handle.extenders.want_whole_objects,
         )
-        self._observer.follow(self._feed.informers)
-        self._beside = Beside()
-        self._cycles = Cycles(
+        self._observer.follow(self._informers.informers)
+        self._background = BackgroundTasks()
+        self._schedule_one = ScheduleOne(
             self._profiles,
             self._new_engine(config),
             self.cache,
             self.queue,
-            self._feed.pods,
+            self._informers.pods,
             clock,
             self._effects,
-            self._statuses,
+            self._status_writer,
             self._recorder,
             self._waiting,
-            self._beside,
+            self._background,
             self._observer,
         )
         self._tasks: asyncio.TaskGroup | None = None
-        self._following: dict[Informer[Any], asyncio.Task[None]] = {}
-        self._deciding: asyncio.Task[None] | None = None
+        self._informer_tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._async_cycle: asyncio.Task[None] | None = None
         """The cycle that waits for extenders."""
-        self._keeping_up: Timer | None = None
+        self._refresh_timer: Timer | None = None
 
     def _new_handle(
         self,
@@ -149,7 +149,7 @@ class Scheduler:
         pre_binding: PreBinding,
         slow_plugin_seconds: float,
     ) -> Handle:
-        """What plugins are lent; those who ask for the queue or the informers do so once these are there."""
+        """The plugins' handle; the queue and the informers are created later and looked up on use."""
         return Handle(
             self.cache.objects,
             self._effects,
@@ -164,7 +164,7 @@ class Scheduler:
                 client,
                 self._recorder,
                 lambda pods: self.queue.activate(pods),
-                lambda kind: self._feed.custom(kind),
+                lambda kind: self._informers.custom(kind),
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
             threads=self._threads,
@@ -186,11 +186,11 @@ class Scheduler:
         return Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))
 
     async def run(self, may_begin: asyncio.Event | None = None) -> None:
-        """Schedule until cancelled; before `may_begin`, only get to know the cluster."""
+        """Schedule until cancelled; before `may_begin` is set, only run the informers."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                self._beside.begin(tasks)
+                self._background.begin(tasks)
                 self._threads.begin(tasks)
                 await self._run(tasks, may_begin)
         finally:
@@ -198,9 +198,9 @@ class Scheduler:
 
     async def _run(self, tasks: asyncio.TaskGroup, may_begin: asyncio.Event | None) -> None:
         tasks.create_task(self._broadcaster.run())
-        for informer in self._feed.informers:
-            self._follow(informer, tasks)
-        for informer in self._feed.informers:
+        for informer in self._informers.informers:
+            self._start_informer(informer, tasks)
+        for informer in self._informers.informers:
             await informer.synced()
             log.info(2, "Caches populated", type=informer.kind.go_type)
         self.is_synced = True
@@ -208,93 +208,93 @@ class Scheduler:
         if may_begin is not None:
             await may_begin.wait()
         self._flusher.start()
-        self._keep_up()
+        self._refresh_snapshot()
         try:
             await self._loop()
             log.info(2, "Scheduling queue is closed")
         finally:
             self._flusher.stop()
-            if self._keeping_up is not None:
-                self._keeping_up.cancel()
+            if self._refresh_timer is not None:
+                self._refresh_timer.cancel()
 
-    def _keep_up(self) -> None:
-        """Bring the snapshot up to date from time to time, so that no pod has to wait for much of that."""
-        if self._deciding is None:
+    def _refresh_snapshot(self) -> None:
+        """Refresh the snapshot periodically, so that no pod has to wait for a large update."""
+        if self._async_cycle is None:
             self.cache.snapshot()
-        self._keeping_up = self._clock.call_later(_KEEP_UP_SECONDS, self._keep_up)
+        self._refresh_timer = self._clock.call_later(_SNAPSHOT_REFRESH_SECONDS, self._refresh_snapshot)
 
     async def _loop(self) -> None:
         turn_ends_at = 0.0
-        while not self._cycles.is_ending:
+        while not self._schedule_one.is_stopping:
             queued = self.queue.pop_now()
             if queued is None:
-                self._woken.clear()
-                await self._woken.wait()
+                self._wakeup.clear()
+                await self._wakeup.wait()
                 continue
             self.cycles_begun += 1
             if self._handle.extenders:
-                await self._attempt_pausing(queued)
+                await self._attempt_async(queued)
             else:
-                at_once(self._cycles.attempt(queued))
-            if self.cycles_begun % _BATCH == 0 or self._clock.now() > turn_ends_at:
+                at_once(self._schedule_one.attempt(queued))
+            if self.cycles_begun % _MAX_CYCLES_PER_TURN == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
-                turn_ends_at = self._clock.now() + _BATCH_SECONDS
+                turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS
 
-    async def _attempt_pausing(self, queued: QueuedPod) -> None:
-        """Try a pod with extenders; meanwhile the snapshot stays as it is, and all else goes on."""
-        self._deciding = asyncio.ensure_future(self._cycles.attempt(queued))
+    async def _attempt_async(self, queued: QueuedPod) -> None:
+        """Attempt a pod with extenders; the snapshot stays unchanged while other tasks run."""
+        self._async_cycle = asyncio.ensure_future(self._schedule_one.attempt(queued))
         try:
-            await self._deciding
+            await self._async_cycle
         finally:
-            self._deciding = None
+            self._async_cycle = None
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more cycles; returns once bindings and evictions are done, or after that long.
+        """Begin no more cycles; returns when bindings and evictions are done, or after `seconds`.
 
-        Pods that wait for a permit are not waited for: nothing is begun with them that has to be ended. Nor
-        are conditions of pods without a node, which may wait for the request rate limit: the next leader
-        writes them. Events have a short time of their own.
+        Not waited for: pods that wait for a permit, which have nothing to complete, and conditions of
+        unscheduled pods, which may wait for the rate limit and which the next leader writes. Events have a
+        short grace period of their own.
         """
-        self._cycles.is_ending = True
-        self._woken.set()
+        self._schedule_one.is_stopping = True
+        self._wakeup.set()
         deadline = self._clock.now() + seconds
         try:
-            await within(self._clock, seconds, self._beside.all_done(but=lambda: len(self._waiting)))
+            await within(self._clock, seconds, self._background.all_done(but=lambda: len(self._waiting)))
         except TimeoutError:
-            log.warning("In-flight bindings are abandoned", count=self._beside.awaited)
+            log.warning("In-flight bindings are abandoned", count=self._background.awaited)
         await self._broadcaster.flush(min(max(deadline - self._clock.now(), 0.0), _EVENT_FLUSH_SECONDS))
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry | None = None) -> None:
-        """Go on with other profiles once all is known that they look at; nobody in the queue is lost.
+        """Switch to other profiles once the informers they need are synced; no queued pod is lost.
 
-        Until then, the profiles stay as they are. What is wrong is raised before anything else is done.
-        registry: the plugins there are from now on, if they are others.
+        Until then the old profiles stay in force. Errors are raised before anything is changed.
+        registry: the plugins from now on, if they change.
         """
         registry = self._registry if registry is None else registry
         extenders = http_extenders(config.extenders, self._clock, self._connect_extender)
         handle = replace(self._handle, extenders=extenders)
         profiles = Profiles(config, registry, handle, self._observer.framework)
         self._registry = registry
-        self._awaited = profiles
-        new = self._feed.add(framework for _, framework in profiles.items())
+        self._next_profiles = profiles
+        new = self._informers.add(framework for _, framework in profiles.items())
         self._observer.follow(new)
         if extenders.want_whole_objects:
             self._keep_whole(True)
         if self._tasks is not None:
             for informer in new:
-                self._follow(informer, self._tasks)
-            for informer in self._feed.informers:
+                self._start_informer(informer, self._tasks)
+            for informer in self._informers.informers:
                 await informer.synced()
         _log_plugins(profiles.values())
         former, self._handle = self._handle.extenders, handle
-        self._go_on_with(config, profiles)
+        self._apply_configuration(config, profiles)
         if self._tasks is not None:
-            self._tasks.create_task(self._let_go_of_unneeded(former))
+            self._tasks.create_task(self._stop_unneeded_informers(former))
 
-    def _go_on_with(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
+    def _apply_configuration(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
         frameworks = dict(profiles.items())
-        self._profiles = self._handlers.profiles = self._cycles.profiles = profiles
-        self._cycles.engine = self._new_engine(config)
+        self._profiles = self._handlers.profiles = self._schedule_one.profiles = profiles
+        self._schedule_one.engine = self._new_engine(config)
         self.queue.reconfigure(
             _queue_rules(frameworks.items()),
             next(iter(frameworks.values())).sort_key,
@@ -302,66 +302,66 @@ class Scheduler:
             max_backoff_seconds=config.pod_max_backoff_seconds,
         )
         for pod in self.pods():
-            # Those that were another scheduler's until now; those that are queued already stay as they are.
+            # Pods that other schedulers were responsible for; those in the queue stay as they are.
             if not pod.spec.node_name and pod.spec.scheduler_name in frameworks:
                 self._handlers.pod("ADDED", pod, None)
 
-    def _follow(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
+    def _start_informer(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
         log.info(3, "Starting reflector", type=informer.kind.go_type)
-        self._following[informer] = tasks.create_task(informer.run())
+        self._informer_tasks[informer] = tasks.create_task(informer.run())
 
     def _keep_whole(self, is_wanted: bool) -> None:
-        """Whether pods and nodes are to keep what the API server sent: if not so before, they come anew."""
-        for informer in self._feed.keep_whole(is_wanted):
+        """Set whether pods and nodes keep the bytes that were sent; restarts their informers if needed."""
+        for informer in self._informers.keep_whole(is_wanted):
             if self._tasks is not None:
-                self._following[informer].cancel()
-                self._follow(informer, self._tasks)
+                self._informer_tasks[informer].cancel()
+                self._start_informer(informer, self._tasks)
 
-    async def _let_go_of_unneeded(self, former: Extenders) -> None:
-        """Hear no more of kinds that no plugin looks at, once what began with other plugins has ended.
+    async def _stop_unneeded_informers(self, former: Extenders) -> None:
+        """Stop informers of kinds that no plugin reads, once work with the old plugins has ended.
 
-        What was heard of them is forgotten: it would be out of date when it is wanted again.
+        Their objects are removed from the cache: they would be outdated when they are needed again.
         """
-        if self._deciding is not None:
-            await asyncio.wait((self._deciding,))
-        await self._beside.all_ended()
+        if self._async_cycle is not None:
+            await asyncio.wait((self._async_cycle,))
+        await self._background.all_ended()
         await former.close()
-        in_use = [framework for each in (self._profiles, self._awaited) for framework in each.values()]
+        in_use = [framework for each in (self._profiles, self._next_profiles) for framework in each.values()]
         if not any(framework.handle.extenders.want_whole_objects for framework in in_use):
             self._keep_whole(False)
-        for informer in self._feed.drop(in_use):
-            self._following.pop(informer).cancel()
+        for informer in self._informers.drop(in_use):
+            self._informer_tasks.pop(informer).cancel()
             for obj in informer.objects.values():
                 if not isinstance(obj, CustomObject):
                     self.cache.objects.remove(obj)
 
     def pods(self) -> Iterator[Pod]:
-        """All pods that the API server has shown, on nodes or not, whoever schedules them."""
-        return (pod for pod in self._feed.pods.objects.values() if isinstance(pod, Pod))
+        """All pods of the informer, bound or not, of any scheduler."""
+        return (pod for pod in self._informers.pods.objects.values() if isinstance(pod, Pod))
 
     @property
     def informers(self) -> Sequence[Informer[Any]]:
-        """What is followed."""
-        return self._feed.informers
+        """All informers."""
+        return self._informers.informers
 
     @property
-    def under_way(self) -> int:
-        """How much goes on beside the cycles: bindings, mostly."""
-        return len(self._beside)
+    def background_task_count(self) -> int:
+        """Number of running background tasks, mostly bindings."""
+        return len(self._background)
 
     @property
     def prioritizing(self) -> int | None:
-        """How many extenders are being asked for scores; None: there are none."""
+        """Number of running prioritize calls to extenders; None: there are no extenders."""
         return self._handle.extenders.prioritizing if self._handle.extenders else None
 
     @property
     def pre_binding(self) -> int:
-        """How many pre-bind plugins are at work."""
+        """Number of running pre-bind plugins."""
         return self._handle.pre_binding.running
 
 
 def _queue_rules(frameworks: Iterable[tuple[str, Framework]]) -> dict[str, QueueRules]:
-    """What profiles say about queueing, by their name; extenders cannot say what would help."""
+    """What each profile's plugins register for the queue; extenders cannot register events."""
     return {
         name: framework.queue_rules(extenders=bool(framework.handle.extenders))
         for name, framework in frameworks

@@ -1,1 +1,1 @@
-"""What stands around the scheduler: leader election, metrics, events, health and their HTTPS server."""
+"""Services around the scheduler: leader election, metrics, events, health checks and their HTTPS server."""

@@ -1,4 +1,4 @@
-"""Answers of the scheduler's own HTTPS server, worded as those of every Kubernetes component."""
+"""Responses of the scheduler's own HTTPS server, worded as those of every Kubernetes component."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import msgspec
 from moorage.transport import Request, Response
 
 Handler = Callable[[Request], Awaitable[Response]]
-"""Answers requests for one path."""
+"""Handles requests for one path."""
 
 PLAIN: Final = "text/plain; charset=utf-8"
 _NO_SNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def text(body: str | bytes, content_type: str = PLAIN, status: int = HTTPStatus.OK) -> Response:
-    """Text that is to be shown as such."""
+    """A text response that browsers do not interpret."""
     raw = body.encode() if isinstance(body, str) else body
     return Response(int(status), raw, content_type, dict(_NO_SNIFF))
 
 
 def error(status: int, message: str) -> Response:
-    """What is wrong, as a line of text."""
+    """An error as a line of text."""
     return text(f"{message}\n", status=status)
 
 
@@ -34,7 +34,7 @@ def document(value: Any) -> Response:
 
 
 def refusal(status: HTTPStatus, reason: str, message: str, *, has_details: bool = False) -> Response:
-    """A refusal as API servers word it: a Status object."""
+    """A rejection in the form of API servers: a Status object."""
     body: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -1,9 +1,9 @@
-"""Whom a client's certificate names: its owner, or somebody for whom a proxy speaks in headers.
+"""The users of client certificates: the certificate's subject, or the user in a trusted proxy's headers.
 
-Which authorities are trusted is said by files, or else by the cluster: the ConfigMap
-`extension-apiserver-authentication`, which every API server writes. Both may change; they are looked at again
-every minute. That a certificate is good, TLS has found out before there is a request; here it is asked which
-of the authorities has signed it, and whether it still holds.
+The trusted authorities come from files, or else from the cluster: the ConfigMap
+`extension-apiserver-authentication`, which every API server writes. Both may change; they are read again
+every minute. TLS has verified a certificate before there is a request; this module determines which of the
+authorities signed it, and whether it is still valid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.klog import Logger
 from moorage.services.metric_values import Distribution
-from moorage.services.users import Unauthenticated, User
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.transport import Request
 
 log = Logger(__name__)
@@ -48,7 +48,7 @@ _strings = msgspec.json.Decoder(list[str]).decode
 
 @dataclass(frozen=True, slots=True)
 class HeaderNames:
-    """The headers in which a proxy says for whom it speaks, and the proxies that may; no names: all."""
+    """The headers in which a proxy names the user, and the proxies that may; no names: all."""
 
     users: Sequence[str] = ("x-remote-user",)
     uids: Sequence[str] = ()
@@ -59,27 +59,27 @@ class HeaderNames:
 
 @dataclass(frozen=True, slots=True)
 class CertificateOptions:
-    """Where authorities come from."""
+    """Sources of the authorities."""
 
     client_ca_file: Path | None = None
     proxy_ca_file: Path | None = None
     headers: HeaderNames = HeaderNames()
-    """Of the proxies that the file's authorities vouch for."""
+    """Of the proxies that the file's authorities have signed."""
     skips_lookup: bool = False
-    """Whether the cluster is not asked for what no file says."""
+    """Whether the cluster is not asked for authorities that no file names."""
     tolerates_failure: bool = True
-    """Whether to go on if the cluster does not answer."""
+    """Whether to continue if the cluster does not answer."""
 
 
 class _Authorities:
-    """Authorities that vouch for the same kind of client."""
+    """Authorities of one kind of client."""
 
     def __init__(self, pem: str = "") -> None:
         self.pem = pem
         self.certificates = x509.load_pem_x509_certificates(pem.encode()) if pem.strip() else []
 
     def signed(self, certificate: x509.Certificate) -> bool:
-        """Whether one of them has signed a certificate."""
+        """Whether one of them signed a certificate."""
         return any(_is_issuer(authority, certificate) for authority in self.certificates)
 
 
@@ -92,7 +92,7 @@ def _is_issuer(authority: x509.Certificate, certificate: x509.Certificate) -> bo
 
 
 class ClientCertificates:
-    """Tells whom certificates name; `on_change` hears which authorities TLS has to trust."""
+    """Determines the users of certificates; `on_change` is called with the authorities for TLS."""
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class ClientCertificates:
         """All authorities, in PEM."""
         return [each.pem for each in (self._clients, self._proxies) if each.pem]
 
-    # -- who is it
+    # -- authentication
 
     def user(self, certificate_der: bytes, request: Request) -> User | None:
-        """Whom a request is from, by the certificate that came with it; None if it names nobody.
+        """The user of a request, by the certificate of its connection; None if it names no user.
 
-        Unauthenticated if it does not hold, or if none of the authorities has signed it itself.
+        Unauthenticated if the certificate has expired, or if none of the authorities signed it directly.
         """
         certificate = x509.load_der_x509_certificate(certificate_der)
         remaining = certificate.not_valid_after_utc - self._now()
@@ -135,15 +135,17 @@ class ClientCertificates:
                 return user
         if self._clients.signed(certificate):
             return _owner(certificate)
-        raise Unauthenticated(f"the certificate of {_name(certificate)!r} is nobody's here")
+        raise Unauthenticated(
+            f"the certificate of {_name(certificate)!r} is not signed by a trusted authority"
+        )
 
     def _may_speak(self, proxy: x509.Certificate) -> bool:
         return not self._headers.allowed or _name(proxy) in self._headers.allowed
 
-    # -- who is trusted
+    # -- trusted authorities
 
     async def look_up(self, client: Client) -> None:
-        """Ask the cluster for what no file says; ServingError if it does not answer and has to."""
+        """Read from the cluster what no file names; ServingError if that fails and is not tolerated."""
         if not self._looks_up:
             return
         try:
@@ -159,7 +161,7 @@ class ClientCertificates:
             )
 
     async def follow(self, client: Client, clock: Clock) -> None:
-        """Keep up with the cluster and with files, until cancelled."""
+        """Keep up with changes of the cluster and of files, until cancelled."""
         await self.look_up(client)
         while True:
             await sleep(clock, _LOOK_AGAIN_SECONDS)
@@ -168,7 +170,7 @@ class ClientCertificates:
                 if self._looks_up:
                     await self._ask(client)
             except _FAILURES as error:
-                log.info(4, "Client CAs could not be read again", err=error)
+                log.info(4, "Failed to reload client CAs", err=error)
 
     @property
     def _looks_up(self) -> bool:
@@ -205,7 +207,7 @@ class ClientCertificates:
         )
 
     def _trust(self, clients: str | None, proxies: str | None) -> None:
-        """Trust other authorities from now on; None: the same as before."""
+        """Replace the trusted authorities; None: as before."""
         before = (self._clients.pem, self._proxies.pem)
         if clients is not None and clients != self._clients.pem:
             self._clients = _Authorities(clients)
@@ -216,7 +218,7 @@ class ClientCertificates:
 
 
 def _why(error: Exception) -> str:
-    """Why the cluster does not tell of its authorities."""
+    """Why the authorities cannot be read from the cluster."""
     if isinstance(error, RequestError) and error.code == HTTPStatus.FORBIDDEN:
         role = f"{NAME}-reader in {NAMESPACE}"
         return f"the configmap {NAMESPACE}/{NAME} may not be read, for which there is the role {role}"
@@ -229,7 +231,7 @@ def _name(certificate: x509.Certificate) -> str:
 
 
 def _owner(certificate: x509.Certificate) -> User | None:
-    """Whom a certificate names: its common name is the user, its organisations are the groups."""
+    """The subject of a certificate: its common name is the user, its organisations are the groups."""
     name = _name(certificate)
     if not name:
         return None
@@ -244,7 +246,7 @@ def _owner(certificate: x509.Certificate) -> User | None:
 
 
 def _spoken_for(request: Request, names: HeaderNames) -> User | None:
-    """Who a proxy says is asking; None if it does not say."""
+    """The user that a proxy names; None if it names none."""
     headers = request.repeated or tuple(request.headers.items())
 
     def values(wanted: Sequence[str]) -> list[str]:

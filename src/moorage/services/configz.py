@@ -1,7 +1,7 @@
 """`/configz`: the configuration in force, as kube-scheduler shows it.
 
-A configuration that is shown has every plugin's weight and every extension point; one that is written to be
-loaded again (`config.manifest`) leaves out what says nothing.
+The document has every plugin's weight and every extension point; a configuration that is written to be loaded
+again (`config.manifest`) leaves out empty fields.
 """
 
 from __future__ import annotations

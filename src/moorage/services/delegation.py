@@ -1,9 +1,9 @@
-"""Who may read the scheduler's metrics and state: the API server decides, as for every component.
+"""Delegated authentication and authorization for the scheduler's metrics and state, as in every component.
 
 Users are authenticated by a client certificate (`client_certificates`) or a bearer token, which the API
-server reviews (TokenReview), and authorized by the API server (SubjectAccessReview). Answers hold for ten
-seconds. Requests without credentials are anonymous. Probes need no authorization; a request for one is
-refused only if it has invalid credentials.
+server reviews (TokenReview), and authorized by the API server (SubjectAccessReview). Results are cached for
+ten seconds. Requests without credentials are anonymous. Probes need no authorization; a request for one is
+rejected only if it has invalid credentials.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.clock import Clock
+from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, ReviewCache, Reviewer
 from moorage.services.client_certificates import ClientCertificates
 from moorage.services.metrics import Metrics
-from moorage.services.reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, Remembered, Reviewer
-from moorage.services.users import ANONYMOUS, MASTERS, Unauthenticated, User
+from moorage.services.requesting_user import ANONYMOUS, MASTERS, Unauthenticated, User
 from moorage.transport import Request
 
 CACHE_SECONDS: Final = 10.0
@@ -73,13 +73,13 @@ class Authentication:
         self._clock = clock
         self._metrics = metrics
         self._certificates = certificates
-        self._known: Remembered[bytes, User | Unauthenticated] = Remembered(clock, token_seconds)
+        self._known: ReviewCache[bytes, User | Unauthenticated] = ReviewCache(clock, token_seconds)
         self._secret = secrets.token_bytes(32)
 
     async def user(self, request: Request, certificate: bytes = b"") -> User:
-        """Who asks; Unauthenticated or ReviewFailed if credentials are shown that are not known to be good.
+        """The user of a request; Unauthenticated or ReviewFailed if its credentials cannot be verified.
 
-        certificate: what the client has shown when it connected, if TLS found it good.
+        certificate: the client certificate of the connection, if TLS has verified it.
         """
         began = self._clock.now()
         result = "error"
@@ -109,7 +109,7 @@ class Authentication:
         return ANONYMOUS
 
     async def _owner(self, token: str, reviewer: Reviewer) -> User:
-        """Whose token it is, by the API server's word or by memory."""
+        """The user of a token, as reviewed by the API server or cached."""
         # Tokens themselves are not kept.
         key = hashlib.blake2b(token.encode(), key=self._secret).digest()
         began = self._clock.now()
@@ -142,7 +142,7 @@ class Authentication:
 
 
 def _kind_of_name(name: str) -> str:
-    """What metrics call a user: there may be many."""
+    """A user's label in metrics: one for all but well-known names."""
     if name in _KNOWN_NAMES:
         return name
     return "email_id" if "@" in name else "other"
@@ -164,7 +164,7 @@ def _user(status: Manifest) -> User | Unauthenticated:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something may be done, and perhaps why."""
+    """Whether a request is allowed, and possibly why."""
 
     is_allowed: bool
     reason: str = ""
@@ -200,12 +200,12 @@ class Authorization:
         )
         self._clock = clock
         self._metrics = metrics
-        self._allowed: Remembered[bytes, Decision] = Remembered(clock, allowed_seconds)
-        self._denied: Remembered[bytes, Decision] = Remembered(clock, denied_seconds)
+        self._allowed: ReviewCache[bytes, Decision] = ReviewCache(clock, allowed_seconds)
+        self._denied: ReviewCache[bytes, Decision] = ReviewCache(clock, denied_seconds)
         self._open, self._open_prefixes = _open_paths(open_paths)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
-        """Whether a user may do something with a path; ReviewFailed if the API server does not answer."""
+        """Whether a user may access a path; ReviewFailed if the API server does not answer."""
         began = self._clock.now()
         result = "error"
         try:
@@ -245,7 +245,7 @@ class Authorization:
 
 
 def _open_paths(paths: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Paths and beginnings of paths, without their first slash; a `*` may only be at the end."""
+    """Paths and path prefixes, without their first slash; a `*` may only be at the end."""
     exact, prefixes = set(), []
     for each in paths:
         bare = each.removeprefix("/")

@@ -1,13 +1,13 @@
-"""Leader election beside a busy scheduler: in a thread, with an event loop and a connection of its own.
+"""Leader election in a thread, with its own event loop and connection.
 
-A scheduling cycle is synchronous code that may take seconds (many nodes, a search for devices); the loop that
-runs it cannot promise to renew a lease every two seconds. A thread can: the interpreter switches threads
-every few milliseconds, and a renewal is one small request. Another process could, too, but would have to be
-watched; a process that is suspended or killed takes its thread along, so no lease is renewed for a scheduler
-that is gone. For one whose loop is stuck it is renewed until the loop's watchdog ends the process.
+A scheduling cycle is synchronous code that may take seconds (many nodes, a search for devices); its loop
+cannot guarantee to renew a lease every two seconds. A thread can: the interpreter switches threads every few
+milliseconds, and a renewal is one small request. Another process could as well, but would have to be watched;
+the thread of a process that is suspended or killed stops with it, so no lease is renewed for a scheduler that
+is gone. For one whose loop is stuck it is renewed until the loop's watchdog ends the process.
 
-What the election has to say reaches the scheduler's loop as callbacks. That the lease is lost is also said at
-once, from the thread (`on_lost`): the scheduler's loop may be busy, and must not finish what it is doing.
+The election calls back in the scheduler's loop. A lost lease is also reported immediately, in the thread
+(`on_lost`): the scheduler's loop may be busy, and must not complete its current work.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from moorage.services.loop_thread import run_in_thread
 from moorage.services.timing import MonotonicClock
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
-"""Makes a client in the loop that is running, and closes its connections at the end."""
+"""Creates a client in the running loop, and closes its connections at the end."""
 Make = Callable[[Client, Clock], LeaderElection]
 
 
 def _do_nothing() -> None:
-    """Nothing is to be done at once."""
+    """The default of `on_lost`."""
 
 
 class ElectionThread:
-    """A candidate whose renewals do not wait for anybody."""
+    """A candidate whose renewals do not depend on the scheduler's loop."""
 
     def __init__(self, connect: Connect, make: Make, on_lost: Callable[[], None] = _do_nothing) -> None:
         self._connect = connect
@@ -46,22 +46,22 @@ class ElectionThread:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process leads at this moment."""
+        """Whether this process is the leader now."""
         return self._election is not None and self._election.is_leading
 
     def check(self) -> str | None:
-        """What is wrong, for a health check; None before there is an election."""
+        """The problem, for a health check; None before there is an election."""
         return self._election.check() if self._election is not None else None
 
     def stop(self) -> None:
-        """Give the lease back and end; first finish whatever only a leader may do."""
+        """Release the lease and end; the caller has completed its work as leader."""
         with self._guard:
             self._is_stopping = True
             if self._loop is not None and self._election is not None:
                 self._loop.call_soon_threadsafe(self._election.stop)
 
     async def run(self, on_started: Callable[[], None], on_stopped: Callable[[], None]) -> None:
-        """Take part in the election until told to stop; LostLease if the lease is lost before that.
+        """Take part in the election until `stop`; LostLease if the lease is lost before that.
 
         The callbacks are called in the loop that runs this.
         """

@@ -1,4 +1,4 @@
-"""Events as objects: what they are about, and what happens again becomes a series instead of many events."""
+"""Events as objects; repeated ones become a series instead of many events."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from moorage.api.names import dns_subdomain_problems
 from moorage.api.pod import Pod
 from moorage.client.kinds import EVENT
 
-MOST_NOTE_BYTES: Final = 1024
-"""What the API server accepts of an event's note."""
+MAX_NOTE_BYTES: Final = 1024
+"""Maximum length of an event's note in the API server."""
 _CUT: Final = " ..."
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}[a-z0-9]\.[0-9a-f]{1,16}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class Reference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What an event is about, as events carry it: what is not known is left out."""
+    """An object reference as events carry it; unknown fields are left out."""
 
     api_version: str = ""
     kind: str = ""
@@ -36,13 +36,13 @@ class Reference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @classmethod
     def to_pod(cls, pod: Pod) -> Reference:
-        """A pod, as it is now: with its next version begins another series."""
+        """A pod in its current version; its next version begins another series."""
         meta = pod.metadata
         return cls("v1", "Pod", meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
-class Happening(msgspec.Struct, frozen=True):
-    """Something that happened: an event before it is an object."""
+class Occurrence(msgspec.Struct, frozen=True):
+    """One occurrence of an event, before it is an object."""
 
     at: datetime
     controller: str
@@ -56,7 +56,7 @@ class Happening(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal keys are the same thing happening again; the note may differ."""
+        """Equal for occurrences of one series; the note may differ."""
         return (
             self.controller,
             self.instance,
@@ -74,7 +74,7 @@ class _Metadata(msgspec.Struct):
 
 
 class Series(msgspec.Struct, rename="camel"):
-    """How often an event has happened, and when last."""
+    """Number of occurrences, and the time of the last one."""
 
     count: int
     last_observed_time: str
@@ -100,12 +100,12 @@ class Event(msgspec.Struct, rename="camel", kw_only=True):
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An event that may happen again."""
+    """An event that may be repeated."""
 
     namespace: str
     name: str
     event: Event
-    """As it was when it first happened, or was last written."""
+    """As it first occurred, or was last written."""
     last: datetime
     count: int = 1
     is_stored: bool = False
@@ -113,65 +113,65 @@ class Entry:
     is_stale: bool = False
     """Whether there is something to write."""
     is_waiting: bool = False
-    """Whether somebody is going to write it, or is writing it now."""
+    """Whether a writer has it, or is going to."""
 
     @property
     def is_series(self) -> bool:
-        """Whether it has happened more than once."""
+        """Whether it occurred more than once."""
         return self.count > 1
 
     @property
     def series(self) -> Series:
-        """How often it has happened, and when last."""
+        """Number of occurrences, and the time of the last one."""
         return Series(self.count, micro_timestamp(self.last))
 
     def current(self) -> Event:
-        """The event as it is now."""
+        """The event with its current series."""
         if self.is_series:
             self.event.series = self.series
         return self.event
 
 
-class Names:
-    """Names for events, no two alike."""
+class EventNames:
+    """Generates unique names of events."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._last_nanoseconds = 0
 
     def name(self, subject: str, at: datetime) -> str:
-        """The subject's name and the time; something else where that is no name for an object."""
+        """The subject's name and the time; a generic name where that is not valid."""
         nanoseconds = (at - _EPOCH) // _MICROSECOND * 1000
         self._last_nanoseconds = nanoseconds = max(nanoseconds, self._last_nanoseconds + 1)
         name = f"{subject}.{nanoseconds:x}"
-        # Mostly the subject's name is one for any object; looking closer takes longer than all else here.
+        # Fast path: most subjects' names are valid, and full validation takes longer than all else here.
         if not _PLAIN_NAME.fullmatch(name) and dns_subdomain_problems(name):
             return str(UUID(int=self._random.getrandbits(128), version=4))
         return name
 
 
-def new_entry(happened: Happening, names: Names) -> Entry:
-    """An event that has happened for the first time."""
-    namespace = happened.regarding.namespace or "default"
-    name = names.name(happened.regarding.name, happened.at)
+def new_entry(occurrence: Occurrence, names: EventNames) -> Entry:
+    """The entry of an event that occurred for the first time."""
+    namespace = occurrence.regarding.namespace or "default"
+    name = names.name(occurrence.regarding.name, occurrence.at)
     event = Event(
         metadata=_Metadata(name, namespace),
-        event_time=micro_timestamp(happened.at),
-        reporting_controller=happened.controller,
-        reporting_instance=happened.instance,
-        action=happened.action,
-        reason=happened.reason,
-        regarding=happened.regarding,
-        related=happened.related or msgspec.UNSET,
-        note=cut_note(happened.note),
-        type=happened.type,
+        event_time=micro_timestamp(occurrence.at),
+        reporting_controller=occurrence.controller,
+        reporting_instance=occurrence.instance,
+        action=occurrence.action,
+        reason=occurrence.reason,
+        regarding=occurrence.regarding,
+        related=occurrence.related or msgspec.UNSET,
+        note=cut_note(occurrence.note),
+        type=occurrence.type,
     )
-    return Entry(namespace, name, event, happened.at)
+    return Entry(namespace, name, event, occurrence.at)
 
 
 def cut_note(note: str) -> str:
-    """A note that the API server accepts."""
+    """A note cut to the length that the API server accepts."""
     encoded = note.encode()
-    if len(encoded) <= MOST_NOTE_BYTES:
+    if len(encoded) <= MAX_NOTE_BYTES:
         return note
-    return encoded[: MOST_NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+    return encoded[: MAX_NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

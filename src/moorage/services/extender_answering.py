@@ -1,4 +1,4 @@
-"""What an extender is sent, and how it answers: the other side of `extender_asking`."""
+"""Extender requests as a server reads them, and its responses: the counterpart of `extender_asking`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """ExtenderArgs: a pod, and the nodes in question, as whole objects or by name."""
+    """ExtenderArgs: a pod, and the requested nodes, as whole objects or by name."""
 
     pod: bytes
     nodes: Sequence[bytes] | None
@@ -24,7 +24,7 @@ class Question:
 
 
 def read_question(raw: bytes) -> Question:
-    """What is asked about nodes."""
+    """Decode ExtenderArgs."""
     fields = Fields.of(raw, "ExtenderArgs")
     nodes = fields.object("Nodes", "NodeList")
     return Question(
@@ -37,7 +37,7 @@ def read_question(raw: bytes) -> Question:
 def _pod(fields: Fields) -> bytes:
     pod = fields.raw("Pod")
     if pod is None:
-        raise GoJsonError("there is no Pod in it")
+        raise GoJsonError("the request has no Pod")
     return pod
 
 
@@ -47,7 +47,7 @@ def filter_result(
     failed: Mapping[str, str],
     unresolvable: Mapping[str, str],
 ) -> bytes:
-    """An ExtenderFilterResult: the nodes that pass, in the form in which they were sent, and the others."""
+    """An ExtenderFilterResult: the nodes that pass, in the form of the request, and the others."""
     return _encode(
         {
             "Nodes": None if nodes is None else node_list(nodes),
@@ -60,7 +60,7 @@ def filter_result(
 
 
 def filter_error(message: str) -> bytes:
-    """An ExtenderFilterResult that says only what went wrong."""
+    """An ExtenderFilterResult with an error only."""
     return _encode(
         {
             "Nodes": None,
@@ -79,14 +79,14 @@ def priorities(scores: Sequence[tuple[str, int]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionQuestion:
-    """ExtenderPreemptionArgs: by node, who would have to go, whichever way the pods were sent."""
+    """ExtenderPreemptionArgs: the victims by node, for either form of the request."""
 
     pod: bytes
     victims: Mapping[str, ChosenVictims]
 
 
 def read_preemption_question(raw: bytes) -> PreemptionQuestion:
-    """Who would have to go from which node."""
+    """Decode ExtenderPreemptionArgs."""
     fields = Fields.of(raw, "ExtenderPreemptionArgs")
     victims = read_meta_victims(fields)
     for name, value in fields.map("NodeNameToVictims", "map[string]*v1.Victims").items():
@@ -105,7 +105,7 @@ def preemption_result(victims: Mapping[str, ChosenVictims]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BindingQuestion:
-    """ExtenderBindingArgs: which pod to bind to which node."""
+    """ExtenderBindingArgs: the pod and its node."""
 
     name: str
     namespace: str
@@ -114,7 +114,7 @@ class BindingQuestion:
 
 
 def read_binding_question(raw: bytes) -> BindingQuestion:
-    """Which pod to bind to which node."""
+    """Decode ExtenderBindingArgs."""
     fields = Fields.of(raw, "ExtenderBindingArgs")
     return BindingQuestion(*(fields.text(each) for each in ("PodName", "PodNamespace", "PodUID", "Node")))
 

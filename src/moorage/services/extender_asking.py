@@ -1,4 +1,4 @@
-"""What a scheduler sends to extenders, and how it reads their answers: `k8s.io/kube-scheduler/extender/v1`.
+"""Extender requests as a scheduler sends them, and responses: `k8s.io/kube-scheduler/extender/v1`.
 
 The fields have Go's names. Pods and nodes are sent as the API server sent them.
 """
@@ -22,7 +22,7 @@ class _Named(msgspec.Struct):
 
 
 class _Node(msgspec.Struct):
-    """As much of a node as is read of an answer: the scheduler has the node itself."""
+    """The fields of a node that are read from a response: the scheduler has the node itself."""
 
     metadata: _Named
 
@@ -32,7 +32,7 @@ _read_nodes = msgspec.json.Decoder(list[_Node]).decode
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """An ExtenderFilterResult; `nodes` are the names of the nodes that came as whole objects."""
+    """An ExtenderFilterResult; `nodes` are the names of nodes returned as whole objects."""
 
     nodes: list[str] | None
     node_names: list[str] | None
@@ -47,7 +47,7 @@ def node_list(nodes: Sequence[bytes]) -> dict[str, Any]:
 
 
 def extender_args(pod: bytes, nodes: Sequence[bytes] | None, node_names: Sequence[str] | None) -> bytes:
-    """ExtenderArgs, which ask for filtering or for scores: about whole nodes, or about names."""
+    """ExtenderArgs, for filter and prioritize: with whole nodes, or names."""
     return _encode(
         {
             "Pod": msgspec.Raw(pod),
@@ -58,7 +58,7 @@ def extender_args(pod: bytes, nodes: Sequence[bytes] | None, node_names: Sequenc
 
 
 def read_filter_result(raw: bytes) -> FilterResult:
-    """What an extender made of nodes."""
+    """Decode an ExtenderFilterResult."""
     fields = Fields.of(raw, "ExtenderFilterResult")
     nodes = fields.object("Nodes", "NodeList")
     return FilterResult(
@@ -89,7 +89,7 @@ def read_priorities(raw: bytes) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class WholeVictims:
-    """Victims: whole pods, and how many budgets their eviction breaks."""
+    """Victims: whole pods, and the number of violated PodDisruptionBudgets."""
 
     pods: Sequence[bytes]
     broken_budgets: int
@@ -98,7 +98,7 @@ class WholeVictims:
 def preemption_args(
     pod: bytes, victims: Mapping[str, WholeVictims] | None, identifiers: Mapping[str, ChosenVictims] | None
 ) -> bytes:
-    """ExtenderPreemptionArgs: who would have to go from which node, as whole pods or by uid."""
+    """ExtenderPreemptionArgs: the victims by node, as whole pods or by uid."""
     whole = None if victims is None else {name: _victims(each) for name, each in victims.items()}
     meta = None if identifiers is None else {name: meta_victims(each) for name, each in identifiers.items()}
     return _encode({"Pod": msgspec.Raw(pod), "NodeNameToVictims": whole, "NodeNameToMetaVictims": meta})
@@ -115,12 +115,12 @@ def meta_victims(victims: ChosenVictims) -> dict[str, Any]:
 
 
 def read_preemption_result(raw: bytes) -> dict[str, ChosenVictims]:
-    """An ExtenderPreemptionResult: by node, who would have to go."""
+    """An ExtenderPreemptionResult: the victims by node."""
     return read_meta_victims(Fields.of(raw, "ExtenderPreemptionResult"))
 
 
 def read_meta_victims(fields: Fields) -> dict[str, ChosenVictims]:
-    """NodeNameToMetaVictims, of a question or of an answer."""
+    """NodeNameToMetaVictims, of a request or of a response."""
     found = {}
     for name, value in fields.map("NodeNameToMetaVictims", "map[string]*v1.MetaVictims").items():
         victims = Fields(value, "MetaVictims")
@@ -131,10 +131,10 @@ def read_meta_victims(fields: Fields) -> dict[str, ChosenVictims]:
 
 
 def binding_args(name: str, namespace: str, uid: str, node_name: str) -> bytes:
-    """ExtenderBindingArgs: which pod to bind to which node."""
+    """ExtenderBindingArgs: the pod and its node."""
     return _encode({"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node_name})
 
 
 def read_binding_result(raw: bytes) -> str:
-    """An ExtenderBindingResult: why a pod could not be bound; empty if it is."""
+    """An ExtenderBindingResult: the error; empty if the pod is bound."""
     return Fields.of(raw, "ExtenderBindingResult").text("Error")

@@ -1,4 +1,4 @@
-"""Asking extenders over HTTP: one POST a question, with a time limit."""
+"""Extenders over HTTP: one POST for each call, with a time limit."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from moorage.transport import Request, Response, Transport
 T = TypeVar("T")
 
 DEFAULT_SECONDS: Final = 5.0
-"""So long an extender may take for an answer, unless its configuration says otherwise."""
+"""Default time limit of a call, in seconds."""
 _OK: Final = 200
 _HEADERS: Final = {"content-type": "application/json", "accept": "application/json", "user-agent": "moorage"}
 _TOO_LATE: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
 class Connected(Transport, Protocol):
-    """A way to one server, which can be given up."""
+    """A transport to one server that can be closed."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 Connect = Callable[[Endpoint], Connected]
-"""Opens the way to an extender, when it is first asked."""
+"""Connects to an extender, at its first call."""
 
 
 def http_extenders(
     configs: Iterable[ExtenderConfig], clock: Clock, connect: Connect | None = None
 ) -> Extenders:
-    """The extenders of a configuration; InputError if one cannot be talked to as it says."""
+    """The extenders of a configuration; InputError if the TLS settings of one are invalid."""
     return Extenders(
         HttpExtender(config, clock, connect, f"extenders[{index}].tlsConfig")
         for index, config in enumerate(configs)
@@ -58,7 +58,7 @@ def http_extenders(
 class HttpExtender:
     """One extender of a configuration.
 
-    where: what to call its TLS settings in a complaint.
+    where: the location of its TLS settings in error messages.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class HttpExtender:
         self._transport: Connected | None = None
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether a pod asks for one of the resources that the extender looks after, if it names any."""
+        """Whether a pod requests one of the extender's managed resources, if it has any."""
         if not self._managed:
             return True
         return any(
@@ -91,7 +91,7 @@ class HttpExtender:
         )
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
-        """Which nodes can run the pod."""
+        """The nodes that can run the pod."""
         question = self._about(pod, nodes)
         result = await self._ask(self._config.filter_verb, question, wire.read_filter_result)
         if result.error:
@@ -99,7 +99,7 @@ class HttpExtender:
         passed = result.node_names if self._config.node_cache_capable else None
         if passed is None:
             passed = result.nodes or []
-        # Of a node for which both is said, the worse counts.
+        # If a node is in both maps, unresolvable takes precedence.
         failed = {name: why for name, why in result.failed.items() if name not in result.unresolvable}
         return Filtered(passed, failed, result.unresolvable)
 
@@ -114,7 +114,7 @@ class HttpExtender:
         return wire.extender_args(whole(pod), [whole(node) for node in nodes], None)
 
     async def preempt(self, pod: Pod, victims: Mapping[str, NodeVictims]) -> Mapping[str, ChosenVictims]:
-        """By node, who would have to go to let the pod in."""
+        """By node, the victims of a preemption for the pod."""
         if self._config.node_cache_capable:
             meta = {
                 name: ChosenVictims(tuple(victim.uid for victim in each.pods), each.broken_budgets)
@@ -137,7 +137,7 @@ class HttpExtender:
             raise ExtenderError(refusal)
 
     async def close(self) -> None:
-        """Let go of connections; what is asked afterwards opens new ones."""
+        """Close connections; later calls open new ones."""
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.close()
@@ -169,12 +169,12 @@ class HttpExtender:
         return await self._transport.handle(Request("POST", f"/{verb}", headers=_HEADERS, body=body))
 
     def _over_http(self, endpoint: Endpoint) -> HttpTransport:
-        # The time limit of a question is the only one; what is below must not be faster.
+        # The time limit of the call is the only one; the transport's must not expire before.
         beyond = 2 * self._seconds
         return HttpTransport(endpoint, connect_seconds=beyond, silence_seconds=beyond)
 
     def _reason(self, error: ConnectionFailed) -> str:
-        """Why there was no answer, in Go's words where it has some."""
+        """Why there was no response, worded as in Go where possible."""
         if isinstance(error, AnswerLost):
             return "EOF"
         below = error.__context__
@@ -185,7 +185,7 @@ class HttpExtender:
 
 
 def _tls(config: ExtenderConfig, where: str) -> ssl.SSLContext | None:
-    """How to speak TLS with an extender; None: in plain HTTP."""
+    """The TLS settings for an extender; None: plain HTTP."""
     settings = config.tls_config or ExtenderTLSConfig()
     authority = settings.ca_data or _contents(settings.ca_file, f"{where}.caFile")
     certificate = settings.cert_data or _contents(settings.cert_file, f"{where}.certFile")

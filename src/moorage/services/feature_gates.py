@@ -1,8 +1,8 @@
-"""Feature gates of kube-scheduler v1.36: which there are, what is set, and what that comes to.
+"""Feature gates of kube-scheduler v1.36: their defaults, the values that were set, and the result.
 
-Most gates concern other components, or behaviour that moorage has as v1.36 has it by default; which of them
-change what moorage does is said by `config.features.Features`, and `ComponentFlagz` and `ComponentStatusz`
-decide whether two pages are served.
+Most gates concern other components, or behaviour that moorage has as v1.36 has it by default. Those that
+change moorage's decisions are in `config.features.Features`; `ComponentFlagz` and `ComponentStatusz` enable
+two pages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage.config.features import Features
 
 _ALL_ALPHA, _ALL_BETA = "AllAlpha", "AllBeta"
 _SPECIAL: Final = {_ALL_ALPHA: "ALPHA", _ALL_BETA: "BETA"}
-"""Gates that stand for all others of a stage, unless those are set themselves."""
+"""Gates that set all others of a stage that are not set themselves."""
 _SERVED: Final = ("ComponentFlagz", "ComponentStatusz")
 _LOGGING: Final = ("LoggingAlphaOptions", "LoggingBetaOptions")
 _COMPONENT: Final = "kube"
@@ -24,23 +24,23 @@ _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false"
 
 
 class GateError(ValueError):
-    """Feature gates that are not known, or cannot be set like this."""
+    """Unknown feature gates, or invalid values."""
 
 
 class Gate(NamedTuple):
-    """One feature gate, as it is in v1.36."""
+    """A feature gate of v1.36."""
 
     name: str
     stage: str
     """ALPHA, BETA, GA or DEPRECATED."""
     is_on: bool
-    """Unless it is set."""
+    """The default."""
     is_locked: bool
     needs: tuple[str, ...]
 
     @property
     def label(self) -> str:
-        """What metrics call its stage."""
+        """The stage's label in metrics."""
         return "" if self.stage == "GA" else self.stage
 
 
@@ -58,20 +58,20 @@ GATES: Final[Mapping[str, Gate]] = {gate.name: gate for gate in _read()}
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """What was set, and what each gate is then."""
+    """The values that were set, and the value of each gate."""
 
     given: Mapping[str, bool]
     enabled: Mapping[str, bool]
 
     def features(self) -> Features:
-        """The gates that change what a configuration means."""
+        """The gates that change decisions."""
         names = {name.lower(): name for name in GATES}
         return Features(
             **{field.name: self.enabled[names[field.name.replace("_", "")]] for field in fields(Features)}
         )
 
     def without_effect(self) -> list[str]:
-        """The gates that were set to what they are not by default, and that change nothing here."""
+        """Gates that were set to other than their default and have no effect here."""
         heeded = {field.name.replace("_", "") for field in fields(Features)}
         heeded |= {name.lower() for name in (*_SERVED, *_LOGGING)}
         return [
@@ -82,7 +82,7 @@ class FeatureGates:
 
 
 def parse_gates(texts: Iterable[str]) -> FeatureGates:
-    """What flags say (`A=true,B=false`, perhaps `kube:A=true`); GateError if that cannot be."""
+    """Parse flags (`A=true,B=false`, possibly `kube:A=true`); GateError if they are invalid."""
     given: dict[str, bool] = {}
     prefixes: set[str] = set()
     for text in texts:
@@ -109,7 +109,7 @@ def _pair(text: str) -> dict[str, bool]:
 
 
 def set_gates(given: Mapping[str, bool]) -> FeatureGates:
-    """All gates, with some of them set; GateError if that cannot be."""
+    """All gates, with some of them set; GateError if that is invalid."""
     for name, is_on in given.items():
         gate = GATES.get(name)
         if gate is None:
@@ -132,4 +132,4 @@ def set_gates(given: Mapping[str, bool]) -> FeatureGates:
 
 
 DEFAULT_GATES: Final = set_gates({})
-"""What is in force if nothing is set."""
+"""The gates if nothing is set."""

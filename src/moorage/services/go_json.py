@@ -1,6 +1,6 @@
-"""JSON as Go's decoder reads it into structs: names in any case, nulls as nothing, errors in its words.
+"""JSON decoding as in Go: case-insensitive names, null as absent, Go's error messages.
 
-Extenders are written in any language, and what they send was only ever read by Go.
+Extenders are written in any language, and their responses have only ever been decoded by Go.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _whole = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class GoJsonError(ValueError):
-    """What was sent cannot be read; the message is what Go says."""
+    """Invalid JSON; the message is Go's."""
 
 
 def whole_value(raw: bytes) -> bytes:
-    """The first JSON value of a text; what comes after it is not looked at."""
+    """The first JSON value of a text; the rest is ignored."""
     if not raw.strip(_SPACE):
         raise GoJsonError("EOF")
     first = raw.lstrip(_SPACE)[0]
@@ -56,12 +56,12 @@ def whole_value(raw: bytes) -> bytes:
 
 
 def is_null(raw: bytes | msgspec.Raw) -> bool:
-    """Whether a value is null, which to Go is as good as none."""
+    """Whether a value is null, which Go treats as absent."""
     return bytes(raw).strip(_SPACE) == _NULL
 
 
 def items(raw: bytes, type_name: str) -> list[bytes]:
-    """The elements of an array that is a whole text."""
+    """The elements of a JSON array."""
     value = whole_value(raw)
     if is_null(value):
         return []
@@ -74,7 +74,7 @@ def items(raw: bytes, type_name: str) -> list[bytes]:
 
 
 class Fields:
-    """A JSON object that is read into a Go struct of a certain name."""
+    """A JSON object that is decoded into a Go struct of a given name."""
 
     def __init__(self, raw: bytes | msgspec.Raw, struct: str, where: str = "") -> None:
         self._struct = struct
@@ -90,26 +90,26 @@ class Fields:
 
     @classmethod
     def of(cls, raw: bytes, struct: str) -> Fields:
-        """The object that is a whole text."""
+        """Decode a JSON object."""
         return cls(whole_value(raw), struct)
 
     def raw(self, name: str) -> bytes | None:
-        """A field's value as it was sent; None without."""
+        """The undecoded value of a field; None if absent."""
         return self._fields.get(name.lower())
 
     def text(self, name: str) -> str:
-        """A text; empty without."""
+        """A string; empty if absent."""
         return self._read(name, _text, "string", "")
 
     def integer(self, name: str) -> int:
-        """A number of 64 bits; 0 without."""
+        """A 64-bit integer; 0 if absent."""
         value = self._read(name, _integer, "int64", 0)
         if not -_INT64 <= value < _INT64:
             raise self._wrong(name, "int64")
         return value
 
     def texts(self, name: str) -> list[str] | None:
-        """A list of texts; None without."""
+        """A list of strings; None if absent."""
 
         def read(raw: bytes) -> list[str]:
             return ["" if is_null(item) else _text(item) for item in _items(raw)]
@@ -117,7 +117,7 @@ class Fields:
         return self._read(name, read, "[]string", None)
 
     def text_map(self, name: str, type_name: str) -> dict[str, str]:
-        """Texts by name; none without."""
+        """A map of strings; empty if absent."""
 
         def read(raw: bytes) -> dict[str, str]:
             return {key: "" if is_null(value) else _text(value) for key, value in _fields(raw).items()}
@@ -125,16 +125,16 @@ class Fields:
         return self._read(name, read, type_name, {})
 
     def list(self, name: str, type_name: str) -> list[bytes]:
-        """The elements of a list, as they were sent; none without."""
+        """The undecoded elements of a list; empty if absent."""
         return [bytes(item) for item in self._read(name, _items, type_name, [])]
 
     def map(self, name: str, type_name: str) -> dict[str, bytes]:
-        """Values by name, as they were sent; none without."""
+        """The undecoded values of a map; empty if absent."""
         found: dict[str, msgspec.Raw] = self._read(name, _fields, type_name, {})
         return {key: bytes(value) for key, value in found.items()}
 
     def object(self, name: str, struct: str) -> Fields | None:
-        """Another struct; None without."""
+        """A nested struct; None if absent."""
         raw = self.raw(name)
         return None if raw is None else Fields(raw, struct, self._field(name, f"v1.{struct}"))
 

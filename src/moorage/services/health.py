@@ -1,8 +1,8 @@
-"""`/healthz`, `/livez` and `/readyz`: named checks, asked one by one or all together.
+"""`/healthz`, `/livez` and `/readyz`: named checks, one by one or all together.
 
-The answers are those of kube-scheduler: `ok`, or a line a check where something is wrong or `?verbose` asks
-for it. Why a check failed is said only at its own path (`/readyz/shutdown`), which takes a permission. All
-are given from outside the scheduler's loop: if it is stuck, probes fail instead of waiting for it.
+The responses are those of kube-scheduler: `ok`, or a line for each check if one fails or `?verbose` is set.
+The reason of a failure is shown only at the check's own path (`/readyz/shutdown`), which needs authorization.
+All checks run outside the scheduler's loop: if it is stuck, probes fail instead of waiting for it.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from moorage.transport import Request, Response
 
 
 class HealthCheck(NamedTuple):
-    """A check: None is well, text is what is wrong."""
+    """A check: returns None if it passes, else the problem."""
 
     name: str
     check: Callable[[], str | None]
 
 
 PING = HealthCheck("ping", lambda: None)
-"""Passes if there is an answer at all."""
+"""Passes if there is a response at all."""
 
 
 def election_check(check: Callable[[], str | None]) -> HealthCheck:
-    """A leader that has not renewed its lease for too long should have ended."""
+    """Fails if a leader has not renewed its lease for too long without ending."""
     return HealthCheck("leaderElection", check)
 
 
 def sync_check(is_synced: Callable[[], bool]) -> HealthCheck:
-    """Before everything in the cluster is known there is nothing to schedule on."""
+    """Fails until all informers are synced."""
     return HealthCheck(
         "sched-handler-sync", lambda: None if is_synced() else "handlers are not fully synchronized"
     )
 
 
 def loop_check(problem: Callable[[], str | None]) -> HealthCheck:
-    """A scheduler whose loop does not turn schedules nothing, and has to be restarted."""
+    """Fails if the scheduling loop is stuck and the process has to be restarted."""
     return HealthCheck("scheduling-loop", problem)
 
 
 def shutdown_check(is_shutting_down: Callable[[], bool]) -> HealthCheck:
-    """Who is about to end is not ready for more."""
+    """Fails while the process is shutting down."""
     return HealthCheck("shutdown", lambda: "process is shutting down" if is_shutting_down() else None)
 
 
@@ -58,7 +58,7 @@ def health_routes(
     shutdown: HealthCheck,
     metrics: Metrics,
 ) -> dict[str, Handler]:
-    """All paths for health checks, with the checks that kube-scheduler has at each, and that of the loop."""
+    """All health paths, with kube-scheduler's checks for each, and the loop's."""
     leader = [election] if election is not None else []
     return {
         **endpoint_routes("healthz", [*(leader or [PING]), loop], metrics),
@@ -68,7 +68,7 @@ def health_routes(
 
 
 def endpoint_routes(name: str, checks: Sequence[HealthCheck], metrics: Metrics) -> dict[str, Handler]:
-    """One path for all of some checks, and one for each."""
+    """A path for all of some checks, and one for each."""
 
     async def all_checks(request: Request) -> Response:
         return _answer(name, checks, request.query, metrics)

@@ -1,18 +1,18 @@
-"""Who of several schedulers schedules: the one that holds a Lease, as client-go's leader election has it.
+"""Leader election by a Lease, as in client-go: of several schedulers, only the holder schedules.
 
-The holder writes the lease every `retryPeriod`. The others read it about as often, and take it when it has
-stayed as it is for as long as it says (`leaseDurationSeconds`), by their own clocks: clocks need not agree on
-what time it is, only on how long a second is. A write names the version that was read, so of several that
-take the lease at once one gets it.
+The holder renews the lease every `retryPeriod`. The others read it about as often, and acquire it when it has
+not changed for its duration (`leaseDurationSeconds`), measured by their own clocks: clocks need not agree on
+the time, only on the length of a second. A write carries the resourceVersion that was read, so of several
+candidates that acquire the lease at once one succeeds.
 
-Two never lead at once. A candidate leads only until `leaseDurationSeconds` after it *sent* the last request
-that renewed the lease; whoever takes over has seen that renewal later than that, and waits for as long. This
-is stricter than client-go, which counts from the answer and goes on for `renewDeadline` even when it has seen
-another holder. `is_leading` looks at the clock each time, so a process that was suspended in between does not
-lead when it wakes up, whatever it believed before.
+There are never two leaders. A candidate leads only until `leaseDurationSeconds` after it *sent* the last
+request that renewed the lease; another candidate has seen that renewal later, and waits for the same time.
+This is stricter than client-go, which counts from the response and continues for `renewDeadline` even when it
+has seen another holder. `is_leading` reads the clock each time, so a process that was suspended does not lead
+when it resumes.
 
-Renewing must not depend on the scheduler's event loop, where one cycle may take seconds: `election_thread`
-runs this in a thread with a loop and a connection of its own.
+Renewals must not depend on the scheduler's event loop, where one cycle may take seconds: `election_thread`
+runs this in a thread with its own loop and connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import socket
 import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import datetime
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -44,18 +43,18 @@ log = Logger(__name__)
 T = TypeVar("T")
 
 JITTER_FACTOR: Final = 1.2
-"""Pauses between attempts to get the lease are made longer by up to so much of themselves."""
+"""Maximum jitter of the retry period, as a factor of it."""
 WATCHDOG_SECONDS: Final = 20.0
-"""A leader that has not renewed for so much longer than its lease lasts should have ended: it is ill."""
+"""Time after the lease's expiry at which a leader that has not ended is unhealthy, in seconds."""
 NAME: Final = "kube-scheduler"
-"""What metrics and checks call the election, whatever the lease is named."""
+"""The election's name in metrics and checks, independent of the lease's name."""
 
 _TELLING_SECONDS: Final = 2.0
 _FAILURES: Final = (RequestError, ConnectionFailed, TimeoutError, msgspec.MsgspecError)
 
 
 class LostLease(Exception):  # noqa: N818 -- it says what happened
-    """The lease could not be renewed in time, or somebody else has it: whoever scheduled must not go on."""
+    """The lease was not renewed in time, or has another holder: scheduling must stop."""
 
 
 class ElectionConfigError(ValueError):
@@ -63,7 +62,7 @@ class ElectionConfigError(ValueError):
 
 
 def new_identity() -> str:
-    """A name for this candidate that no other has, nor this one after a restart."""
+    """An identity for this candidate, unique across candidates and restarts."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -75,7 +74,6 @@ class LeaderElection:
         client: Client,
         config: config_types.LeaderElection,
         clock: Clock,
-        now: Callable[[], datetime],
         random: Random,
         identity: str,
         *,
@@ -85,14 +83,13 @@ class LeaderElection:
         _check_durations(config)
         self._config = config
         self._clock = clock
-        self._now = now
         self._random = random
         self.identity = identity
         self._name = f"{config.resource_namespace}/{config.resource_name}"
         self._lease_seconds = int(config.lease_duration)
         self._request_seconds = max(config.renew_deadline / 2, 1.0)
         self._lock = LeaseLock(client, config.resource_namespace, config.resource_name)
-        self._events = LeaseEvents(client, now, component)
+        self._events = LeaseEvents(client, clock, component)
         self._metrics = metrics
         self._seen: Record | None = None
         self._seen_at = 0.0
@@ -101,32 +98,32 @@ class LeaderElection:
         self._stopping = asyncio.Event()
         self._show_status()
 
-    # -- what others may ask
+    # -- state
 
     @property
     def is_leading(self) -> bool:
-        """Whether this candidate leads at this moment."""
+        """Whether this candidate is the leader now."""
         return self._has_started and self._clock.now() < self._leads_until
 
     @property
     def leader(self) -> str:
-        """Who leads, as far as is known; empty: nobody."""
+        """The last known leader; empty: none."""
         return self._seen.holder if self._seen is not None else ""
 
     def check(self, tolerated_seconds: float = WATCHDOG_SECONDS) -> str | None:
-        """What is wrong, for a health check: a leader that long ago should have renewed or ended."""
+        """The problem, for a health check: a leader that should have renewed or ended long ago."""
         if not self._holds or self._clock.now() - self._seen_at <= self._lease_seconds + tolerated_seconds:
             return None
         return f"failed election to renew leadership on lease {NAME}"
 
     def stop(self) -> None:
-        """Give the lease back and end; first finish whatever only a leader may do."""
+        """Release the lease and end; the caller has completed its work as leader."""
         self._stopping.set()
 
     # -- the election
 
     async def run(self, on_started: Callable[[], None], on_stopped: Callable[[], None]) -> None:
-        """Become leader, lead until told to stop; LostLease if the lease is lost before that.
+        """Acquire the lease, and lead until `stop`; LostLease if the lease is lost before that.
 
         `on_started` is called once this candidate leads, `on_stopped` at the end, also if it never did.
         """
@@ -143,7 +140,7 @@ class LeaderElection:
             self._events.close()
 
     async def _acquire(self) -> bool:
-        """Returns once this candidate leads; False if it is told to stop before."""
+        """Returns when this candidate leads; False if it is stopped before."""
         log.info(0, "Attempting to acquire leader lease...", lock=self._name)
         while not self._stopping.is_set():
             if await self._attempt():
@@ -157,7 +154,7 @@ class LeaderElection:
         return False
 
     async def _renew(self) -> None:
-        """Renew until told to stop."""
+        """Renew until stopped."""
         while not await self._pause(self._config.retry_period):
             deadline = min(self._clock.now() + self._config.renew_deadline, self._leads_until)
             while not await self._renewed_before(deadline):
@@ -176,12 +173,13 @@ class LeaderElection:
                 pass
             if self._clock.now() < deadline and self._holds:
                 return False
-        reason = "it could not be renewed in time" if self._holds else f"{self.leader or 'nobody'} has it"
+        holder = self.leader or "no candidate"
+        reason = "it could not be renewed in time" if self._holds else f"it is held by {holder}"
         log.info(0, "Failed to renew lease", lock=self._name, err=reason)
         raise LostLease(f"the leader lease {self._config.resource_name} is lost: {reason}")
 
     async def _release(self) -> None:
-        """Let others have the lease at once, if it is still this candidate's."""
+        """Release the lease, if this candidate still holds it."""
         self._has_started = False
         try:
             await within(self._clock, self._config.renew_deadline, self._give_back())
@@ -193,7 +191,7 @@ class LeaderElection:
         current = await self._lock.read()
         if current is None or current.holder != self.identity:
             return
-        moment = micro_timestamp(self._now())
+        moment = micro_timestamp(self._clock.utc_now())
         released = Record("", 1, moment, moment, current.transitions)
         await self._lock.update(released)
         self._see(released)
@@ -202,10 +200,10 @@ class LeaderElection:
     # -- one attempt
 
     async def _attempt(self) -> bool:
-        """Try to get or to keep the lease; whether this candidate has it now."""
+        """Try to acquire or renew the lease; returns whether this candidate holds it."""
         if self._holds and self._is_valid():
             try:
-                # Usually nobody else writes a lease that is held: no need to read it first.
+                # Only the holder writes a lease that is held: it is not read first.
                 await self._write(self._seen)
                 return True
             except _FAILURES as error:
@@ -228,8 +226,8 @@ class LeaderElection:
         return True
 
     async def _write(self, current: Record | None) -> None:
-        """Write this candidate into the lease, over what it says now (None: there is none)."""
-        moment = micro_timestamp(self._now())
+        """Write this candidate into the lease, over the current record (None: there is none)."""
+        moment = micro_timestamp(self._clock.utc_now())
         if current is None:
             record = Record(self.identity, self._lease_seconds, moment, moment, 0)
         elif current.holder == self.identity:
@@ -242,14 +240,14 @@ class LeaderElection:
         self._leads_until = sent_at + self._lease_seconds
         self._see(record)
 
-    # -- small things
+    # -- helpers
 
     @property
     def _holds(self) -> bool:
         return self._seen is not None and self._seen.holder == self.identity
 
     def _is_valid(self) -> bool:
-        """Whether the record has been seen to change less than its duration ago."""
+        """Whether the record was last seen to change less than its duration ago."""
         return self._seen is not None and self._clock.now() < self._seen_at + self._seen.duration_seconds
 
     def _see(self, record: Record) -> None:
@@ -261,7 +259,7 @@ class LeaderElection:
         return await within(self._clock, self._request_seconds, request)
 
     async def _pause(self, seconds: float) -> bool:
-        """Wait, or return at once when told to stop; whether that is so."""
+        """Wait, or return immediately when stopped; returns whether it was stopped."""
         if not self._stopping.is_set():
             with suppress(TimeoutError):
                 await within(self._clock, seconds, self._stopping.wait())
@@ -273,7 +271,7 @@ class LeaderElection:
 
 
 def _check_durations(config: config_types.LeaderElection) -> None:
-    """Refuse durations that make no sense, with client-go's words."""
+    """Reject invalid durations, with client-go's messages."""
     if config.lease_duration <= config.renew_deadline:
         raise ElectionConfigError("leaseDuration must be greater than renewDeadline")
     if config.renew_deadline <= JITTER_FACTOR * config.retry_period:

@@ -1,17 +1,16 @@
-"""The Lease that says who leads: reading it, writing it, telling of it."""
+"""The Lease of a leader election: reading and writing it, and events about it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, LEASE
+from moorage.clock import Clock
 from moorage.klog import Logger
 
 log = Logger(__name__)
@@ -19,7 +18,7 @@ log = Logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a lease says. Times are texts, for people: candidates only see whether they change."""
+    """The content of a lease. Times are text, for people: candidates only compare them for changes."""
 
     holder: str
     duration_seconds: int
@@ -29,7 +28,7 @@ class Record:
 
     @classmethod
     def of(cls, lease: Manifest) -> Record:
-        """The record in a lease; what is absent is empty."""
+        """The record of a lease; absent fields are empty."""
         spec: dict[str, Any] = lease.get("spec") or {}
         return cls(
             spec.get("holderIdentity") or "",
@@ -51,7 +50,7 @@ class Record:
 
 
 class LeaseLock:
-    """One lease as one candidate knows it. Of two that write it at once, one is told of a conflict."""
+    """A lease as one candidate knows it. Of two concurrent writes, one fails with a conflict."""
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
@@ -61,7 +60,7 @@ class LeaseLock:
         """As last read or written; empty before."""
 
     async def read(self) -> Record | None:
-        """What the lease says now; None if there is none."""
+        """The current record; None if there is none."""
         try:
             self.lease = await self._client.get(LEASE, self._namespace, self._name)
         except RequestError as error:
@@ -71,7 +70,7 @@ class LeaseLock:
         return Record.of(self.lease)
 
     async def create(self, record: Record) -> None:
-        """Make the lease."""
+        """Create the lease."""
         lease: Manifest = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.name,
@@ -81,40 +80,40 @@ class LeaseLock:
         self.lease = await self._client.create(LEASE, self._namespace, lease)
 
     async def update(self, record: Record) -> None:
-        """Write the lease, if nobody else has since it was read."""
+        """Write the lease, unless it has changed since it was read."""
         self.lease = await self._client.update(LEASE, {**self.lease, "spec": record.spec()})
 
 
 class LeaseEvents:
-    """Tells the cluster who began and who ceased to lead, by events about the lease.
+    """Records events about the lease: candidates that started and stopped leading.
 
-    They are old-fashioned ones (`v1`), as every component's are that elects its leader with client-go.
+    They are `v1` Events, as in every component that uses client-go's leader election.
     """
 
-    def __init__(self, client: Client, now: Callable[[], datetime], component: str) -> None:
+    def __init__(self, client: Client, clock: Clock, component: str) -> None:
         self._client = client
-        self._now = now
+        self._clock = clock
         self._component = component
         self._writing: set[asyncio.Task[None]] = set()
 
     def tell(self, lease: Manifest, message: str) -> None:
-        """Write an event, some time: nobody waits for it."""
+        """Write an event in the background."""
         task = asyncio.ensure_future(self._write(lease, message))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
     async def written(self) -> None:
-        """Returns once all events have been written, or could not be."""
+        """Returns when all events are written, or have failed."""
         await asyncio.gather(*self._writing)
 
     def close(self) -> None:
-        """Give up what is not written yet."""
+        """Cancel unwritten events."""
         for task in self._writing:
             task.cancel()
 
     async def _write(self, lease: Manifest, message: str) -> None:
         meta = lease["metadata"]
-        now = self._now()
+        now = self._clock.utc_now()
         moment = timestamp(now)
         event: Manifest = {
             "apiVersion": CORE_EVENT.api_version,

@@ -1,7 +1,7 @@
-"""Work beside the scheduler's loop: in a thread with an event loop of its own.
+"""Threads with their own event loop, besides the scheduler's loop.
 
-What the scheduler's loop owns is read there and nowhere else: a request for it is answered in that loop
-(`LoopHandlers`), or refused once the loop is known to be stuck.
+State of the scheduler's loop is read only there: requests for it are handled in that loop (`LoopHandlers`),
+or rejected once the loop is known to be stuck.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from moorage.transport import Request, Response
 
 
 def run_in_thread(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Future[None]:
-    """Start a coroutine in a thread of its own; the future, which belongs to the running loop, is its end."""
+    """Start a coroutine in a new thread; the returned future, of the running loop, completes with it."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 
@@ -42,7 +42,7 @@ def run_in_thread(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> a
 async def entered_in_thread(
     name: str, context: Callable[[], AbstractAsyncContextManager[None]]
 ) -> AsyncIterator[None]:
-    """Hold a context in a thread of its own while this one lasts; what fails there is raised here."""
+    """Enter a context in a new thread for the duration of this one; its errors are raised here."""
     loop = asyncio.get_running_loop()
     entered: asyncio.Future[Callable[[], object]] = loop.create_future()
 
@@ -65,14 +65,14 @@ async def entered_in_thread(
 
 
 class LoopHandlers:
-    """Has requests that come in another thread answered in a loop that is watched."""
+    """Handles requests from another thread in a watched loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watchdog: LoopWatchdog) -> None:
         self._loop = loop
         self._watchdog = watchdog
 
     def in_loop(self, handler: Handler) -> Handler:
-        """A handler that asks another one in the loop; 503 if the loop is stuck."""
+        """A handler that runs another one in the loop; 503 if the loop is stuck."""
 
         async def call(request: Request) -> Response:
             return await handler(request)

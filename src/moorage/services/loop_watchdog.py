@@ -1,9 +1,9 @@
-"""Whether an event loop still turns, as seen from outside it.
+"""Detects an event loop that is stuck, from another thread.
 
-The loop counts its turns; a thread looks at the count ten times in the time that the loop may take for one
-turn, and adds up the time for which it has not changed. Each look adds at most twice the interval between two
-looks: while the whole process is suspended, or native code holds the interpreter, the thread does not look
-either, and the loop is not blamed for that.
+The loop counts its iterations; a thread reads the count ten times within the time limit of one iteration, and
+adds up the time for which it has not changed. Each reading adds at most twice the interval between two
+readings: while the whole process is suspended, or native code holds the interpreter, the thread does not run
+either, and that time is not counted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FRAMES_SHOWN: Final = 3
 class LoopWatchdog:
     """Watches one event loop.
 
-    limit_seconds: the longest time that one turn may take.
-    on_stall: called in the watchdog's thread with what is wrong and where the loop is; once for each stall.
+    limit_seconds: the maximum time of one iteration.
+    on_stall: called in the watchdog's thread with the problem and the loop's stack; once for each stall.
     progress: a count that the loop's own work increases; the loop is alive while it changes.
     """
 
@@ -41,7 +41,7 @@ class LoopWatchdog:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.interval_seconds = limit_seconds / _LOOKS_PER_LIMIT
-        """Time between two looks at the loop."""
+        """Time between two readings, in seconds."""
         self._limit_seconds = limit_seconds
         self._on_stall = on_stall
         self._progress = progress
@@ -56,17 +56,17 @@ class LoopWatchdog:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the loop, for health checks; None if it turns."""
+        """The problem, for health checks; None if the loop is running."""
         if self._silent_seconds < self._limit_seconds:
             return None
         return f"the scheduling loop has not turned for {self._silent_seconds:.1f} s"
 
     def beat(self) -> None:
-        """The loop has turned."""
+        """The loop completed an iteration."""
         self._beats += 1
 
     def look(self) -> None:
-        """See whether the loop has turned since the last look."""
+        """Read whether the loop made progress since the last reading."""
         now, turns = self._now(), self._beats + self._progress()
         if turns != self._seen:
             self._seen, self._silent_seconds = turns, 0.0
@@ -80,7 +80,7 @@ class LoopWatchdog:
         self._was_told = problem is not None
 
     def _stack(self) -> str:
-        """Where the loop's thread is at the moment: the innermost calls."""
+        """The current stack of the loop's thread: the innermost calls."""
         frame = sys._current_frames().get(self._thread_id)
         calls: list[str] = []
         while frame is not None and len(calls) < _FRAMES_SHOWN:
@@ -91,7 +91,7 @@ class LoopWatchdog:
 
     @asynccontextmanager
     async def watching(self, clock: Clock) -> AsyncIterator[None]:
-        """Watch the running loop while the context lasts."""
+        """Watch the running loop for the duration of the context."""
         self._thread_id = threading.get_ident()
         beating = asyncio.ensure_future(self._beat(clock))
         threading.Thread(target=self._watch, name="loop-watchdog", daemon=True).start()
@@ -102,7 +102,7 @@ class LoopWatchdog:
             beating.cancel()
 
     async def _beat(self, clock: Clock) -> None:
-        """Let a loop that has nothing to do turn."""
+        """Keep an idle loop iterating."""
         while True:
             self.beat()
             await sleep(clock, self.interval_seconds)

@@ -1,4 +1,4 @@
-"""Every metric of kube-scheduler v1.36, and those of our own, read from `metrics.txt`."""
+"""Every metric of kube-scheduler v1.36, and moorage's own, read from `metrics.txt`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     bounds = []
     for _ in range(count):
         bounds.append(start)
-        start *= factor  # Step by step: so the last digits are those that Go programs show.
+        start *= factor  # Multiplied step by step: the last digits are those of Go programs.
     return tuple(bounds)
 
 
@@ -51,10 +51,10 @@ def _read() -> dict[str, dict[str, MetricSpec]]:
 _SECTIONS: Final = _read()
 
 METRICS: Final[Mapping[str, MetricSpec]] = {**_SECTIONS["metrics"], **_SECTIONS["optional"]}
-"""What is at `/metrics`, by name."""
+"""The metrics at `/metrics`, by name."""
 
 HEALTH_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["health"]
-"""What is at `/metrics/slis`, by name."""
+"""The metrics at `/metrics/slis`, by name."""
 
 OWN_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["own"]
-"""What is at `/metrics` besides, by name."""
+"""Moorage's own metrics at `/metrics`, by name."""

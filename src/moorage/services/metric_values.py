@@ -1,9 +1,9 @@
-"""Numbers that are counted on hot paths and read once in a while.
+"""Metric values that are written on hot paths and read rarely.
 
-prometheus-client's own counters take a lock and walk through the buckets at each observation: that costs more
-than some of the plugins that are measured. Here an observation is an addition, or a value put on a list, and
-the text that Prometheus reads is made when somebody asks for it. There are no locks: each cell is written by
-one thread, and read and settled by the scheduler's, which may be another one.
+prometheus-client's counters take a lock and walk through the buckets at each observation: that costs more
+than some of the measured plugins. Here an observation is an addition, or a value appended to a list, and the
+exposition text is built on request. There are no locks: each cell is written by one thread, and read and
+settled by the scheduler's, which may be another one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prometheus_client.utils import floatToGoString
 Kind = Literal["counter", "gauge", "histogram"]
 
 UNEXPECTED: Final = "unexpected"
-"""What is shown of a label's value that is not to be shown."""
+"""Shown instead of label values that are not allowed."""
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _ESCAPED_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _go_text = cast(Callable[[float], str], floatToGoString)
@@ -27,7 +27,7 @@ _go_text = cast(Callable[[float], str], floatToGoString)
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """What a metric is called, what it counts, and how."""
+    """The definition of a metric."""
 
     name: str
     kind: Kind
@@ -37,11 +37,11 @@ class MetricSpec:
     buckets: tuple[float, ...] = ()
     """Upper bounds, without the infinite one; histograms only."""
     is_optional: bool = False
-    """Of a feature that is off by default: not shown until there is something to show."""
+    """Of a feature that is off by default: not shown until it has a value."""
 
 
 class Number:
-    """One number that goes up, or up and down."""
+    """A counter or gauge."""
 
     __slots__ = ("value",)
 
@@ -53,20 +53,20 @@ class Number:
         self.value += amount
 
     def set(self, value: float) -> None:
-        """Replace; only gauges do."""
+        """Replace; gauges only."""
         self.value = value
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         self.value = 0.0
 
 
 class Distribution:
-    """How many observations fell into each bucket, and their sum.
+    """A histogram: observations by bucket, and their sum.
 
-    Observing only notes the value: `observe` is the `append` of a list, which costs a twentieth of what a
-    Python function that looks for a bucket does. Buckets are counted, many values at a time, when somebody
-    reads them, or when somebody sees to it that the list does not grow for ever (`settle`).
+    Observing only stores the value: `observe` is the `append` of a list, which costs a twentieth of a Python
+    function that finds a bucket. Buckets are counted for many values at a time, when they are read or when
+    `settle` is called to bound the list.
     """
 
     __slots__ = ("_bounds", "_counts", "_noted", "_sum", "observe")
@@ -77,32 +77,32 @@ class Distribution:
         self._sum = 0.0
         self._noted: list[float] = []
         self.observe: Callable[[float], None] = self._noted.append
-        """Count a value."""
+        """Observe a value."""
 
     def settle(self) -> None:
-        """Count what was noted."""
+        """Count the stored values."""
         count = len(self._noted)
         if count:
             values = np.array(self._noted[:count])
-            del self._noted[:count]  # What another thread has noted meanwhile stays.
+            del self._noted[:count]  # Values that another thread has stored meanwhile stay.
             buckets = np.searchsorted(self._bounds, values)
             self._counts += np.bincount(buckets, minlength=len(self._counts))
             self._sum += float(values.sum())
 
     @property
     def counts(self) -> list[int]:
-        """The observations in each bucket; the last one has no upper bound."""
+        """Number of observations in each bucket; the last one has no upper bound."""
         self.settle()
         return [int(count) for count in self._counts]
 
     @property
     def sum(self) -> float:
-        """All observations together."""
+        """Sum of all observations."""
         self.settle()
         return self._sum
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         self._noted.clear()
         self._counts[:] = 0
         self._sum = 0.0
@@ -112,7 +112,7 @@ CellT = TypeVar("CellT", bound=Number | Distribution)
 
 
 class Metric(Generic[CellT]):
-    """All cells of one metric, one for each combination of label values."""
+    """All cells of a metric, one for each combination of label values."""
 
     def __init__(self, spec: MetricSpec, make: Callable[[], CellT]) -> None:
         self.spec = spec
@@ -121,12 +121,12 @@ class Metric(Generic[CellT]):
         self._on_unexpected: Callable[[], None] = lambda: None
         self.cells: dict[tuple[str, ...], CellT] = {}
         self._aliases: set[tuple[str, ...]] = set()
-        """Values whose cell is shown under others."""
+        """Label values whose cell is shown under others."""
         if not spec.labels and not spec.is_optional:
             self.labels()
 
     def labels(self, *values: str) -> CellT:
-        """The cell of these label values, which are in the order of the metric's labels."""
+        """The cell of these label values, in the order of the metric's labels."""
         cell = self.cells.get(values)
         if cell is None:
             if len(values) != len(self.spec.labels):
@@ -142,7 +142,7 @@ class Metric(Generic[CellT]):
         return cell
 
     def allow(self, allowed: Mapping[str, frozenset[str]], on_unexpected: Callable[[], None]) -> None:
-        """Of some labels show only these values, all others as one; before anything is counted."""
+        """Show only these values of some labels, all others as one; called before any observation."""
         self._allowed = allowed
         self._on_unexpected = on_unexpected
 
@@ -155,12 +155,12 @@ class Metric(Generic[CellT]):
         )
 
     def reset(self) -> None:
-        """Begin anew, with the same cells: whoever keeps one goes on counting in it."""
+        """Set all cells to zero; they stay valid for callers that keep them."""
         for cell in list(self.cells.values()):
             cell.reset()
 
     def text(self) -> str:
-        """The metric as Prometheus reads it."""
+        """The metric in Prometheus' text format."""
         spec = self.spec
         lines = [
             f"# HELP {spec.name} [{spec.stability}] {spec.help.translate(_ESCAPED_HELP)}",
@@ -191,12 +191,12 @@ class Metric(Generic[CellT]):
 
 
 def _is_unused(cell: Number | Distribution, values: tuple[str, ...]) -> bool:
-    """Whether a cell was only made beforehand: of what never happened, it is not said how long it took."""
+    """Whether a cell was only created in advance: histograms without observations are not shown."""
     return bool(values) and isinstance(cell, Distribution) and not any(cell.counts)
 
 
 def _bound(value: float) -> str:
-    """A bucket's bound as Go writes it: queries compare these texts."""
+    """A bucket's bound in Go's format: queries compare it as text."""
     return _go_text(value).removesuffix(".0")
 
 

@@ -1,11 +1,11 @@
-"""What the scheduler counts and measures: `/metrics` and `/metrics/slis`, with kube-scheduler's names.
+"""The scheduler's metrics: `/metrics` and `/metrics/slis`, with kube-scheduler's names.
 
-Each metric is an attribute, under its name without prefix and unit. Who observes often keeps the cell:
+Each metric is an attribute, named without prefix and unit. Code that observes often keeps the cell:
 
     filtering = metrics.framework_extension_point_duration.labels("Filter", "Success", profile)
     filtering.observe(seconds)
 
-A registry is a `Metrics`' own: two schedulers in one process do not mix their numbers.
+Each `Metrics` has its own registry: two schedulers in one process do not mix their values.
 """
 
 from __future__ import annotations
@@ -23,39 +23,37 @@ from prometheus_client.exposition import generate_latest
 
 from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
-from moorage.version import __version__
+from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR, KUBERNETES_VERSION, __version__
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-"""Of what `Metrics.text` gives."""
+"""The content type of `Metrics.text`."""
 
 PLUGIN_SAMPLE_SHARE: Final = 0.1
-"""So many scheduling cycles, of all, measure every plugin."""
+"""Share of scheduling cycles in which every plugin is measured."""
 
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
-"""Where pods wait: the values of `queue` of the pending pods."""
+"""Values of the label `queue` of pending pods."""
 
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
 """Results of attempts."""
 
-KUBERNETES_VERSION: Final = "1.36.4"
-"""Of the kube-scheduler that moorage behaves like."""
 
 MetricT = TypeVar("MetricT", Metric[Number], Metric[Distribution])
 
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """What is not to be shown."""
+    """Metrics and label values that are not shown."""
 
     disabled: frozenset[str] = frozenset()
     """Metrics, by full name."""
     allowed: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    """By metric and label, the values to be shown; all others become one."""
+    """By metric and label, the values to show; all others become one."""
 
     def allowed_of(self, name: str) -> dict[str, frozenset[str]]:
-        """By label, the values of one metric that are to be shown."""
+        """By label, the values of a metric to show."""
         return {label: values for (metric, label), values in self.allowed.items() if metric == name}
 
 
@@ -83,7 +81,7 @@ class _Section:
         return metric
 
     def complete(self) -> None:
-        """Declare what nobody asked for."""
+        """Declare the metrics that no code has used."""
         for name, spec in self._specs.items():
             if name not in self.metrics:
                 if spec.kind == "histogram":
@@ -92,7 +90,7 @@ class _Section:
                     self.numbers(name)
 
     def text(self) -> str:
-        """All that there is to show, by name."""
+        """All metrics in text format, by name."""
         return "".join(
             metric.text()
             for name, metric in sorted(self.metrics.items())
@@ -176,7 +174,7 @@ class Metrics:
         self.informer_duration = distribution("informer_processing_latency_seconds")
         self.feature_enabled = number("kubernetes_feature_enabled")
         self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
-        # -- who asks for all this
+        # -- authentication and authorization
         self.authentication_requests = number("apiserver_delegated_authn_request_total")
         self.authentication_request_duration = distribution(
             "apiserver_delegated_authn_request_duration_seconds"
@@ -205,13 +203,14 @@ class Metrics:
         self._complete()
 
     def _complete(self) -> None:
-        """What has a value from the start, and what prometheus-client knows of processes."""
+        """Metrics with fixed values, and prometheus-client's process metrics."""
         for queue in QUEUES:
             self.pending_pods.labels(queue)
         number = self._section.numbers
         self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
         number("kubernetes_build_info").labels(*build_info().values()).set(1)
-        number("version_info").labels("kube", KUBERNETES_VERSION, "1.36", "1.35").set(1)
+        versions = (KUBERNETES_VERSION, KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)
+        number("version_info").labels("kube", *versions).set(1)
         registered = number("registered_metrics_total")
         for spec in METRICS.values():
             registered.labels(spec.stability, "").inc()
@@ -225,47 +224,47 @@ class Metrics:
         PlatformCollector(registry=self._process)
         GCCollector(registry=self._process)
 
-    # -- what takes more than one metric
+    # -- helpers for several metrics
 
     def samples_plugins(self) -> bool:
         """Whether the cycle that begins measures every plugin; most do not, for speed."""
         return self._random.random() < PLUGIN_SAMPLE_SHARE
 
     def checked(self, name: str, endpoint: str, passed: bool) -> None:
-        """A health check was done, for `/healthz`, `/livez` or `/readyz`."""
+        """A health check was made, for `/healthz`, `/livez` or `/readyz`."""
         self._healthcheck.labels(name, endpoint).set(float(passed))
         self._healthchecks.labels(name, endpoint, "success" if passed else "error").inc()
 
     # -- showing
 
     def text(self) -> bytes:
-        """All metrics, as Prometheus reads them."""
+        """All metrics, in Prometheus' text format."""
         return self._section.text().encode() + generate_latest(self._process)
 
     def health_text(self) -> bytes:
-        """The metrics of health checks, as Prometheus reads them."""
+        """The metrics of health checks, in Prometheus' text format."""
         return self._health.text().encode()
 
     def settle(self) -> None:
-        """Count what was only noted; to be called once in a while, so that notes do not pile up."""
+        """Count stored observations; called periodically, so that they do not accumulate."""
         for metric in self._section.metrics.values():
             for cell in list(metric.cells.values()):  # Another thread may add one.
                 if isinstance(cell, Distribution):
                     cell.settle()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         for metric in self._section.metrics.values():
             metric.reset()
 
     def reset_health(self) -> None:
-        """Begin anew with health checks."""
+        """Set the metrics of health checks to zero."""
         for metric in self._health.metrics.values():
             metric.reset()
 
 
 def build_info() -> dict[str, str]:
-    """What runs; the version is that of the kube-scheduler that moorage behaves like."""
+    """Build information; the version is that of the kube-scheduler whose behaviour moorage has."""
     major, minor, _ = KUBERNETES_VERSION.split(".")
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {

@@ -1,4 +1,4 @@
-"""`/metrics/resources`: what each pod asks for and is limited to, as the scheduler counts it."""
+"""`/metrics/resources`: requests and limits of each pod, as the scheduler counts them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TERMINAL: Final = ("Succeeded", "Failed")
 
 
 def pod_resources_text(pods: Iterable[Pod]) -> bytes:
-    """Requests and limits of pods that have not ended, as Prometheus reads them."""
+    """Requests and limits of unfinished pods, in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Resources(pods))
     return generate_latest(registry)
@@ -33,7 +33,7 @@ class _Resources(Collector):
         self._pods = pods
 
     def describe(self) -> Iterable[Family]:
-        """Nothing yet: pods are looked at once."""
+        """Nothing: pods are read in `collect` only."""
         return ()
 
     def collect(self) -> Iterator[Family]:
@@ -53,7 +53,7 @@ class _Resources(Collector):
 
 
 def pod_limits(pod: Pod) -> dict[str, int]:
-    """What a pod may use at most, in billionths, by resource; overhead counts where there is a limit."""
+    """The limits of a pod in billionths, by resource; overhead is added where there is a limit."""
     total: dict[str, int] = {}
     for container in pod.spec.containers:
         _sum(total, container.resources.limits)

@@ -1,8 +1,8 @@
-"""TLS as the scheduler's own server speaks it: its certificates, what it accepts, and whom it trusts.
+"""TLS of the scheduler's own server: its certificates, accepted versions, and trusted client authorities.
 
-Every handshake begins with one outer context, and goes on with the context of the certificate for the name
-that the client asks for. Contexts are made anew when a certificate's file has changed, or when other client
-authorities are to be trusted; connections that exist stay as they are.
+Every handshake begins with one outer context, and continues with the context of the certificate for the
+requested server name. Contexts are created again when a certificate's file or the trusted client authorities
+have changed; existing connections are not affected.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ class NamedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """Which certificates to show, and what to accept."""
+    """The certificates to present, and the accepted parameters."""
 
     certificate_file: Path | None = None
-    """The server's certificate and those that sign it; None: one is made."""
+    """The server's certificate and its chain; None: a self-signed one is generated."""
     key_file: Path | None = None
     directory: Path | None = None
-    """Where a certificate that is made is kept, and found the next time; None: nowhere."""
+    """Where a generated certificate is stored and found the next time; None: it is not stored."""
     by_name: Sequence[NamedCertificate] = ()
     min_version: str = ""
     cipher_suites: Sequence[str] = ()
-    """As Go names them; none: those with forward secrecy and authenticated encryption."""
+    """Go's names; none: those with forward secrecy and authenticated encryption."""
     curves: Sequence[int] = ()
-    """As Go numbers them."""
+    """Go's numbers."""
 
 
 def named_certificate(text: str) -> NamedCertificate:
-    """What a flag says: `cert,key` or `cert,key:pattern,pattern`; ServingError if it does not."""
+    """Parse a flag: `cert,key` or `cert,key:pattern,pattern`; ServingError if it is invalid."""
     files, _, patterns = text.partition(":")
     certificate, comma, key = (part.strip() for part in files.partition(","))
     if not comma or not certificate or not key or "," in key:
@@ -64,7 +64,7 @@ def named_certificate(text: str) -> NamedCertificate:
 
 
 class ServerTls:
-    """What a server needs to speak TLS (`context`); ServingError if that cannot be."""
+    """A server's TLS context (`context`); ServingError if it cannot be created."""
 
     def __init__(self, options: TlsOptions, bind_address: str) -> None:
         self._limits = _Limits(options)
@@ -76,22 +76,22 @@ class ServerTls:
 
     def _shown(self, named: NamedCertificate) -> _Shown:
         files = _Files(named.certificate_file, named.key_file)
-        files.load()  # So that one that cannot be used is complained of now.
+        files.load()  # Report unusable files at startup.
         names = named.patterns or tuple(certificate_names(named.certificate_file))
         return _Shown(files, named.patterns, names)
 
     def trust(self, authorities: Iterable[str]) -> None:
-        """Ask clients for certificates, and trust those that these authorities (in PEM) have signed."""
+        """Request client certificates, and trust those signed by these authorities (in PEM)."""
         self._authorities = "\n".join(filter(None, authorities))
-        # Whether a client is asked is settled before its name is known.
+        # Whether a client certificate is requested is decided before the server name is known.
         self.context.verify_mode = ssl.CERT_OPTIONAL if self._authorities else ssl.CERT_NONE
 
     def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: Any) -> None:
-        """Go on with the certificate for the name that a client asks for."""
+        """Continue with the certificate for the requested server name."""
         connection.context = self._current(self._for_name(name or ""))
 
     def _for_name(self, name: str) -> _Shown:
-        """The certificate for a name: patterns count more than a certificate's own names, whole ones most."""
+        """The certificate for a name: patterns precede a certificate's own names, exact ones wildcards."""
         wildcard = f"*.{name.partition('.')[2]}"
         for wanted in (name, wildcard):
             for are_patterns in (True, False):
@@ -101,7 +101,7 @@ class ServerTls:
         return self._default
 
     def _current(self, shown: _Shown) -> ssl.SSLContext:
-        """The context that shows a certificate, as its files are now; as they were if they cannot be used."""
+        """The context of a certificate's current files; of the previous ones if they cannot be used."""
         try:
             made_of = (shown.source.stamp(), self._authorities)
             if shown.context is None or shown.made_of != made_of:
@@ -119,17 +119,17 @@ class ServerTls:
 
 
 class _Source(Protocol):
-    """Where a certificate comes from."""
+    """The source of a certificate."""
 
     def stamp(self) -> Any:
-        """What differs when the certificate has changed."""
+        """A value that differs when the certificate has changed."""
 
     def load(self) -> ssl.SSLContext:
-        """A context that shows the certificate; ServingError if there is none."""
+        """A context with the certificate; ServingError if there is none."""
 
 
 def certificate_names(file: Path) -> Iterator[str]:
-    """The names in a certificate that can be used."""
+    """The usable names in a certificate."""
     certificate = x509.load_pem_x509_certificate(file.read_bytes())
     for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
         yield str(attribute.value)
@@ -156,14 +156,14 @@ class _Files:
         context = server_context()
         try:
             context.load_cert_chain(self._certificate_file, self._key_file)
-        except OSError as error:  # An SSLError is one, too.
+        except OSError as error:  # Includes SSLError.
             files = f"{self._certificate_file} and {self._key_file}"
             raise ServingError(f"{files} cannot be used: {error.strerror or error}") from None
         return context
 
 
 class _Made:
-    """A certificate that was made for the occasion, and is in memory only."""
+    """A generated certificate, in memory only."""
 
     def __init__(self, made: ServerCertificate) -> None:
         self._made = made
@@ -176,7 +176,7 @@ class _Made:
 
 
 class _Shown:
-    """A certificate that is shown, and the context that does so."""
+    """A certificate that is presented, and its context."""
 
     def __init__(self, source: _Source, patterns: Sequence[str] = (), names: Sequence[str] = ()) -> None:
         self.source = source
@@ -187,9 +187,9 @@ class _Shown:
 
 
 def _source(options: TlsOptions, bind_address: str) -> _Source:
-    """The certificate for whoever asks for no name that has its own."""
+    """The certificate for names without their own."""
     if (options.certificate_file is None) != (options.key_file is None):
-        raise ServingError("a certificate needs its key, and a key its certificate")
+        raise ServingError("certificate and key must be set together")
     if options.certificate_file is not None and options.key_file is not None:
         return _Files(options.certificate_file, options.key_file)
     try:
@@ -202,11 +202,11 @@ def _source(options: TlsOptions, bind_address: str) -> _Source:
 
 
 def _kept(made: ServerCertificate, directory: Path) -> _Source:
-    """The certificate in a directory; the one that was made is put there if there is none."""
+    """The certificate in a directory; the generated one is stored there if there is none."""
     certificate_file, key_file = directory / f"{_PAIR_NAME}.crt", directory / f"{_PAIR_NAME}.key"
     present = [file for file in (certificate_file, key_file) if file.exists()]
     if len(present) == 1:
-        raise ServingError(f"{present[0]} is there, but not what belongs to it")
+        raise ServingError(f"{present[0]} exists without its counterpart")
     if not present:
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -220,7 +220,7 @@ def _kept(made: ServerCertificate, directory: Path) -> _Source:
 
 
 class _Limits:
-    """What is accepted of a client; ServingError for names that do not exist."""
+    """Accepted versions, ciphers and curves; ServingError for unknown names."""
 
     def __init__(self, options: TlsOptions) -> None:
         version = options.min_version or DEFAULT_VERSION
@@ -239,7 +239,7 @@ class _Limits:
         self._curve = CURVES[options.curves[0]] if len(options.curves) == 1 else ""
 
     def imposed(self, context: ssl.SSLContext) -> ssl.SSLContext:
-        """The same context, which accepts no more than it should."""
+        """The same context, with these limits."""
         context.minimum_version = self._min_version
         try:
             if self._ciphers:

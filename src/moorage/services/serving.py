@@ -1,7 +1,7 @@
 """The scheduler's own HTTPS server: probes, metrics, configuration, debugging.
 
-`Endpoints` is a transport like any other: who asks, may they, what is at the path. `SecureServer` puts it on
-a socket, and tells it which certificate each client has shown.
+`Endpoints` is a transport like any other: authentication, authorization, then the path's handler.
+    `SecureServer` serves it on a socket, and passes on each client's certificate.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
 from moorage.klog import Logger, quoted, set_verbosity
 from moorage.services import answers
+from moorage.services.access_reviews import ReviewFailed
 from moorage.services.answers import Handler
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
-from moorage.services.reviews import ReviewFailed
+from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.server_tls import ServerTls, TlsOptions
-from moorage.services.users import Unauthenticated, User
 from moorage.transport import Request, Response, Transport
 
 log = Logger(__name__)
@@ -39,7 +39,7 @@ _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Endpoints:
-    """Answers whoever may have the answer. A route that ends with a slash is for all paths below it."""
+    """Handles authorized requests. A route that ends with a slash is for all paths below it."""
 
     def __init__(
         self, routes: Mapping[str, Handler], authentication: Authentication, authorization: Authorization
@@ -50,11 +50,11 @@ class Endpoints:
         self._authorization = authorization
 
     async def handle(self, request: Request) -> Response:
-        """The answer to who has shown no certificate; failures are answers too."""
+        """The response to a client without a certificate; failures are responses as well."""
         return await self.answer_client(request, b"")
 
     async def answer_client(self, request: Request, certificate: bytes) -> Response:
-        """The answer to a client with a certificate (in DER) that TLS has found good; empty: without one."""
+        """The response to a client with a certificate (in DER) that TLS has verified; empty: without one."""
         response = await self._answered(request, certificate)
         response.headers.setdefault("Cache-Control", "no-cache, private")
         return response
@@ -97,7 +97,7 @@ class Endpoints:
 def metric_routes(
     metrics: Metrics, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]
 ) -> dict[str, Handler]:
-    """`/metrics`, `/metrics/slis`, and `/metrics/resources`, which only a leader fills."""
+    """`/metrics`, `/metrics/slis`, and `/metrics/resources`, which is empty unless this process leads."""
 
     async def all_metrics(request: Request) -> Response:
         return _shown(request, metrics.text, metrics.reset)
@@ -119,7 +119,7 @@ def _shown(request: Request, show: Callable[[], bytes], reset: Callable[[], None
 
 
 def verbosity_routes() -> dict[str, Handler]:
-    """`/debug/flags/v`: how much is logged can be changed while the scheduler runs."""
+    """`/debug/flags/v`: sets the log verbosity at run time."""
 
     async def put(request: Request) -> Response:
         if request.method != "PUT":
@@ -148,18 +148,18 @@ def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Han
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where to listen, and how to speak TLS."""
+    """The address to listen on, and TLS."""
 
     bind_address: str = "127.0.0.1"
     port: int = PORT
-    """0: any free one."""
+    """0: any free port."""
     shares_port: bool = False
     """Whether other processes may listen on the same port."""
     tls: TlsOptions = field(default_factory=TlsOptions)
 
 
 class _ClientConnection(HttpConnection):
-    """A connection whose requests come with the certificate that the client has shown."""
+    """A connection whose requests carry the client's certificate."""
 
     def __init__(self, transport: Transport, connections: Connections) -> None:
         super().__init__(transport, connections)
@@ -167,7 +167,7 @@ class _ClientConnection(HttpConnection):
         self._endpoints = transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there, and TLS has been settled."""
+        """The connection is established, including TLS."""
         super().connection_made(transport)
         secured: ssl.SSLObject = transport.get_extra_info("ssl_object")
         certificate = secured.getpeercert(binary_form=True)
@@ -176,7 +176,7 @@ class _ClientConnection(HttpConnection):
 
 
 class _OfClient:
-    """Endpoints as one client sees them."""
+    """Endpoints for one client."""
 
     def __init__(self, endpoints: Endpoints, certificate: bytes) -> None:
         self._endpoints = endpoints
@@ -187,23 +187,23 @@ class _OfClient:
 
 
 class SecureServer:
-    """Serves endpoints over HTTPS until told to stop; ServingError if it cannot."""
+    """Serves endpoints over HTTPS until stopped; ServingError if that is impossible."""
 
     def __init__(self, endpoints: Endpoints, options: ServingOptions) -> None:
         self.tls = ServerTls(options.tls, options.bind_address)
         self._server = HttpServer(endpoints, self.tls.context, _ClientConnection)
         self._listener = listen(options.bind_address, options.port, shares_port=options.shares_port)
         self.port: int = self._listener.getsockname()[1]
-        """Where it listens."""
+        """The port it listens on."""
 
     async def serve(self) -> None:
         """Answer requests until `stop`."""
         await self._server.serve(self._listener)
 
     async def listens(self) -> None:
-        """Returns once requests are answered."""
+        """Returns when requests are handled."""
         await self._server.listens()
 
     def stop(self) -> None:
-        """Let running requests finish, close."""
+        """Complete running requests, then close."""
         self._server.stop()

@@ -1,9 +1,9 @@
-"""Ending a process: in order on SIGTERM or SIGINT, and at once where its event loop does not get there.
+"""Process termination: graceful on SIGTERM or SIGINT, and forced if the event loop does not respond.
 
-Handlers that an event loop calls are of no use while the loop is stuck. Here the signal handler only puts a
-number on a queue, which the interpreter does between any two instructions of the main thread. A
-thread of its own reads the queue, asks the loop to end, and ends the process when that takes too long or is
-asked for twice. Only native code that never returns to the interpreter can keep a process from ending.
+Signal handlers of an event loop are not called while the loop is stuck. Here the signal handler only puts a
+number on a queue, which the interpreter does between any two instructions of the main thread. A thread of its
+own reads the queue, asks the loop to stop, and ends the process when that takes too long or at a second
+signal. Only native code that never returns to the interpreter can prevent that.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ log = Logger(__name__)
 GRACE_SECONDS: Final = 25.0
 """Time limit of a graceful end: below Kubernetes' default terminationGracePeriodSeconds of 30 s."""
 FAILED: Final = 1
-"""Exit status of a process that could not end in order."""
+"""Exit status after a forced termination."""
 _LOG_SECONDS: Final = 1.0
-"""Time limit of the last log line: standard error may be blocked."""
+"""Time limit of the last log line, in seconds: standard error may be blocked."""
 
 
 def on_termination(stop: Callable[[], None], grace_seconds: float = GRACE_SECONDS) -> None:
@@ -50,7 +50,7 @@ def follow_signals(
     grace_seconds: float,
     end: Callable[[str], object],
 ) -> None:
-    """Ask for a graceful end at the first signal; `end` at the second, or when the time is over.
+    """Request a graceful stop at the first signal; `end` at the second, or after the grace period.
 
     next_signal: waits for a signal; with `timeout`, raises Empty if none comes in that time.
     """
@@ -65,14 +65,14 @@ def follow_signals(
 
 
 def end_process(message: str, **values: Any) -> None:
-    """End the process at once, from any thread; nothing that is in flight is finished."""
+    """End the process immediately, from any thread; no work in flight is completed."""
 
     def write() -> None:
         log.error(None, message, **values)
         for handler in logging.getLogger().handlers:
             handler.flush()
 
-    # The main thread may hold the lock of the log: then there is no last line, but still an end.
+    # The main thread may hold the log's lock: then there is no last line, but the process still ends.
     writing = threading.Thread(target=write, name="last-log-line", daemon=True)
     writing.start()
     writing.join(_LOG_SECONDS)

@@ -1,10 +1,11 @@
-"""Time limits and real time for what runs beside the scheduler's own loop."""
+"""Time limits, and a clock for threads besides the scheduler's loop."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from moorage.clock import Clock, Timer
@@ -13,19 +14,23 @@ T = TypeVar("T")
 
 
 class MonotonicClock:
-    """Real time that can be read from any thread; what is to happen later happens in the loop that asks."""
+    """A clock that can be read in any thread; callbacks run in the calling loop."""
 
     def now(self) -> float:
-        """Seconds since some moment, the same for all threads."""
+        """Monotonic time in seconds, the same for all threads."""
         return time.monotonic()
 
+    def utc_now(self) -> datetime:
+        """Wall time, in UTC."""
+        return datetime.now(UTC)
+
     def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> Timer:
-        """Call back once, later."""
+        """Call back once after a delay."""
         return asyncio.get_running_loop().call_later(delay_seconds, callback)
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What comes of some work; TimeoutError, and the work is given up, if it takes longer than that."""
+    """The result of a coroutine; cancels it and raises TimeoutError after `seconds`."""
     task = asyncio.ensure_future(work)
     caller = asyncio.current_task()
     assert caller is not None
@@ -41,7 +46,7 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
     try:
         return await task
     except asyncio.CancelledError:
-        # Who is cancelled just when the time is over is still cancelled.
+        # A cancellation of the caller at the same time still takes effect.
         if is_late and caller.cancelling() == cancellations:
             raise TimeoutError(f"it took longer than {seconds:g} s") from None
         raise

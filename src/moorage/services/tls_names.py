@@ -1,4 +1,4 @@
-"""What flags call versions, cipher suites and curves of TLS: Go's names, and OpenSSL's for the same."""
+"""Go's names of TLS versions, cipher suites and curves, and OpenSSL's for the same."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _REPLACED: Final = (
     (r"POLY1305_SHA256$", "POLY1305"),
     (r"_", "-"),
 )
-"""How OpenSSL's names come from the standard's, step by step."""
+"""Replacements that turn the standard's names into OpenSSL's, in order."""
 
 
 def openssl_ciphers(names: Iterable[str]) -> str:
-    """OpenSSL's names of cipher suites up to TLS 1.2; ValueError for one that Go does not know."""
+    """OpenSSL's names of cipher suites up to TLS 1.2; ValueError for names that Go does not have."""
     found = []
     for name in names:
         if name not in _SUITES:

@@ -1,7 +1,7 @@
-"""`/flagz` and `/statusz`: the flags in force, and what runs since when; text for people, or documents.
+"""`/flagz` and `/statusz`: the flags in force, and build and start time; as text or as documents.
 
-Without an `Accept` header, or with one that takes text, the answer is text of which nothing may be expected.
-A document has to be asked for by its kind: `application/json;v=v1beta1;g=config.k8s.io;as=Flagz`.
+Without an `Accept` header, or with one that accepts text, the response is text without a stable format. A
+document has to be requested by its kind: `application/json;v=v1beta1;g=config.k8s.io;as=Flagz`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
 from moorage.services import answers
 from moorage.services.answers import Handler
-from moorage.services.metrics import KUBERNETES_VERSION
 from moorage.transport import Request, Response
+from moorage.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
 COMPONENT: Final = "kube-scheduler"
 _GROUP: Final = "config.k8s.io"
@@ -41,9 +41,8 @@ def flagz_routes(flags: Mapping[str, str]) -> dict[str, Handler]:
 def statusz_routes(
     paths: Iterable[str], started: datetime, now: Callable[[], datetime]
 ) -> dict[str, Handler]:
-    """`/statusz`: since when this process runs, what it is, and the paths that it serves."""
+    """`/statusz`: start time, build information, and the served paths."""
     listed = sorted({f"/{path.split('/')[1]}" for path in paths})
-    minor = KUBERNETES_VERSION.rpartition(".")[0]
     python = f"python{platform.python_version()}"
 
     def text() -> str:
@@ -54,7 +53,7 @@ def statusz_routes(
             f"Up: {up}\n"
             f"Go version: {python}\n"
             f"Binary version: {KUBERNETES_VERSION}\n"
-            f"Emulation version: {minor}\n"
+            f"Emulation version: {KUBERNETES_MINOR}\n"
             f"Paths: {' '.join(listed)}\n"
         )
 
@@ -64,7 +63,7 @@ def statusz_routes(
             "uptimeSeconds": int((now() - started).total_seconds()),
             "goVersion": python,
             "binaryVersion": KUBERNETES_VERSION,
-            "emulationVersion": minor,
+            "emulationVersion": KUBERNETES_MINOR,
             "paths": listed,
         }
 
@@ -72,7 +71,7 @@ def statusz_routes(
 
 
 def _page(name: str, kind: str, text: Callable[[], str], document: Callable[[], Manifest]) -> Handler:
-    """A page that is text or a document of a kind, as who asks wants it."""
+    """A page as text or as a document of a kind, by the `Accept` header."""
 
     async def answer(request: Request) -> Response:
         accepted = request.headers.get("accept", "").strip()
@@ -106,7 +105,7 @@ def _encoded(document: dict[str, Any], media_type: str) -> Response:
 
 
 def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
-    """What a client accepts, what it likes best first."""
+    """The accepted media types, preferred ones first."""
     found = []
     for place, part in enumerate(header.split(",")):
         media_type, *rest = (each.strip() for each in part.split(";"))

@@ -96,7 +96,7 @@ class LocalCluster:
         self._scheduler = None
         if settings.schedules:
             self._scheduler = Scheduler(
-                self.client, settings.config, settings.registry, clock, now, random, "moorage-up"
+                self.client, settings.config, settings.registry, clock, random, "moorage-up"
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))

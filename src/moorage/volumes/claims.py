@@ -11,7 +11,7 @@ import numpy as np
 from moorage.api.base import Object, ResourceList
 from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.cluster.objects import Objects, ObjectTable
+from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import PluginError, Status
 from moorage.framework.verdict import Reason, Verdict

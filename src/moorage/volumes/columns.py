@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import Object
-from moorage.cluster.objects import ObjectTable
-from moorage.cluster.rows import RowReader
+from moorage.cluster.object_tables import ObjectTable
+from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.nodes import Nodes
 from moorage.volumes.claims import Derived

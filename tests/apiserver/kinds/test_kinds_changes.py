@@ -5,23 +5,23 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
-from moorage.apiserver.kinds.daemons import DaemonSetStrategy
-from moorage.apiserver.kinds.device_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.devices import ResourceClaimStrategy, ResourceClaimTemplateStrategy
+from moorage.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
+from moorage.apiserver.kinds.csi_drivers import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
+from moorage.apiserver.kinds.daemon_sets import DaemonSetStrategy
 from moorage.apiserver.kinds.events import EventsEventStrategy
-from moorage.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
 from moorage.apiserver.kinds.jobs import JobStrategy
+from moorage.apiserver.kinds.limits_and_quotas import ResourceQuotaStrategy
 from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.priorities import PriorityClassStrategy
-from moorage.apiserver.kinds.quotas import ResourceQuotaStrategy
+from moorage.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage.apiserver.kinds.priority_classes import PriorityClassStrategy
 from moorage.apiserver.kinds.rbac import RoleBindingStrategy
+from moorage.apiserver.kinds.resource_claims import ResourceClaimStrategy, ResourceClaimTemplateStrategy
+from moorage.apiserver.kinds.resource_slices import ResourceSliceStrategy
 from moorage.apiserver.kinds.runtime_classes import RuntimeClassStrategy
-from moorage.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
 from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
 from moorage.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
 from moorage.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
+from moorage.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
 from moorage.apiserver.kinds.endpoints import EndpointsStrategy
 from moorage.apiserver.kinds.events import EventsEventStrategy, EventStrategy
 from moorage.apiserver.kinds.leases import LeaseStrategy
+from moorage.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
 from moorage.apiserver.kinds.namespaces import NamespaceStrategy
 from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.priorities import PriorityClassStrategy
-from moorage.apiserver.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage.apiserver.kinds.priority_classes import PriorityClassStrategy
 from moorage.apiserver.kinds.rbac import (
     ClusterRoleBindingStrategy,
     ClusterRoleStrategy,
@@ -21,7 +21,7 @@ from moorage.apiserver.kinds.rbac import (
 )
 from moorage.apiserver.kinds.runtime_classes import RuntimeClassStrategy
 from moorage.apiserver.kinds.services import ServiceStrategy
-from moorage.apiserver.kinds.stateful import StatefulSetStrategy
+from moorage.apiserver.kinds.stateful_sets import StatefulSetStrategy
 from moorage.apiserver.kinds.workloads import (
     DeploymentStrategy,
 )

@@ -17,7 +17,7 @@ from moorage.api.manifests import Manifest, utc_now
 from moorage.apiserver import errors, fields
 from moorage.apiserver.kinds.catalog import builtin_resources
 from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
-from moorage.apiserver.kinds.pods import sound_specs
+from moorage.apiserver.kinds.pods import validated_spec_cache as sound_specs
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.schema.wire import TypeUse, WireField, wire_format
 from moorage.apiserver.store import Store

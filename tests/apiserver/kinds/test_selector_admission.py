@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.devices import (
+from moorage.apiserver.kinds.resource_claims import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,

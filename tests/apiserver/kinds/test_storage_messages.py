@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.csi import (
+from moorage.apiserver.kinds.csi_drivers import (
     CSIDriverStrategy,
     CSINodeStrategy,
     CSIStorageCapacityStrategy,
     VolumeAttachmentStrategy,
 )
-from moorage.apiserver.kinds.device_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.devices import DeviceClassStrategy, ResourceClaimStrategy
+from moorage.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage.apiserver.kinds.resource_claims import DeviceClassStrategy, ResourceClaimStrategy
+from moorage.apiserver.kinds.resource_slices import ResourceSliceStrategy
 from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
 from moorage.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     an_object,

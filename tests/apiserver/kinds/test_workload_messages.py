@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.cronjobs import CronJobStrategy
-from moorage.apiserver.kinds.daemons import DaemonSetStrategy
-from moorage.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
+from moorage.apiserver.kinds.cron_jobs import CronJobStrategy
+from moorage.apiserver.kinds.daemon_sets import DaemonSetStrategy
 from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.policy import PodDisruptionBudgetStrategy
-from moorage.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
+from moorage.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
 from moorage.apiserver.kinds.workloads import (
     DeploymentStrategy,
     ReplicaSetStrategy,

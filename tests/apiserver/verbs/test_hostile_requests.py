@@ -15,8 +15,8 @@ from moorage.apiserver import address, negotiation, selection
 from moorage.apiserver.extensions.formats import conforms
 from moorage.apiserver.patches.apply.elements import normalized, sort_key
 from moorage.apiserver.rest import bodies
-from moorage.apiserver.schema.moments import canonical_time
 from moorage.apiserver.schema.quantities import canonical_quantity
+from moorage.apiserver.schema.timestamps import canonical_time
 from tests.apiserver.client import Cluster, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -19,7 +19,7 @@ from moorage.apiserver.kinds.admission_rules import (
     default_match,
 )
 from moorage.apiserver.kinds.checks import REVIEW_VERSIONS, check_optional_word, check_review_versions
-from moorage.apiserver.kinds.networks import HTTPS_PORT, check_service_port
+from moorage.apiserver.kinds.network_addresses import HTTPS_PORT, check_service_port
 from moorage.apiserver.strategy import Strategy
 
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")

@@ -10,7 +10,7 @@ from moorage.apiserver.fields import FieldError, complaints, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_optional_word
 from moorage.apiserver.kinds.names import check_subdomain
-from moorage.apiserver.kinds.networks import HTTPS_PORT, check_service_port
+from moorage.apiserver.kinds.network_addresses import HTTPS_PORT, check_service_port
 from moorage.apiserver.text import quoted
 
 _HIGHEST_GROUP_PRIORITY: Final = 20000

@@ -11,7 +11,7 @@ from moorage.api.names import dns_label_problems, dns_subdomain_problems, qualif
 from moorage.apiserver.fields import FieldError, complaints, duplicate, invalid, required, too_many
 from moorage.apiserver.kinds.checks import check_one_of, check_optional_word, check_unchanged
 from moorage.apiserver.kinds.names import check_label, check_label_value, check_subdomain
-from moorage.apiserver.kinds.networks import check_address, check_reachable_address
+from moorage.apiserver.kinds.network_addresses import check_address, check_reachable_address
 from moorage.apiserver.kinds.service_rules import PROTOCOLS
 from moorage.apiserver.strategy import Strategy
 

@@ -6,7 +6,7 @@ from moorage.api.manifests import Manifest
 from moorage.apiserver.fields import FieldError, required
 from moorage.apiserver.kinds.checks import check_one_of
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage.apiserver.kinds.networks import check_address, check_port, check_reachable_address
+from moorage.apiserver.kinds.network_addresses import check_address, check_port, check_reachable_address
 from moorage.apiserver.kinds.service_rules import PROTOCOLS
 from moorage.apiserver.strategy import Strategy
 

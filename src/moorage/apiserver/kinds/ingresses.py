@@ -19,7 +19,12 @@ from moorage.apiserver.fields import (
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.checks import check_unchanged
 from moorage.apiserver.kinds.names import check_label, check_subdomain
-from moorage.apiserver.kinds.networks import check_address, check_port, check_port_or_name, is_address
+from moorage.apiserver.kinds.network_addresses import (
+    check_address,
+    check_port,
+    check_port_or_name,
+    is_address,
+)
 from moorage.apiserver.kinds.object_references import check_typed_reference
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.text import quoted

@@ -13,9 +13,9 @@ from moorage.apiserver.fields import FieldError, invalid, not_supported, require
 from moorage.apiserver.kinds.checks import check_not_negative, check_optional_word, check_unchanged
 from moorage.apiserver.kinds.job_policies import check_failure_policy, check_success_policy
 from moorage.apiserver.kinds.names import check_subdomain
+from moorage.apiserver.kinds.pod_templates import check_match
 from moorage.apiserver.kinds.pods.validation import validate_template
 from moorage.apiserver.kinds.selectors import check_label_selector
-from moorage.apiserver.kinds.templates import check_match
 
 _UID, _NAME = "controller-uid", "job-name"
 _PREFIX = "batch.kubernetes.io/"

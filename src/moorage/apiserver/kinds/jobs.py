@@ -9,8 +9,8 @@ from moorage.apiserver.fields import FieldError
 from moorage.apiserver.kinds.base import StatusStrategy
 from moorage.apiserver.kinds.job_rules import check_job, check_job_change
 from moorage.apiserver.kinds.job_status import check_job_status
+from moorage.apiserver.kinds.pod_templates import name_warnings
 from moorage.apiserver.kinds.pods.defaults import default_pod_template
-from moorage.apiserver.kinds.templates import name_warnings
 
 UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")

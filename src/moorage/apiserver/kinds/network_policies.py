@@ -9,7 +9,7 @@ from typing import Final
 from moorage.api.manifests import Manifest, child
 from moorage.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
 from moorage.apiserver.kinds.checks import check_optional_word
-from moorage.apiserver.kinds.networks import check_network, check_port, check_port_or_name
+from moorage.apiserver.kinds.network_addresses import check_network, check_port, check_port_or_name
 from moorage.apiserver.kinds.selectors import check_label_selector
 from moorage.apiserver.strategy import Strategy
 

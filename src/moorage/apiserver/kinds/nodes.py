@@ -12,7 +12,7 @@ from moorage.apiserver.fields import (
     invalid,
 )
 from moorage.apiserver.kinds.checks import repetitions
-from moorage.apiserver.kinds.networks import check_network
+from moorage.apiserver.kinds.network_addresses import check_network
 from moorage.apiserver.kinds.resource_names import check_amount
 from moorage.apiserver.kinds.taints import check_taints
 from moorage.apiserver.strategy import Strategy

@@ -10,7 +10,7 @@ from moorage.apiserver.kinds.addresses import HEADLESS
 from moorage.apiserver.kinds.checks import check_one_of, check_optional_word
 from moorage.apiserver.kinds.metadata import validate_labels
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage.apiserver.kinds.networks import (
+from moorage.apiserver.kinds.network_addresses import (
     check_address,
     check_network,
     check_port,

@@ -15,14 +15,14 @@ from moorage.apiserver.kinds.checks import (
     check_not_negative,
     check_unchanged,
 )
-from moorage.apiserver.kinds.pods.defaults import default_pod_template
-from moorage.apiserver.kinds.templates import (
+from moorage.apiserver.kinds.pod_templates import (
     check_lasting_template,
     check_match,
     check_plain_match,
     check_selector,
     name_warnings,
 )
+from moorage.apiserver.kinds.pods.defaults import default_pod_template
 
 _QUARTER: Final = "25%"
 _HISTORY_LIMIT: Final = 10

@@ -26,9 +26,9 @@ from moorage.apiserver.options import (
 from moorage.apiserver.resources import Resource, Resources
 from moorage.apiserver.rest.bodies import parse_body, read_object
 from moorage.apiserver.rest.context import Context
+from moorage.apiserver.rest.decoded_body_cache import KnownBodies
 from moorage.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
 from moorage.apiserver.rest.identity import drop_version
-from moorage.apiserver.rest.known_bodies import KnownBodies
 from moorage.apiserver.rest.patching import Patcher
 from moorage.apiserver.rest.reads import ObjectReader, check_fields, check_revision, transformed
 from moorage.apiserver.rest.subresources import BINDINGS, Subresources

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from moorage.api.manifests import copy
 from moorage.apiserver.schema.base import Decoded
-from moorage.apiserver.schema.moments import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.quantities import WRONG_FORMAT, canonical_quantity
+from moorage.apiserver.schema.timestamps import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.wire import ZERO_VALUES, TypeUse, WireType, wire_format
 from moorage.apiserver.text import path_key
 

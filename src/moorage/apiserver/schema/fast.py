@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from moorage.apiserver.schema.careful import read_quantity
-from moorage.apiserver.schema.moments import canonical_micro_time, canonical_time
+from moorage.apiserver.schema.timestamps import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.wire import TypeUse, WireField, WireType, wire_format
 
 

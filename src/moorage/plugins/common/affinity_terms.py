@@ -9,7 +9,7 @@ from moorage.api.affinity import AffinityTerm, PodTerms
 from moorage.api.node import Namespace
 from moorage.api.pod import Pod
 from moorage.api.selectors import Selector
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_class import Label, PodClass
 from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.common.pods_meant import PodsMeant

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from moorage.api.selectors import Selector, SelectorError, label_selector
 from moorage.api.workloads import PodDisruptionBudget
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_class import PodClass
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 
 _Selectors = dict[tuple[str, str], tuple[PodDisruptionBudget, Selector | None]]

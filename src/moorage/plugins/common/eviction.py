@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import NOT_STARTED, PodInfo
+from moorage.cluster.pod_table import NOT_STARTED, PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Refusal

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from moorage.api.pod import Pod
 from moorage.api.selectors import Operator, Selector
 from moorage.api.storage import PersistentVolumeClaim
-from moorage.framework.events import Hint, Sieve
+from moorage.framework.events import EventIndex, Hint
 from moorage.klog import Logger, kobj
 from moorage.volumes.claims import claim_uses
 
@@ -80,7 +80,7 @@ def _claim_named(old: Any, new: PersistentVolumeClaim) -> tuple[tuple[str, str]]
     return ((new.namespace, new.name),)
 
 
-USES_CLAIM = Sieve(_claims_used, _claim_named)
+USES_CLAIM = EventIndex(_claims_used, _claim_named)
 """For hints about claims that come or change: only pods that use them are helped."""
 
 

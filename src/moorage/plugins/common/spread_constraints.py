@@ -21,7 +21,7 @@ from moorage.api.selectors import (
 from moorage.api.taints import keeps_away
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.cluster.columns import ABSENT
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.nodes import Nodes
 from moorage.plugins.common.pods_meant import PodsMeant
 

@@ -20,7 +20,7 @@ from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import CodeColumn, V, Vocabulary
 from moorage.cluster.journal import Journal
 from moorage.cluster.pod_class import PodClass
-from moorage.cluster.pods import Move, PodTable
+from moorage.cluster.pod_table import Move, PodTable
 from moorage.cluster.vocabularies import ClassVocabulary, Mark, TermsVocabulary, term_marks
 
 Asked = TypeVar("Asked", contravariant=True)

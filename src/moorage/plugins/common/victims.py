@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pods import NOT_STARTED
+from moorage.cluster.pod_table import NOT_STARTED
 from moorage.framework.changes import Changes
 from moorage.framework.nodes import Nodes
 from moorage.plugins.common.budgets import Budgets

@@ -16,7 +16,7 @@ from moorage.api.pod import Pod
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_requests, resource_amounts
 from moorage.api.selectors import required_nodes
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, tolerated
-from moorage.cluster.pods import HostPort, PodInfo
+from moorage.cluster.pod_table import HostPort, PodInfo
 from moorage.plugins.node_ports import PORT_TAKEN, conflict
 from moorage.sim.nodes.ranking import CRITICAL_PRIORITY
 from moorage.sim.nodes.thresholds import MEMORY_PRESSURE

@@ -20,8 +20,8 @@ from moorage.sim.nodes.thresholds import (
     PID_PRESSURE,
     Threshold,
 )
+from moorage.version import KUBERNETES_VERSION
 
-VERSION: Final = "v1.36.4"
 _ARCHITECTURE: Final = "amd64"
 _SYSTEM: Final = "linux"
 _REGION: Final = "region-1"
@@ -171,7 +171,7 @@ def node_info(name: str) -> Manifest:
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.8.0-moorage",
         "kubeProxyVersion": "",
-        "kubeletVersion": VERSION,
+        "kubeletVersion": f"v{KUBERNETES_VERSION}",
         "machineID": _made_up_uuid(f"{name} machine").replace("-", ""),
         "operatingSystem": _SYSTEM,
         "osImage": "Moorage simulated Linux",

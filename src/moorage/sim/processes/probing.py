@@ -13,8 +13,9 @@ from moorage.api.manifests import Manifest
 from moorage.client.errors import ConnectionFailed
 from moorage.client.http import Endpoint, HttpTransport
 from moorage.transport import Request
+from moorage.version import KUBERNETES_MINOR
 
-_HEADERS: Final = {"user-agent": "kube-probe/1.36", "accept": "*/*", "connection": "close"}
+_HEADERS: Final = {"user-agent": f"kube-probe/{KUBERNETES_MINOR}", "accept": "*/*", "connection": "close"}
 _MOST_OUTPUT_BYTES: Final = 10 << 10
 
 

@@ -13,7 +13,7 @@ from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult
 from moorage.framework.prebinding import PreFlight
 from moorage.framework.status import Code, PluginError, Status
 from moorage.framework.verdict import Reason
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.testing.asking import begin, pre_filter, prepare_scoring, raw_scores, shown, verdict_problem
 from moorage.testing.placing import fit_nowhere, place
 from moorage.testing.trial import Check, Trial

@@ -17,7 +17,7 @@ from moorage.api.pod import Pod
 from moorage.framework.events import Action, Interest, Resource, interests_of
 from moorage.framework.registry import RegistryError
 from moorage.framework.status import PluginError
-from moorage.scheduler.needs import CustomObject
+from moorage.scheduler.watched_kinds import CustomObject
 from moorage.testing.trial import Check, Trial
 
 _OF_NODES = (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.cluster.pods import PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import NodeView
 from moorage.framework.verdict import Reason

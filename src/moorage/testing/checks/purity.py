@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from moorage.api.decode import KINDS
-from moorage.cluster.objects import Objects
+from moorage.cluster.object_tables import Objects
 from moorage.framework.nodes import Nodes
 from moorage.testing.asking import ask, begin, prepare_scoring, raw_scores
 from moorage.testing.placing import fit_nowhere

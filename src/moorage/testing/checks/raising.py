@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from moorage.framework.cycle import CycleState
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import PluginError
-from moorage.queue.entry import QueuedPod
+from moorage.queue.queued_pod import QueuedPod
 from moorage.testing.asking import basis_of, begin, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.placing import fit_nowhere, place
 from moorage.testing.trial import Check, Trial

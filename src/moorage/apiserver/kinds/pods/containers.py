@@ -19,7 +19,7 @@ from moorage.apiserver.fields import (
     required,
     too_many,
 )
-from moorage.apiserver.kinds.networks import check_port_or_name
+from moorage.apiserver.kinds.network_addresses import check_port_or_name
 from moorage.apiserver.kinds.paths import check_relative_path, goes_up
 from moorage.apiserver.kinds.pods.environment import validate_env, validate_env_from
 from moorage.apiserver.kinds.pods.probes import PROBES, validate_probes

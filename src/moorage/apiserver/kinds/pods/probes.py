@@ -15,7 +15,7 @@ from moorage.apiserver.fields import (
     not_supported,
     required,
 )
-from moorage.apiserver.kinds.networks import check_port_or_name
+from moorage.apiserver.kinds.network_addresses import check_port_or_name
 
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 

@@ -12,8 +12,8 @@ from moorage.apiserver.kinds.pods.defaults import align_service_account, default
 from moorage.apiserver.kinds.pods.differences import same
 from moorage.apiserver.kinds.pods.resources import qos_class
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
-from moorage.apiserver.kinds.pods.sound_specs import SoundSpecs
 from moorage.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
+from moorage.apiserver.kinds.pods.validated_spec_cache import SoundSpecs
 from moorage.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
 from moorage.apiserver.kinds.pods.warnings import name_warnings, spec_warnings
 from moorage.apiserver.strategy import Strategy

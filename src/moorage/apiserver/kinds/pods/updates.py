@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest, annotations_of, take
 from moorage.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid
 from moorage.apiserver.kinds.checks import MOST_INT32, check_range
 from moorage.apiserver.kinds.names import check_qualified_name, check_subdomain
-from moorage.apiserver.kinds.networks import check_address, is_dual_stack
+from moorage.apiserver.kinds.network_addresses import check_address, is_dual_stack
 from moorage.apiserver.kinds.pods.differences import described, same
 from moorage.apiserver.kinds.pods.scheduling import REQUIRED_TERMS
 from moorage.apiserver.kinds.pods.validation import (

@@ -19,7 +19,7 @@ from moorage.apiserver.fields import (
 from moorage.apiserver.kinds.checks import MOST_INT32, check_range
 from moorage.apiserver.kinds.metadata import validate_annotations, validate_labels
 from moorage.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage.apiserver.kinds.networks import check_address
+from moorage.apiserver.kinds.network_addresses import check_address
 from moorage.apiserver.kinds.pods.containers import (
     Surroundings,
     validate_containers,

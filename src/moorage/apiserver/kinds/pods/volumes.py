@@ -18,9 +18,9 @@ from moorage.apiserver.fields import (
     required,
 )
 from moorage.apiserver.kinds.checks import check_driver_name
-from moorage.apiserver.kinds.claims import check_claim_spec
 from moorage.apiserver.kinds.metadata import validate_annotations, validate_labels
 from moorage.apiserver.kinds.paths import check_file_path, check_relative_path, may_leave
+from moorage.apiserver.kinds.persistent_volume_claims import check_claim_spec
 from moorage.apiserver.kinds.pods.references import (
     IN_FILES,
     validate_field_reference,

@@ -1,0 +1,188 @@
+"""Decoding of lists and watch events; the bytes of each object are left undecoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from moorage.client.errors import AnswerLost, RequestError
+from moorage.clock import Clock
+from moorage.transport import Stream
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """The metadata that is decoded of every object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Head(msgspec.Struct):
+    """An object's metadata."""
+
+    metadata: Metadata
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class _PageMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class Page(msgspec.Struct):
+    """A list, or a page of one."""
+
+    items: list[msgspec.Raw] | None = None
+    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+
+
+_read_line = msgspec.json.Decoder(_Line).decode
+_read_head = msgspec.json.Decoder(Head).decode
+_read_page = msgspec.json.Decoder(Page).decode
+_read_status = msgspec.json.Decoder(_Status).decode
+
+
+_OPENINGS: Final = {
+    b'{"type":"%b"' % type.encode(): type for type in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+}
+"""The beginnings of watch event lines, as servers write them."""
+
+
+class Event(msgspec.Struct):
+    """One event of a watch, or one object of a list."""
+
+    type: str
+    metadata: Metadata | None
+    """None: the bytes are not an object."""
+    raw: bytes
+    """The object as sent."""
+
+
+def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
+    """The metadata of an object; None if these bytes are not an object."""
+    try:
+        return _read_head(raw).metadata
+    except msgspec.MsgspecError:
+        return None
+
+
+def read_page(body: bytes) -> Page:
+    """A list as the server sends it; AnswerLost if it is incomplete."""
+    try:
+        return _read_page(body)
+    except msgspec.MsgspecError as error:
+        raise AnswerLost(f"cannot decode the list: {error}") from None
+
+
+def ends_initial_events(metadata: Metadata) -> bool:
+    """Whether a bookmark marks the end of the initial events."""
+    return bool(metadata.annotations) and (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true"
+
+
+def number(version: str) -> int | None:
+    """A resourceVersion as a number; None if it is none."""
+    return int(version) if version.isdecimal() else None
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a resourceVersion is newer than another; if they are not numbers, whether they differ."""
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than
+
+
+class EventLines:
+    """Assembles watch events, one a line, from the chunks of a stream."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def read(self, piece: bytes) -> Iterator[Event]:
+        """The events that a chunk completes.
+
+        RequestError for an ERROR event; AnswerLost for anything that is not an event.
+        """
+        first, *lines = piece.split(b"\n")
+        self._rest.append(first)
+        if not lines:
+            return
+        lines[:0] = [b"".join(self._rest)]
+        self._rest = [lines.pop()]
+        for line in lines:
+            if line:
+                yield _event(line)
+
+    def check_end(self) -> None:
+        """AnswerLost if the watch ended in the middle of an event."""
+        if any(self._rest):
+            raise AnswerLost("the watch ended in the middle of an event")
+
+
+def _event(line: bytes) -> Event:
+    # Fast path: the object is the rest of the line.
+    opening, _, rest = line.partition(b',"object":')
+    type = _OPENINGS.get(opening)
+    if type is not None and line.endswith(b"}"):
+        raw = rest[:-1]
+        metadata = read_metadata(raw)
+        if metadata is not None:
+            return Event(type, metadata, raw)
+    return _any_event(line)
+
+
+def _any_event(line: bytes) -> Event:
+    try:
+        event = _read_line(line)
+        if event.type != "ERROR":
+            raw = bytes(event.object)
+            return Event(event.type, read_metadata(raw), raw)
+        status = _read_status(event.object)
+    except msgspec.MsgspecError as error:
+        raise AnswerLost(f"cannot decode a watch event: {error}") from None
+    raise RequestError(status.code, status.reason, status.message)
+
+
+class IdleTimeout:
+    """Ends a stream without data for some time: the server may be gone without closing the connection."""
+
+    def __init__(self, stream: Stream, clock: Clock, seconds: float) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._seconds = seconds
+        self._heard_at = clock.now()
+        self._timer = clock.call_later(seconds, self._check)
+        self.has_expired = False
+
+    def heard(self) -> None:
+        """Data arrived."""
+        self._heard_at = self._clock.now()
+
+    def close(self) -> None:
+        """End the stream."""
+        self._timer.cancel()
+        self._stream.close()
+
+    def _check(self) -> None:
+        left = self._heard_at + self._seconds - self._clock.now()
+        if left > 0:
+            self._timer = self._clock.call_later(left, self._check)
+        else:
+            self.has_expired = True
+            self._stream.close()

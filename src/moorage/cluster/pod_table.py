@@ -1,0 +1,340 @@
+"""Pods on nodes, as columns.
+
+A pod selector only looks at namespace and labels, so pods are grouped by class: a selector is judged once
+per class, and one pass over the pods' class codes gives the count on every node. In the same way pods are
+grouped by their own affinity terms: a new pod is compared with each distinct set of terms once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, Generic, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
+from moorage.api.limits import has_too_many_terms
+from moorage.api.pod import Pod
+from moorage.api.requests import PodLoad, pod_load
+from moorage.api.storage import (
+    ISCSI,
+    RBD,
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    GCEPersistentDisk,
+    PortworxVolume,
+)
+from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
+from moorage.cluster.journal import Journal
+from moorage.cluster.pod_class import PodClass
+from moorage.cluster.vocabularies import ClassVocabulary, TermsVocabulary
+from moorage.klog import Logger, kobj
+
+log = Logger(__name__)
+
+HostPort = tuple[str, str, int]
+"""Host IP, protocol, port: what a pod takes on its node."""
+
+ANY_IP = "0.0.0.0"
+
+NOT_STARTED = (1 << 63) - 1
+"""The start time of a pod that has not started: after all others."""
+
+Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
+"""A disk that a pod names itself, without a claim."""
+
+_KEPT_MOVES: Final = 4096
+"""Minimum number of kept moves; a reader that is further behind has to count all pods again."""
+_MAX_NEW: Final = 512
+"""Number of new pods after which columns are updated even if they are not read."""
+
+_DISK_SOURCES = (
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "azure_disk",
+    "cinder",
+    "portworx_volume",
+    "rbd",
+    "iscsi",
+)
+
+
+class PodInfo:
+    """A pod and the values computed from it once: load, ports, class, terms."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+
+    def renewed(self, pod: Pod) -> PodInfo:
+        """The same for another pod with the same values: nothing is computed twice."""
+        if "holds" not in self.__dict__:
+            _ = self.load, self.holds, self.pod_class, self.terms
+        twin = PodInfo(pod)
+        twin.__dict__.update(self.__dict__)
+        twin.pod = pod
+        return twin
+
+    def relabelled(self, pod: Pod) -> PodInfo:
+        """The same for a version of the pod with other labels: servers add those of its node's zone."""
+        twin = self.renewed(pod)
+        twin.__dict__.pop("pod_class", None)
+        return twin
+
+    def holds_but_for_labels(self, pod: Pod) -> bool:
+        """Whether a later version has the same values for everything that scheduling reads but labels."""
+        old = self.pod
+        if old.metadata.deletion_timestamp != pod.metadata.deletion_timestamp:
+            return False
+        if old.metadata.annotations != pod.metadata.annotations:
+            return False
+        if old.status.start_time != pod.status.start_time or old.spec != pod.spec:
+            return False
+        return _given(old) == _given(pod) or self.load == pod_load(pod)
+
+    @cached_property
+    def load(self) -> PodLoad:
+        """What the pod requests of its node."""
+        return pod_load(self.pod)
+
+    @cached_property
+    def host_ports(self) -> frozenset[HostPort]:
+        """The host ports the pod uses."""
+        return frozenset((p.host_ip or ANY_IP, p.protocol or "TCP", p.host_port) for p in self.pod.host_ports)
+
+    @cached_property
+    def claims(self) -> frozenset[str]:
+        """The volume claims the pod uses, as namespace/name; an ephemeral volume's is named after both."""
+        pod = self.pod
+        named = (v.persistent_volume_claim.claim_name for v in pod.spec.volumes if v.persistent_volume_claim)
+        made = (f"{pod.name}-{v.name}" for v in pod.spec.volumes if v.ephemeral)
+        return frozenset(f"{pod.namespace}/{name}" for name in (*named, *made))
+
+    @cached_property
+    def disks(self) -> frozenset[Disk]:
+        """The disks named in the pod itself, which pods may not be able to share."""
+        return frozenset(
+            disk
+            for v in self.pod.spec.volumes
+            for source in _DISK_SOURCES
+            if (disk := getattr(v, source)) is not None
+        )
+
+    @cached_property
+    def holds(self) -> bool:
+        """Whether the pod holds anything besides resources: host ports, volume claims, disks."""
+        return bool(self.host_ports or self.claims or self.disks)
+
+    @cached_property
+    def pod_class(self) -> PodClass:
+        """The pod's class."""
+        return PodClass(self.pod.namespace, frozenset(self.pod.labels.items()), self.pod.terminating)
+
+    @cached_property
+    def terms(self) -> PodTerms:
+        """The pod's affinity terms, as far as they apply to other pods."""
+        if has_too_many_terms(self.pod):
+            message = "Ignoring the inter-pod affinity terms of a pod on a node: they exceed the limits"
+            log.warning(message, pod=kobj(self.pod), node=self.pod.spec.node_name)
+            return NO_TERMS
+        return placed_pod_terms(self.pod)
+
+
+def _given(pod: Pod) -> tuple[object, ...]:
+    """The resources that the kubelet reports as allocated: a resize may change what the pod uses."""
+    status = pod.status
+    return (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        next((each.reason for each in status.conditions if each.type == "PodResizePending"), None),
+    )
+
+
+def _priorities(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    return np.array([info.pod.priority for info in infos], np.int64)
+
+
+def _starts(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    return np.array([_microseconds(info.pod.status.start_time) for info in infos], np.int64)
+
+
+def _microseconds(moment: datetime | None) -> int:
+    return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
+
+
+def _scoring_loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+    loads = [info.load for info in infos]
+    cpu = [clipped(load.scoring_cpu_milli) for load in loads]
+    return np.array([cpu, [clipped(load.scoring_memory) for load in loads]], np.int64)
+
+
+def _holding(infos: Sequence[PodInfo]) -> NDArray[np.bool_]:
+    return np.array([info.holds for info in infos], bool)
+
+
+class Move(NamedTuple, Generic[V]):
+    """A pod was added to a node (+1) or removed from it (-1), with its class or terms.
+
+    A code can be reused before this is read; `value` is what it stood for. While a code stands for the same
+    value, the value is the same object.
+    """
+
+    code: int
+    value: V
+    node_row: int
+    sign: int
+
+
+class InfoColumn:
+    """Numbers computed from each pod's info, which only preemption and nominations read.
+
+    Thousands of pods are added before they are read, and are computed together then.
+    infos: the table's own. work_out: values of several pods, shape (pods,) or (lanes, pods).
+    """
+
+    __slots__ = ("_column", "_infos", "_work_out")
+
+    def __init__(
+        self, infos: Sequence[PodInfo], column: Column, work_out: Callable[[Sequence[PodInfo]], NDArray[Any]]
+    ) -> None:
+        self._infos = infos
+        self._column = column
+        self._work_out = work_out
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """One value for each pod, or one in each of several lanes: shape (pods,) or (lanes, pods)."""
+        self.catch_up()
+        return self._column.values
+
+    def catch_up(self) -> None:
+        """Compute the values of the pods that were added since the last time."""
+        known = len(self._column)
+        if known < len(self._infos):
+            self._column.extend(self._work_out(self._infos[known:]))
+
+    def drop(self, row: int) -> None:
+        """The table is about to remove a row by moving the last one into its place."""
+        if row < len(self._column):
+            self.catch_up()
+            self._column.drop(row)
+
+    def add_lane(self) -> None:
+        """Add a lane; all values are computed again at the next read."""
+        self._column.add_lane()
+        self._column.clear()
+
+
+class PodTable:
+    """All pods on nodes, in rows.
+
+    node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
+    priority, started: how important a pod is. load, scoring_load: what it frees when it goes.
+    holds: whether it holds anything beyond resources: host ports, volume claims, disks.
+    class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
+    """
+
+    def __init__(self, resource_lanes: Mapping[str, int], node_keys: Container[str]) -> None:
+        """node_keys: the label keys that nodes have; the snapshot's own, which change."""
+        self.infos: list[PodInfo] = []
+        self._row_of: dict[str, int] = {}
+        self._resource_lanes = resource_lanes
+        """The lane of each resource: the snapshot's own, which grows."""
+        self.class_codes, self.terms_codes = ClassVocabulary(), TermsVocabulary(node_keys)
+        self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
+        self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
+        self._node_rows = Column(np.int32)
+        self.priority = InfoColumn(self.infos, Column(np.int64), _priorities)
+        self.started = InfoColumn(self.infos, Column(np.int64), _starts)
+        """In microseconds; pods that have not started have NOT_STARTED."""
+        self.load = InfoColumn(self.infos, Column(np.int64, len(resource_lanes)), self._loads)
+        self.scoring_load = InfoColumn(self.infos, Column(np.int64, lanes=2), _scoring_loads)
+        self.holds = InfoColumn(self.infos, Column(bool), _holding)
+        self.class_moves: Journal[Move[PodClass]] = Journal(_KEPT_MOVES)
+        self.terms_moves: Journal[Move[PodTerms]] = Journal(_KEPT_MOVES)
+
+    @property
+    def node_rows(self) -> NDArray[np.int32]:
+        """Each pod's node, by row. Shape (pods,)."""
+        return self._node_rows.values
+
+    def _columns(self) -> tuple[Column | CodeColumn[Any] | InfoColumn, ...]:
+        return self.classes, self.terms, self._node_rows, *self._info_columns()
+
+    def _info_columns(self) -> tuple[InfoColumn, ...]:
+        return self.priority, self.started, self.load, self.scoring_load, self.holds
+
+    def _loads(self, infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+        amounts = [info.load.amounts for info in infos]
+        by_lane = [[clipped(each.get(name, 0)) for each in amounts] for name in self._resource_lanes]
+        return np.array(by_lane, np.int64)
+
+    def add(self, uid: str, node_row: int, info: PodInfo) -> None:
+        """Add a pod."""
+        row = self._row_of[uid] = len(self.infos)
+        self.infos.append(info)
+        class_code = self.classes.append(info.pod_class)
+        terms_code = self.terms.append(info.terms or None)
+        self._node_rows.append(node_row)
+        _note_move(self.class_moves, self.classes, class_code, node_row, 1)
+        _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
+        if row % _MAX_NEW == 0:
+            for column in self._info_columns():
+                column.catch_up()
+
+    def relabel(self, uid: str, info: PodInfo) -> None:
+        """Change a pod's labels, and nothing else."""
+        row = self._row_of[uid]
+        self.infos[row] = info
+        node_row = int(self._node_rows.values[row])
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, -1)
+        self.classes[row] = info.pod_class
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, 1)
+
+    def remove(self, uid: str) -> None:
+        """Remove a pod; the last one moves into its row."""
+        row = self._row_of.pop(uid)
+        self._note(row, -1)
+        for column in self._columns():
+            column.drop(row)
+        last = self.infos.pop()
+        if row < len(self.infos):
+            self.infos[row] = last
+            self._row_of[last.pod.uid] = row
+
+    def move(self, uid: str, node_row: int) -> None:
+        """A pod's node moved to another row."""
+        row = self._row_of[uid]
+        self._note(row, -1)
+        self._node_rows[row] = node_row
+        self._note(row, 1)
+
+    def _note(self, row: int, sign: int) -> None:
+        node_row = int(self._node_rows.values[row])
+        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, sign)
+        _note_move(self.terms_moves, self.terms, int(self.terms.codes[row]), node_row, sign)
+
+    def rows_of(self, uids: Iterable[str]) -> list[int]:
+        """The rows of pods."""
+        return [self._row_of[uid] for uid in uids]
+
+    def nodes_of(self, classes: Collection[int]) -> NDArray[np.int32]:
+        """The node row of every pod of some classes, given by code; a node appears once per pod."""
+        if not classes:
+            return self.node_rows[:0]
+        chosen = np.zeros(len(self.class_codes) + 1, bool)
+        chosen[list(classes)] = True
+        return self.node_rows[chosen[self.classes.codes]]
+
+
+def _note_move(journal: Journal[Move[V]], column: CodeColumn[V], code: int, node_row: int, sign: int) -> None:
+    if code != ABSENT:
+        # The vocabulary's own object: readers compare values by identity.
+        value = column.vocabulary.values[code]
+        assert value is not None
+        journal.note(Move(code, value, node_row, sign))

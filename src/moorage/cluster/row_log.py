@@ -1,0 +1,33 @@
+"""The rows of a snapshot that were written, in order: readers with derived state ask for the new ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.cluster.journal import Journal
+
+_KEPT_WRITES: Final = 4096
+"""Minimum number of kept writes; catching up with more is hardly cheaper than starting over."""
+
+
+class RowLog(Journal[int]):
+    """Rows in the order of their writes. Rows that move invalidate every earlier position."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_KEPT_WRITES)
+
+    def since(self, position: int) -> list[int] | None:
+        """The rows written since a position, each once; None if unknown: any row may have changed."""
+        # Called several times for each pod: a call of the base class would double its cost.
+        first = len(self._entries) - (self.position - position)
+        if first < 0:
+            return None
+        rows = self._entries[first:]
+        return rows if len(rows) < 2 else list(dict.fromkeys(rows))
+
+    def start_over(self) -> None:
+        """Rows were added, removed or moved: no derived state by row is valid any more."""
+        self.position += 1
+        self._entries.clear()

@@ -1,0 +1,118 @@
+"""Pods whose last attempt failed and that wait for the end of their backoff.
+
+The backoff doubles with every failure. Backoff after rejections and after errors is kept in separate heaps:
+the former limits cycles spent on unschedulable pods and may be cut short when the active queue is empty; the
+latter protects an API server in trouble and may not.
+
+Backoff expires in windows of one second: all pods of a window are moved together when the window has ended,
+in the order of the active queue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from moorage.backoff import backoff_seconds
+from moorage.clock import Clock
+from moorage.queue.heap import PodHeap
+from moorage.queue.queued_pod import QueuedPod
+
+WINDOW_SECONDS = 1.0
+_NO_BACKOFF = -math.inf
+
+
+def window(time: float) -> float:
+    """The start of the one-second window that contains a time."""
+    return math.floor(time / WINDOW_SECONDS) * WINDOW_SECONDS
+
+
+class BackoffQueue:
+    """Pods in backoff (upstream: podBackoffQ and podErrorBackoffQ)."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        sort_key: Callable[[QueuedPod], Any],
+        initial_seconds: float,
+        max_seconds: float,
+    ) -> None:
+        self._clock = clock
+        self._sort_key = sort_key
+        self.initial_seconds = initial_seconds
+        self.max_seconds = max_seconds
+        self.after_rejection = PodHeap(self._by_window_and_sort_key)
+        self.after_error = PodHeap(self.expiration)
+
+    def _by_window_and_sort_key(self, queued: QueuedPod) -> tuple[float, Any]:
+        return self.expiration(queued), self._sort_key(queued)
+
+    def _heap_for(self, queued: QueuedPod) -> PodHeap:
+        return self.after_rejection if queued.is_rejected else self.after_error
+
+    def expiration(self, queued: QueuedPod) -> float:
+        """The start of the window in which a pod's backoff expires; -inf if it has no backoff."""
+        failures = queued.consecutive_errors or queued.unschedulable_count
+        if self.max_seconds == 0 or failures == 0:
+            return _NO_BACKOFF
+        if queued.backoff_expiration is None:
+            queued.backoff_expiration = window(
+                queued.timestamp + backoff_seconds(failures, self.initial_seconds, self.max_seconds)
+            )
+        return queued.backoff_expiration
+
+    def is_backing_off(self, queued: QueuedPod) -> bool:
+        """Whether a pod is in backoff; it is until the end of the window in which its backoff expires."""
+        return self.expiration(queued) >= window(self._clock.now())
+
+    def put(self, queued: QueuedPod) -> None:
+        """Add a pod, or update its position."""
+        self._heap_for(queued).put(queued)
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Remove a pod; None if it is not here."""
+        return self.after_rejection.remove(uid) or self.after_error.remove(uid)
+
+    def pop_early(self) -> QueuedPod | None:
+        """The pod whose backoff expires first, before it does; never one in backoff after an error."""
+        return self.after_rejection.pop()
+
+    def pop_completed(self) -> Iterator[QueuedPod]:
+        """Remove and return all pods whose backoff has expired."""
+        for heap in (self.after_rejection, self.after_error):
+            while (queued := heap.first()) is not None and not self.is_backing_off(queued):
+                heap.pop()
+                yield queued
+
+    def reconfigure(
+        self, sort_key: Callable[[QueuedPod], Any], initial_seconds: float, max_seconds: float
+    ) -> None:
+        """Apply another order and other durations, to backoff that has already started as well."""
+        self._sort_key = sort_key
+        self.initial_seconds, self.max_seconds = initial_seconds, max_seconds
+        for queued in self:
+            queued.backoff_expiration = None
+        self.after_rejection.sort_by(self._by_window_and_sort_key)
+        self.after_error.sort_by(self.expiration)
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """A pod by its uid."""
+        return self.after_rejection.get(uid) or self.after_error.get(uid)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self.after_rejection or uid in self.after_error
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return chain(self.after_rejection, self.after_error)
+
+    def __len__(self) -> int:
+        return len(self.after_rejection) + len(self.after_error)
+
+    def validate(self) -> None:
+        """Raise AssertionError unless every pod is in the right one of the two heaps."""
+        self.after_rejection.validate()
+        self.after_error.validate()
+        assert all(queued.is_rejected for queued in self.after_rejection)
+        assert not any(queued.is_rejected for queued in self.after_error)

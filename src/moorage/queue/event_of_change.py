@@ -1,0 +1,97 @@
+"""The most specific events that describe the change of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.api.quantity import NANO, round_up
+from moorage.api.requests import pod_requests
+from moorage.queue.cluster_events import Action, ClusterEvent, Resource, event
+
+_MILLI = NANO // 1000
+
+
+def pod_events(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
+    """The events of a pod update; at least one: an update of no particular field is an event as well."""
+    kind = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
+    actions = tuple(_pod_actions(old, new)) or (Action.UPDATE,)
+    return tuple(event(kind, action) for action in actions)
+
+
+def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
+    if old.labels != new.labels:
+        yield Action.UPDATE_POD_LABEL
+    if _scaled_down(old, new):
+        yield Action.UPDATE_POD_SCALE_DOWN
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    # The API server allows adding tolerations, not changing them.
+    if len(old.spec.tolerations) != len(new.spec.tolerations):
+        yield Action.UPDATE_POD_TOLERATION
+    if _generated_claims(old) != _generated_claims(new):
+        yield Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+
+
+def _scaled_down(old: Pod, new: Pod) -> bool:
+    """Whether any request decreased, compared in thousandths."""
+    if _what_requests_depend_on(old) == _what_requests_depend_on(new):
+        return False
+    after = pod_requests(new, use_status=True)
+    return any(
+        name not in after or round_up(amount, _MILLI) > round_up(after[name], _MILLI)
+        for name, amount in pod_requests(old, use_status=True).items()
+    )
+
+
+def _what_requests_depend_on(pod: Pod) -> tuple[Any, ...]:
+    spec, status = pod.spec, pod.status
+    return (
+        spec.containers,
+        spec.init_containers,
+        spec.resources,
+        spec.overhead,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        [(each.type, each.reason) for each in status.conditions],
+    )
+
+
+def _generated_claims(pod: Pod) -> tuple[Any, ...]:
+    return pod.status.resource_claim_statuses, pod.status.extended_resource_claim_status
+
+
+def node_events(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
+    """The events of a node update; none for changes that scheduling does not depend on (a heartbeat)."""
+    return tuple(event(Resource.NODE, action) for action in dict.fromkeys(_node_actions(old, new)))
+
+
+def _node_actions(old: Node, new: Node) -> Iterator[Action]:
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        yield Action.UPDATE_NODE_TAINT
+    if old.status.allocatable != new.status.allocatable:
+        yield Action.UPDATE_NODE_ALLOCATABLE
+    if old.labels != new.labels:
+        yield Action.UPDATE_NODE_LABEL
+    if old.spec.taints != new.spec.taints:
+        yield Action.UPDATE_NODE_TAINT
+    if _condition_states(old) != _condition_states(new):
+        yield Action.UPDATE_NODE_CONDITION
+    if old.metadata.annotations != new.metadata.annotations:
+        yield Action.UPDATE_NODE_ANNOTATION
+    if old.status.declared_features != new.status.declared_features:
+        yield Action.UPDATE_NODE_DECLARED_FEATURE
+
+
+def _condition_states(node: Node) -> dict[str, str]:
+    return {each.type: each.status for each in node.status.conditions}
+
+
+def lost_nomination(old: Pod, new: Pod) -> bool:
+    """Whether an update removes a pod's nomination: other pods may use the node's resources now."""
+    before = old.status.nominated_node_name
+    return bool(before) and before != new.status.nominated_node_name

@@ -1,0 +1,198 @@
+"""Event handlers: changes from informers, applied to the cache and the queue.
+
+Every change is applied to the cache first, then reported to the queue as an event, so that a requeued pod
+finds the cluster in the state after the event.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.base import Object
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.client.informer import EventType, Listener
+from moorage.cluster.cache import Cache
+from moorage.framework.prebinding import PreBinding
+from moorage.framework.profiles import Profiles
+from moorage.framework.waiting import WaitingPods
+from moorage.klog import Logger, kobj
+from moorage.queue import cluster_events as events
+from moorage.queue.cluster_events import Action, Resource
+from moorage.queue.event_of_change import lost_nomination, node_events, pod_events
+from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.watched_kinds import CustomObject
+
+log = Logger(__name__)
+
+_ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
+RESOURCES: Final = {
+    "PersistentVolume": Resource.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
+    "StorageClass": Resource.STORAGE_CLASS,
+    "CSINode": Resource.CSI_NODE,
+    "CSIDriver": Resource.CSI_DRIVER,
+    "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
+    "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
+    "ResourceClaim": Resource.RESOURCE_CLAIM,
+    "ResourceSlice": Resource.RESOURCE_SLICE,
+    "DeviceClass": Resource.DEVICE_CLASS,
+    "PodGroup": Resource.POD_GROUP,
+}
+"""The kinds whose changes may requeue pods; changes of others are applied to the cache only."""
+
+
+class EventHandlers:
+    """Applies changes from informers to the cache and the queue."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        profiles: Profiles,
+        waiting: WaitingPods,
+        pre_binding: PreBinding,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self.profiles = profiles
+        self._waiting = waiting
+        self._pre_binding = pre_binding
+
+    def node(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """A node was added, updated or deleted."""
+        assert isinstance(obj, Node)
+        if type == "DELETED":
+            log.info(3, "Delete event for node", node=kobj(obj))
+            self._cache.remove_node(obj.name)
+            self._queue.move_all(events.NODE_DELETE, obj, None)
+            return
+        if isinstance(before, Node):
+            if log.v >= 4:
+                log.info(4, "Update event for node", node=kobj(obj))
+            self._cache.put_node(obj)
+            for event in node_events(before, obj):
+                self._queue.move_all(event, before, obj)
+        else:
+            if log.v >= 3:
+                log.info(3, "Add event for node", node=kobj(obj))
+            self._cache.put_node(obj)
+            self._queue.move_all(events.NODE_ADD, None, obj)
+
+    def other(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """An object other than a node or a pod was added, updated or deleted."""
+        is_gone = type == "DELETED"
+        if is_gone:
+            self._cache.objects.remove(obj)
+        else:
+            self._cache.objects.put(obj)
+        resource = RESOURCES.get(obj.__class__.__name__)
+        if resource is not None:
+            event = events.event(resource, _ACTIONS[type])
+            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+
+    def custom(self, resource: str) -> Listener[CustomObject]:
+        """A listener for a custom kind: the queue receives its events, the cache does not."""
+
+        def listen(type: EventType, obj: CustomObject, before: CustomObject | None) -> None:
+            is_gone = type == "DELETED"
+            event = events.event(resource, _ACTIONS[type])
+            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+
+        return listen
+
+    def pod(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """A pod was added, updated or deleted."""
+        assert isinstance(obj, Pod)
+        old = before if isinstance(before, Pod) else None
+        if old is not None and old.uid != obj.uid:
+            self._gone(old)
+            old = None
+        if type == "DELETED" or obj.finished:
+            self._gone(obj)
+        elif obj.spec.node_name:
+            self._on_node(obj, old)
+        elif self.profiles.of(obj) is not None:
+            self._without_node(obj, old)
+
+    def _gone(self, pod: Pod) -> None:
+        """A pod was deleted, or has finished."""
+        if log.v >= 3:
+            self._log_gone(pod)
+        self._queue.delete(pod)
+        counted = self._cache.pod(pod.uid)
+        if counted is not None and self._cache.is_assumed(pod):
+            self._stop(counted)
+            self._cache.nominations.remove(pod.uid)
+        elif counted is not None or pod.spec.node_name:
+            self._cache.remove_pod(pod)
+            self._queue.move_all(events.ASSIGNED_POD_DELETE, pod if pod.spec.node_name else counted, None)
+        elif pod.status.nominated_node_name:
+            self._queue.nomination_removed(pod)
+
+    def _log_gone(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            log.info(3, "Delete event for scheduled pod", pod=kobj(pod))
+        elif self.profiles.of(pod) is not None:
+            log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
+
+    def _stop(self, assumed: Pod) -> None:
+        """A pod was deleted while it is being bound: its node's resources are free.
+
+        If it waits for a permit, its binding cycle ends and unreserves everything. Otherwise the binding will
+        fail; the resources are free from now on.
+        """
+        waiting = self._waiting.get(assumed.uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+            return
+        self._pre_binding.stop(assumed.uid, "removed")
+        self._cache.forget_pod(assumed)
+        self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
+
+    def _on_node(self, pod: Pod, old: Pod | None) -> None:
+        was_bound = old is not None and bool(old.spec.node_name)
+        if log.v >= 3:
+            self._log_bound(pod, old, was_bound)
+        if not was_bound:
+            self._queue.delete(pod)
+            self._queue.done(pod.uid)
+        assumed = self._cache.pod(pod.uid) if self._cache.is_assumed(pod) else None
+        self._cache.put_pod(pod)
+        if was_bound and old is not None:
+            for event in pod_events(old, pod):
+                self._queue.move_all(event, old, pod)
+        else:
+            self._queue.move_all(events.ASSIGNED_POD_ADD, None, pod)
+        if assumed is not None and assumed.spec.node_name != pod.spec.node_name:
+            # Another scheduler bound it elsewhere: the resources of the assumed node are free.
+            self._queue.move_all(events.ASSIGNED_POD_DELETE, assumed, None)
+
+    def _log_bound(self, pod: Pod, old: Pod | None, was_bound: bool) -> None:
+        if was_bound:
+            log.info(4, "Update event for scheduled pod", pod=kobj(pod))
+            return
+        log.info(3, "Add event for scheduled pod", pod=kobj(pod))
+        if old is not None and self.profiles.of(pod) is not None:
+            log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
+
+    def _without_node(self, pod: Pod, old: Pod | None) -> None:
+        assumed = self._cache.pod(pod.uid)
+        if assumed is not None and self._cache.is_assumed(pod):
+            # It is being bound; of all updates, only its deletion can stop that.
+            if pod.metadata.deletion_timestamp and not (old and old.metadata.deletion_timestamp):
+                self._stop(assumed)
+            return
+        if assumed is not None:
+            self._cache.remove_pod(assumed)  # The API server was restored to a state before the binding.
+            old = None
+        if old is None:
+            if log.v >= 3:
+                log.info(3, "Add event for unscheduled pod", pod=kobj(pod))
+            self._queue.add(pod)
+            return
+        if log.v >= 4:
+            log.info(4, "Update event for unscheduled pod", pod=kobj(pod))
+        self._queue.update(old, pod)
+        if lost_nomination(old, pod):
+            self._queue.nomination_removed(old)

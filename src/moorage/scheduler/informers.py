@@ -1,0 +1,137 @@
+"""The scheduler's informers: one for each kind that plugins read, decoding objects as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from moorage.api.as_sent import KEEPING, keep
+from moorage.api.base import Object
+from moorage.api.decode import KINDS, convert, decode_hook
+from moorage.api.manifests import Manifest
+from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.client import Client
+from moorage.client.informer import Informer, Listener
+from moorage.client.kinds import Kind
+from moorage.clock import Clock
+from moorage.framework.runtime import Framework
+from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
+
+NewInformer = Callable[..., Informer[Any]]
+"""Creates informers: over requests, unless the caller has the objects already."""
+
+_UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Finished pods use no resources."""
+
+
+def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
+    """A decoder of objects of a kind as the API server sends them.
+
+    keeps_whole: whether pods and nodes keep the bytes that were sent; other kinds never do.
+    """
+    if keeps_whole and kind in KEEPING:
+        known = decoder(KEEPING[kind])
+        return lambda raw: keep(known(raw), raw)
+    decode = msgspec.json.Decoder(kind, dec_hook=decode_hook).decode
+
+    def decoded(raw: bytes) -> Object:
+        try:
+            return decode(raw)
+        except msgspec.ValidationError:
+            # Unexpected nulls: rare, and handled by the slow path.
+            return convert(msgspec.json.decode(raw), kind)
+
+    return decoded
+
+
+class SchedulerInformers:
+    """Informers of every kind that the enabled plugins read, connected to the event handlers."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        random: Random,
+        handlers: EventHandlers,
+        frameworks: Iterable[Framework],
+        new_informer: NewInformer = Informer,
+        *,
+        keeps_whole: bool = False,
+    ) -> None:
+        self._keeps_whole = keeps_whole
+        self._client = client
+        self._new_informer = new_informer
+        self._clock = clock
+        self._random = random
+        self._handlers = handlers
+        self.pods: Informer[Object] = new_informer(
+            client,
+            kinds.POD,
+            clock,
+            decode=decoder(Pod, keeps_whole=keeps_whole),
+            query=_UNFINISHED,
+            random=random,
+        )
+        self.pods.listeners.append(handlers.pod)
+        self.informers: list[Informer[Any]] = [self._of(kinds.NODE, handlers.node)]
+        """All informers, in the order of listing: pods last."""
+        self.add(frameworks)
+        self.informers.append(self.pods)
+
+    def add(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
+        """Add the kinds that other frameworks read; returns the new informers, for the caller to run."""
+        frameworks = list(frameworks)
+        followed = {informer.kind for informer in self.informers}
+        new: list[Informer[Any]] = [
+            self._of(kind, self._handlers.other) for kind in needed_kinds(frameworks) if kind not in followed
+        ]
+        for name, kind in custom_kinds(frameworks).items():
+            if kind not in followed:
+                informer = self._new_informer(
+                    self._client, kind, self._clock, decode=read_custom, random=self._random
+                )
+                informer.listeners.append(self._handlers.custom(name))
+                new.append(informer)
+        self.informers += new
+        return new
+
+    def keep_whole(self, is_wanted: bool) -> list[Informer[Any]]:
+        """Set whether pods and nodes keep the bytes that were sent; returns the informers to restart."""
+        if is_wanted is self._keeps_whole:
+            return []
+        self._keeps_whole = is_wanted
+        changed = [each for each in self.informers if KINDS.get(each.kind.name) in KEEPING]
+        for informer in changed:
+            informer.relist_with(decoder(KINDS[informer.kind.name], keeps_whole=is_wanted))
+        return changed
+
+    def custom(self, name: str) -> list[Manifest]:
+        """All objects of a custom kind, by the name that plugins use for it."""
+        kind = custom_kind(name)
+        return [
+            obj.content
+            for informer in self.informers
+            if informer.kind == kind
+            for obj in list(informer.objects.values())  # Plugins may call this in threads.
+        ]
+
+    def drop(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
+        """Remove the kinds that none of these frameworks reads; returns the informers to stop."""
+        frameworks = list(frameworks)
+        looked_at = {kinds.NODE, kinds.POD, *needed_kinds(frameworks), *custom_kinds(frameworks).values()}
+        dropped = [informer for informer in self.informers if informer.kind not in looked_at]
+        self.informers = [informer for informer in self.informers if informer.kind in looked_at]
+        return dropped
+
+    def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
+        decode = decoder(KINDS[kind.name], keeps_whole=self._keeps_whole)
+        informer: Informer[Object] = self._new_informer(
+            self._client, kind, self._clock, decode=decode, random=self._random
+        )
+        informer.listeners.append(listener)
+        return informer

@@ -1,0 +1,76 @@
+"""Events about pods, worded as kube-scheduler's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.kinds import Kind
+from moorage.services import event_broadcaster as events
+from moorage.services.event_broadcaster import Broadcaster
+from moorage.services.event_series import Reference
+
+_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+
+
+class PodEventRecorder:
+    """Records events about pods, reported by each pod's profile; never blocks."""
+
+    def __init__(self, broadcaster: Broadcaster) -> None:
+        self._broadcaster = broadcaster
+        self._recorders: dict[str, events.Recorder] = {}
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        """A pod was bound."""
+        self._as(pod).scheduled(pod, node_name)
+
+    def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
+        """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
+        self._as(preemptor).preempted(victim, preemptor, node_name, in_memory=in_memory)
+
+    def failed(self, pod: Pod, message: str) -> None:
+        """A pod was not scheduled."""
+        self._as(pod).failed(pod, message)
+
+    def skipped(self, pod: Pod) -> None:
+        """A pod is skipped because it is being deleted."""
+        self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
+
+    def group_ignored(self, pod: Pod, group: str) -> None:
+        """A pod is scheduled by itself although it belongs to a group."""
+        note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
+        self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
+
+    def event(
+        self,
+        profile: str,
+        about: Object,
+        related: Object | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        """An event that a plugin of a profile reports."""
+        other = None if related is None else _reference(related)
+        self._of(profile).event(_reference(about), other, type, reason, action, note)
+
+    def _as(self, pod: Pod) -> events.Recorder:
+        """The recorder of a pod's profile."""
+        return self._of(pod.spec.scheduler_name)
+
+    def _of(self, profile: str) -> events.Recorder:
+        recorder = self._recorders.get(profile)
+        if recorder is None:
+            recorder = self._recorders[profile] = self._broadcaster.recorder(profile)
+        return recorder
+
+
+def _reference(obj: Object) -> Reference:
+    """An object reference for events; the kind is its type's, or else the object's own."""
+    meta = obj.metadata
+    kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
+    api_version, name = (obj.api_version, obj.kind) if kind is None else (kind.api_version, kind.name)
+    return Reference(api_version, name, meta.namespace, meta.name, meta.uid, meta.resource_version)

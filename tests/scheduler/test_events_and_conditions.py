@@ -1,0 +1,270 @@
+"""What users read: events and conditions, field by field as kube-scheduler writes them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from moorage.api.manifests import Manifest
+from moorage.client.kinds import EVENT, POD
+from moorage.transport import Request, Response
+from tests.scheduler.running import Line, World, in_world, version
+
+
+def _told(event: Manifest) -> dict[str, Any]:
+    """Everything of an event but its name and times."""
+    fields = ("type", "reason", "action", "note", "reportingController", "reportingInstance")
+    return {field: event[field] for field in fields} | {
+        "regarding": event["regarding"],
+        "related": event.get("related"),
+        "count": event.get("series", {}).get("count", 1),
+    }
+
+
+def _reference(pod: Manifest, at_version: str) -> dict[str, str]:
+    meta = pod["metadata"]
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "resourceVersion": at_version,
+    }
+
+
+async def _events(world: World, reason: str) -> list[dict[str, Any]]:
+    return [_told(each) for each in await world.client.list(EVENT) if each["reason"] == reason]
+
+
+def test_scheduled() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        made = await world.add_pod("p")
+        await world.passes(1)
+        assert await _events(world, "Scheduled") == [
+            {
+                "type": "Normal",
+                "reason": "Scheduled",
+                "action": "Binding",
+                "note": "Successfully assigned default/p to n1",
+                "reportingController": "default-scheduler",
+                "reportingInstance": "default-scheduler-host",
+                "regarding": _reference(made, version(made)),
+                "related": None,
+                "count": 1,
+            }
+        ]
+
+    in_world(scenario)
+
+
+def test_failed_scheduling() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        made = await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        message = (
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "no new claims to deallocate, preemption: 0/1 nodes are available: "
+            "1 Preemption is not helpful for scheduling."
+        )
+        assert await _events(world, "FailedScheduling") == [
+            {
+                "type": "Warning",
+                "reason": "FailedScheduling",
+                "action": "Scheduling",
+                "note": message,
+                "reportingController": "default-scheduler",
+                "reportingInstance": "default-scheduler-host",
+                "regarding": _reference(made, version(made)),
+                "related": None,
+                "count": 1,
+            }
+        ]
+        condition = await world.condition("p")
+        since = condition.pop("lastTransitionTime")
+        condition.pop("lastProbeTime", None)
+        assert condition == {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "observedGeneration": 1,
+        }
+        # Another message, the same status: the time of the transition stays.
+        await world.add_node("n2", cpu="1")
+        await world.passes(340, step=1.0)  # That node is of no help, so it takes five minutes.
+        condition = await world.condition("p")
+        assert condition["message"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+        assert condition["lastTransitionTime"] == since
+
+    in_world(scenario)
+
+
+def test_a_pod_of_a_group_is_scheduled_alone_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        group = {"podGroupName": "crew"}
+        made = await world.add_pod("p", schedulingGroup=group)
+        await world.add_pod("too-big", cpu="16", schedulingGroup=group)
+        await world.add_pod("alone")
+        await world.passes(700, step=1.0)  # The large one is tried again after five minutes, twice.
+        assert await world.node_of("p") == "n1"
+        told = await _events(world, "PodGroupIgnored")
+        assert {event["regarding"]["name"]: event["count"] for event in told} == {"p": 1, "too-big": 1}
+        assert told[0] == {
+            "type": "Warning",
+            "reason": "PodGroupIgnored",
+            "action": "Scheduling",
+            "note": "Pod group default/crew is ignored: moorage schedules the pods of a group one by one",
+            "reportingController": "default-scheduler",
+            "reportingInstance": "default-scheduler-host",
+            "regarding": _reference(made, version(made)),
+            "related": None,
+            "count": 1,
+        }
+        await world.add_pod("other", schedulingGroup={"podGroupName": "guests"})
+        await world.passes(1)
+
+    in_world(scenario)
+    assert [record.getMessage() for record in caplog.records if "PodGroup" in record.getMessage()] == [
+        f'"PodGroup is ignored: its pods are scheduled one by one" podGroup="default/{name}"'
+        for name in ("crew", "guests")
+    ]
+
+
+def test_nothing_is_written_where_nothing_is_new() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        before = version(await world.pod("p"))
+        await world.passes(700, step=1.0)  # Tried again after five minutes, twice.
+        assert version(await world.pod("p")) == before
+        # The first event is about the pod as it was before its condition was written.
+        assert [event["count"] for event in await _events(world, "FailedScheduling")] == [1, 2]
+
+    in_world(scenario)
+
+
+def test_no_nodes() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_pod("p")
+        await world.passes(1)
+        condition = await world.condition("p")
+        assert (condition["reason"], condition["message"]) == (
+            "Unschedulable",
+            "no nodes available to schedule pods",
+        )
+
+    in_world(scenario)
+
+
+def test_preempted() -> None:
+    async def scenario(world: World) -> None:
+        world.scheduler()
+        await world.add_node("n1")
+        await world.add_priority("high", 1000)
+        await world.add_pod("lesser", cpu="3")
+        await world.passes(1)
+        victim = await world.pod("lesser")
+        preemptor = await world.add_pod("greater", cpu="3", priorityClassName="high")
+        await world.passes(1)
+        assert await _events(world, "Preempted") == [
+            {
+                "type": "Normal",
+                "reason": "Preempted",
+                "action": "Preempting",
+                "note": f"Preempted by pod {preemptor['metadata']['uid']} on node n1",
+                "reportingController": "default-scheduler",
+                "reportingInstance": "default-scheduler-host",
+                "regarding": _reference(victim, version(victim)),
+                "related": _reference(preemptor, version(preemptor)),
+                "count": 1,
+            }
+        ]
+        condition = await world.condition("lesser", "DisruptionTarget")
+        assert condition.pop("lastTransitionTime")
+        condition.pop("lastProbeTime", None)
+        assert condition == {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": "default-scheduler: preempting to accommodate a higher priority pod",
+            "observedGeneration": 1,
+        }
+
+    in_world(scenario)
+
+
+def test_a_condition_is_not_written_into_a_pod_that_was_bound_meanwhile() -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler()
+        await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        stale = next(scheduler.pods())
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "p"},
+            "target": {"kind": "Node", "name": "elsewhere"},
+        }
+        await world.client.create_part(POD, "default", "p", "binding", binding)
+        await scheduler._status_writer.not_scheduled(stale, "Unschedulable", "too late", "n9")
+        stored = await world.pod("p")
+        assert (await world.condition("p"))["status"] == "True"
+        assert "nominatedNodeName" not in stored["status"]
+
+    in_world(scenario)
+
+
+def test_a_condition_is_written_though_the_pod_has_changed_meanwhile() -> None:
+    async def scenario(world: World) -> None:
+        scheduler = world.scheduler()
+        await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        stale = next(scheduler.pods())
+        await world.label("p", {"labels": {"some": "thing"}})
+        await scheduler._status_writer.not_scheduled(stale, "Unschedulable", "now", "n9")
+        assert (await world.condition("p"))["message"] == "now"
+        assert (await world.pod("p"))["status"]["nominatedNodeName"] == "n9"
+
+    in_world(scenario)
+
+
+class _TakingATurn(Line):
+    """A way to the API server on which other tasks get their turn before an answer comes."""
+
+    async def handle(self, request: Request) -> Response:
+        await asyncio.sleep(0)
+        return await super().handle(request)
+
+
+def test_a_pod_that_fails_often_has_one_status_write_in_flight() -> None:
+    async def scenario(world: World) -> None:
+        line = _TakingATurn()
+        line.server = world.server.api
+        scheduler = world.scheduler(transport=line)
+        await world.add_pod("p", cpu="16")
+        await world.passes(1)
+        known = next(scheduler.pods())
+        line.requests.clear()
+        writes = [
+            scheduler._status_writer.not_scheduled(known, "Unschedulable", f"try {n}", "") for n in range(9)
+        ]
+        await asyncio.gather(*writes, scheduler._status_writer.nominate(known, "n9"))
+        stored = await world.pod("p")
+        assert (await world.condition("p"))["message"] == "try 8"
+        assert stored["status"]["nominatedNodeName"] == "n9"
+        asked = [method for method, path in line.requests if "/pods/p" in path]
+        assert asked == ["PATCH", "PATCH"]
+
+    in_world(scenario)
