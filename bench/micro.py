@@ -25,7 +25,7 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
 from moorage.framework.profiles import Profiles
 from moorage.plugins import default_registry
-from moorage.plugins.default_preemption import DefaultPreemption
+from moorage.plugins.default_preemption.plugin import DefaultPreemption
 
 WARM_UP = 100
 UPDATES = 2000

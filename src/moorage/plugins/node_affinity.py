@@ -30,7 +30,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import Answer, explained
+from moorage.plugins.queueing_hints import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

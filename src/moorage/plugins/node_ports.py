@@ -11,7 +11,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import Answer, explained, is_placed
+from moorage.plugins.queueing_hints import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 

@@ -12,7 +12,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import Code
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
-from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 

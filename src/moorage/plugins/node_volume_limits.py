@@ -29,8 +29,18 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import USES_CLAIM, is_placed, uses_claim
-from moorage.volumes.claims import (
+from moorage.plugins.queueing_hints import USES_CLAIM, is_placed, uses_claim
+from moorage.plugins.volumes.csi_migration import (
+    DRIVER_OF,
+    MigratedDisk,
+    TranslationError,
+    migrated_disk,
+    migration_of,
+    persistent_handle,
+    volume_handle,
+)
+from moorage.plugins.volumes.node_columns import HeldVolumes, NodeColumns
+from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     Derived,
     claim_class,
@@ -39,16 +49,6 @@ from moorage.volumes.claims import (
     is_without_storage,
     not_found,
     refuse_everywhere,
-)
-from moorage.volumes.columns import HeldVolumes, NodeColumns
-from moorage.volumes.migration import (
-    DRIVER_OF,
-    MigratedDisk,
-    TranslationError,
-    migrated_disk,
-    migration_of,
-    persistent_handle,
-    volume_handle,
 )
 
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.api.pod import Pod
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.status import Status, unresolvable
-from moorage.plugins.common.hints import about_itself
+from moorage.plugins.queueing_hints import about_itself
 
 
 class SchedulingGates:

@@ -16,7 +16,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import Code
 from moorage.framework.verdict import Reason, Verdict, refuse_where
-from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 

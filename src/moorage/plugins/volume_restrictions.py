@@ -18,8 +18,13 @@ from moorage.framework.events import Action, Interest, Resource, Sieve, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import USES_CLAIM, uses_claim
-from moorage.volumes.claims import claim_uses, is_without_storage, not_found, refuse_everywhere
+from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.volumes.persistent_volume_claims import (
+    claim_uses,
+    is_without_storage,
+    not_found,
+    refuse_everywhere,
+)
 
 NO_DISK = "node(s) had no available disk"
 CLAIM_IN_USE = (

@@ -15,8 +15,9 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import USES_CLAIM, uses_claim
-from moorage.volumes.claims import (
+from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.volumes.csi_migration import SEPARATOR
+from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
@@ -26,7 +27,6 @@ from moorage.volumes.claims import (
     refuse_everywhere,
     waits_for_consumer,
 )
-from moorage.volumes.migration import SEPARATOR
 
 WRONG_ZONE = "node(s) had no available volume zone"
 UNBOUND_WITHOUT_CLASS = "PersistentVolumeClaim had no pv name and storageClass name"

@@ -1,0 +1,101 @@
+"""Results of searches for devices, kept from one attempt to the next.
+
+A result depends only on what the claims ask for and on what the search could see of the node's pools. Claims
+from one ResourceClaimTemplate ask for the same and share results. A search that reads a device's own
+attributes, such as a serial number, has another result on every node: kept results let the attempts of such a
+pod, each with a limit on its work, get through all nodes in the end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from moorage.cel.budget import Work
+from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
+from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
+from moorage.plugins.dynamic_resources.structured.inventory import Outlook
+from moorage.plugins.dynamic_resources.structured.requests import Wish
+from moorage.plugins.dynamic_resources.structured.search import Pick
+
+MAX_RESULTS: Final = 100_000
+"""Maximum number of results kept, over all claims."""
+
+MAX_CONTENTS: Final = 128
+"""Maximum number of different things that claims ask for of which results are kept."""
+
+Picks = tuple[tuple[Pick, ...], ...]
+"""The devices of each claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found in the pools of a node."""
+
+    picks: Picks | None
+    """The devices of each claim; None if there are not enough."""
+    meets_invalid_pools: bool
+    """Whether the node sees pools that cannot be used because of mistakes of their drivers."""
+
+
+class ClaimResults:
+    """The results for claims that ask for the same."""
+
+    def __init__(self, wishes: Sequence[Wish]) -> None:
+        self.reading = Reading()
+        self.by_situation: dict[Hashable, SearchResult] = {}
+        """Results by all that any search could see."""
+        self._by_reading: dict[Hashable, SearchResult] = {}
+        """Results by what the searches for these claims read: few where nodes differ in other things."""
+        constraints = [each for wished in wishes for each in wished.claim.spec.devices.constraints]
+        self._constrained = tuple(sorted(set(map(constrained_attribute, constraints))))
+
+    def __len__(self) -> int:
+        """Number of results kept."""
+        return len(self.by_situation) + len(self._by_reading)
+
+    def get(self, outlook: Outlook, taken: Hashable, work: Work) -> SearchResult | None:
+        """The result of another search that saw the same as far as it read it."""
+        return self._by_reading.get(self._key(outlook, taken, work))
+
+    def put(self, outlook: Outlook, taken: Hashable, work: Work, result: SearchResult) -> None:
+        """Keep the result of a search by what has been read by now."""
+        self._by_reading[self._key(outlook, taken, work)] = result
+
+    def _key(self, outlook: Outlook, taken: Hashable, work: Work) -> Hashable:
+        seen = outlook.situation_to(self.reading, work)
+        return seen, outlook.equal_values(self._constrained, work), taken
+
+
+class SearchResults:
+    """The results for all claims, as far as there is room: the least recently used go first."""
+
+    def __init__(self, limit: int = MAX_RESULTS) -> None:
+        self._limit = limit
+        self._by_content: OrderedDict[Hashable, ClaimResults] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Number of results kept."""
+        return sum(map(len, self._by_content.values()))
+
+    def of(self, wishes: Sequence[Wish]) -> ClaimResults:
+        """The results for some claims; they become the most recently used."""
+        content = tuple(map(_content, wishes))
+        results = self._by_content.pop(content, None)
+        if results is None or len(results) > self._limit:
+            results = ClaimResults(wishes)
+        kept = len(self) + len(results)
+        while kept > self._limit or len(self._by_content) >= MAX_CONTENTS:
+            kept -= len(self._by_content.popitem(last=False)[1])
+        self._by_content[content] = results
+        return results
+
+
+def _content(wished: Wish) -> bytes:
+    """A digest of what a claim asks for, its device classes included."""
+    classes = {each.device_class.name: each.device_class for one in wished.requests for each in one}
+    specs = [(name, each.spec) for name, each in classes.items()]
+    return sha256(CONTENT_ENCODER.encode((wished.claim.spec.devices, specs))).digest()

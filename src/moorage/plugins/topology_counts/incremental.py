@@ -1,0 +1,131 @@
+"""What a plugin keeps up to date with a snapshot, for all templates together.
+
+Counts by node follow the pods (`tallies`). Which nodes are in which domain changes seldom: it holds for as
+long as `version` does, and whoever has worked something out from nodes' labels or taints works it out anew
+when that has moved.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cluster.columns import ABSENT
+from moorage.cluster.snapshot import Snapshot
+from moorage.plugins.topology_counts.domains import DomainTally
+from moorage.plugins.topology_counts.pod_counters import RowCount, of_classes, of_terms
+
+
+class DomainColumn:
+    """The domain of every row for one topology key; holds as long as no node changes its labels."""
+
+    def __init__(self, snapshot: Snapshot, key: str) -> None:
+        column = snapshot.label(key)
+        self.key = key
+        self.size = len(column.vocabulary)
+        """How many codes of domains there are; a table by domain has one entry more, for no domain."""
+        self.codes = column.codes
+        """The domain of each row; ABSENT where there is none."""
+        self.slots = np.where(self.codes == ABSENT, self.size, self.codes).astype(np.intp)
+        """The same as places in a table by domain: the last one for no domain."""
+        self.empty_code = column.vocabulary.code("")
+        """The domain of nodes whose label is empty; ABSENT if there are none."""
+
+    def slots_where(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The slots of some rows, in which all others are in no domain. Shape (rows,)."""
+        return self.slots if mask.all() else np.where(mask, self.slots, self.size)
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.intp], list[int]]:
+        order = np.argsort(self.slots, kind="stable")
+        ends = np.cumsum(np.bincount(self.slots, minlength=self.size + 1))
+        return order, [0, *ends.tolist()]
+
+    def rows_in(self, domain: int) -> NDArray[np.intp]:
+        """The rows of one domain."""
+        order, ends = self._sorted
+        return order[ends[domain] : ends[domain + 1]]
+
+
+class FollowedCount(DomainTally):
+    """A count by domain of one topology key, kept up to date."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, count: RowCount, column: DomainColumn) -> None:
+        super().__init__(count, column.slots, column.size)
+        self.column = column
+
+    def at(self, row: int) -> int:
+        """What there is in the domain of a row; 0 if it is in none."""
+        return int(self.by_domain[self.column.slots[row]])
+
+
+class Following:
+    """Counts and domains of one snapshot as it moves."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.version = 0
+        """Moves when nodes come or go, and when one has other labels or taints."""
+        self.classes = of_classes(snapshot.pods)
+        self.terms = of_terms(snapshot.pods)
+        self._nodes = list(snapshot.nodes)
+        self._position = snapshot.node_changes.position
+        self._domains: dict[str, DomainColumn] = {}
+
+    def catch_up(self) -> None:
+        """Take notice of what happened since the last time."""
+        if self.snapshot.node_changes.position != self._position:
+            self._look_at_nodes()
+        self.classes.catch_up()
+        self.terms.catch_up()
+
+    def _look_at_nodes(self) -> None:
+        changes, nodes = self.snapshot.node_changes, self.snapshot.nodes
+        rows = changes.since(self._position)
+        self._position = changes.position
+        if rows is None:
+            self._nodes = list(nodes)
+            self._start_anew()
+            return
+        for row in rows:
+            old, new = self._nodes[row], nodes[row]
+            self._nodes[row] = new
+            if old.labels != new.labels or old.spec.taints != new.spec.taints:
+                self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.version += 1
+        self._domains.clear()
+
+    def domains(self, key: str) -> DomainColumn:
+        """The domains of a topology key, as they are now."""
+        column = self._domains.get(key)
+        if column is None:
+            column = self._domains[key] = DomainColumn(self.snapshot, key)
+        return column
+
+    def count(self, count: RowCount, key: str) -> FollowedCount:
+        """A count by node as one by domain, as long as `version` stays."""
+        return FollowedCount(count, self.domains(key))
+
+
+class Follower:
+    """Follows the snapshot that a plugin is asked about: the same one, as a rule, time after time."""
+
+    __slots__ = ("_following",)
+
+    def __init__(self) -> None:
+        self._following: Following | None = None
+
+    def of(self, snapshot: Snapshot) -> Following:
+        """What is kept up to date with a snapshot, and is up to date now."""
+        following = self._following
+        if following is None or following.snapshot is not snapshot:
+            following = self._following = Following(snapshot)
+        else:
+            following.catch_up()
+        return following
