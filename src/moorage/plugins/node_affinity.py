@@ -20,6 +20,7 @@ from moorage.api.selectors import (
     node_terms,
     required_nodes,
 )
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.basis import NODE, Basis
@@ -56,6 +57,7 @@ class NodeAffinity:
     """Matches nodes by their labels and names."""
 
     name = "NodeAffinity"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def __init__(self, args: NodeAffinityArgs) -> None:
         added = args.added_affinity or Affinity()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -33,6 +34,7 @@ class NodeDeclaredFeatures:
     """Refuses nodes that do not declare what the pod needs."""
 
     name = "NodeDeclaredFeatures"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A node may declare more, or come; or the pod do without."""

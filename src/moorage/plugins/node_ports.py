@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
 from moorage.framework.basis import NODE_AND_PODS, Basis
@@ -46,6 +47,7 @@ class NodePorts:
     """Judges each distinct set of ports in use once."""
 
     name = "NodePorts"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""

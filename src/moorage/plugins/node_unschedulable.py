@@ -5,6 +5,7 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -23,6 +24,7 @@ class NodeUnschedulable:
     """Refuses cordoned nodes."""
 
     name = "NodeUnschedulable"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A node may be uncordoned, or come; or the pod learns to tolerate it."""

@@ -22,6 +22,8 @@ from moorage.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
@@ -42,6 +44,7 @@ from moorage.plugins.volumes.csi_migration import (
 from moorage.plugins.volumes.node_columns import HeldVolumes, NodeColumns
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
+    VOLUME_KINDS,
     Derived,
     claim_class,
     claim_uses,
@@ -102,6 +105,12 @@ class NodeVolumeLimits:
     """Counts volumes where a limit could be reached."""
 
     name = "NodeVolumeLimits"
+    watched_kinds: tuple[Kind, ...] = (
+        *VOLUME_KINDS,
+        kinds.CSI_NODE,
+        kinds.CSI_DRIVER,
+        kinds.VOLUME_ATTACHMENT,
+    )
 
     def __init__(self) -> None:
         self._limits: NodeColumns[CSINode] = NodeColumns(_limits, absent=_NO_LIMIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moorage.client.kinds import Kind
 from moorage.queue.entry import QueuedPod
 
 
@@ -9,6 +10,7 @@ class PrioritySort:
     """Orders the queue by priority, then by time."""
 
     name = "PrioritySort"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def queue_sort(self, queued: QueuedPod) -> tuple[int, float]:
         """Higher priority and earlier time make a smaller key."""

@@ -7,6 +7,7 @@ import numpy as np
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -27,6 +28,7 @@ class TaintToleration:
     """Judges each distinct set of taints once, however many nodes carry it."""
 
     name = "TaintToleration"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A taint may go, a node without it come, or the pod learn to tolerate it."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, PodInfo
 from moorage.framework.basis import NODE, Basis
@@ -70,6 +72,7 @@ class VolumeRestrictions:
     """Judges each distinct set of disks in use once, and looks for the users of a claim everywhere."""
 
     name = "VolumeRestrictions"
+    watched_kinds: tuple[Kind, ...] = (kinds.PERSISTENT_VOLUME_CLAIM,)
 
     def events(self) -> tuple[Interest, ...]:
         """A disk or claim may get free, a node come where the disk is, or the claim come into being."""

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle import CycleState
@@ -58,6 +60,7 @@ class DefaultPreemption:
     """Finds the node where making room hurts least."""
 
     name = "DefaultPreemption"
+    watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args

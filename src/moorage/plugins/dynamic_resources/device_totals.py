@@ -7,6 +7,7 @@ count as allocated once anybody has a share.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import Work, WorkLimitError
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.values import CelError
+from moorage.client import kinds
 from moorage.cluster.objects import Objects
 from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
@@ -28,6 +30,9 @@ from moorage.plugins.dynamic_resources.structured.allocated_devices import Holdi
 from moorage.plugins.dynamic_resources.structured.device_kinds import Kind
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId, Entry, PoolId
+
+DEVICE_KINDS: Final = (kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
+"""The kinds that say which devices exist and which of them are allocated."""
 
 Counts = NDArray[np.int64]
 

@@ -20,6 +20,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import Work, WorkLimitError
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
 from moorage.framework.basis import Basis
@@ -37,6 +38,7 @@ from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
 from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
 from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
 from moorage.plugins.dynamic_resources.clocks import date, deadline
+from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
     existing_claim,
@@ -86,6 +88,7 @@ class DynamicResources:
     """Finds, keeps, writes and takes back the devices of pods."""
 
     name = "DynamicResources"
+    watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle

@@ -13,6 +13,8 @@ from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import SelectorError
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
@@ -46,6 +48,7 @@ class InterPodAffinity:
     """
 
     name = "InterPodAffinity"
+    watched_kinds: tuple[Kind, ...] = (kinds.NAMESPACE,)
 
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.requests import pod_requests
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.framework.basis import NODE_AND_PODS, Basis
@@ -17,7 +18,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
+from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.node_resources.usage import Usage, Wanted, usages, usages_of, wanted_of
 
 _HALF = MAX_SCORE // 2
@@ -28,6 +29,7 @@ class NodeResourcesBalancedAllocation:
     """Scores the change of balance, not the balance: 75 is neutral, more is better."""
 
     name = "NodeResourcesBalancedAllocation"
+    watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._devices = DeviceTotals(handle.objects)

@@ -11,6 +11,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.requests import PODS, SCORING_DEFAULTS, pod_requests, resource_amounts
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.config.args import (
     NodeResourcesFitArgs,
@@ -23,7 +24,7 @@ from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.points import Scores
 from moorage.framework.status import Code, Status
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
+from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.plugins.node_resources import scoring_strategies as strategies
 from moorage.plugins.node_resources.usage import Wanted, usages, usages_of, wanted_of
@@ -72,6 +73,7 @@ class NodeResourcesFit:
     """Compares requests with what is left, one resource at a time, on all nodes at once."""
 
     name = "NodeResourcesFit"
+    watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         strategy = args.scoring_strategy

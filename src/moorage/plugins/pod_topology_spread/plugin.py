@@ -5,6 +5,8 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.cycle import CycleState, StateKey
 from moorage.framework.events import Action, Interest, Resource, Sieve, on
@@ -43,6 +45,12 @@ class PodTopologySpread:
     """
 
     name = "PodTopologySpread"
+    watched_kinds: tuple[Kind, ...] = (
+        kinds.SERVICE,
+        kinds.REPLICATION_CONTROLLER,
+        kinds.REPLICA_SET,
+        kinds.STATEFUL_SET,
+    )
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaults = args.defaulting_type == SYSTEM_DEFAULTING

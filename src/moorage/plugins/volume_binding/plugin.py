@@ -21,6 +21,8 @@ from moorage.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.objects import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.basis import NO_CONCERN, Basis
@@ -38,6 +40,7 @@ from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, Planner
 from moorage.plugins.volume_binding.reservation import Reservation
 from moorage.plugins.volume_binding.scoring import score_storage
 from moorage.plugins.volumes.persistent_volume_claims import (
+    VOLUME_KINDS,
     ClaimUse,
     VolumeError,
     claim_uses,
@@ -84,6 +87,12 @@ class VolumeBinding:
     """Finds volumes for all nodes at once, then sees to it that the pod gets those of its node."""
 
     name = "VolumeBinding"
+    watched_kinds: tuple[Kind, ...] = (
+        *VOLUME_KINDS,
+        kinds.CSI_NODE,
+        kinds.CSI_DRIVER,
+        kinds.CSI_STORAGE_CAPACITY,
+    )
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self._handle = handle

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
 from moorage.api.base import Object, ResourceList
 from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.client import kinds
 from moorage.cluster.objects import Objects, ObjectTable
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import PluginError, Status
 from moorage.framework.verdict import Reason, Verdict
+
+VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
+"""The kinds that say which volume a claim has or may get."""
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """On a claim: its binding is finished. The value means nothing."""
