@@ -48,7 +48,7 @@ class NodeUnschedulable:
         return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
-        """Whoever tolerates the unschedulable taint may go to a cordoned node."""
+        """Pods that tolerate the unschedulable taint may go to a cordoned node."""
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL
         return refuse_where(nodes.unschedulable, UNSCHEDULABLE, resolvable=False)

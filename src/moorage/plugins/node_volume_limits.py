@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a CSI driver can attach only so many volumes to a node.
+"""NodeVolumeLimits: a CSI driver can attach a limited number of volumes to a node.
 
 How many is in the node's CSINode. In use are the volumes of the pods on the node, each counted once however
 many pods share it, and what else VolumeAttachments show there. A node whose limit is far away is let pass by

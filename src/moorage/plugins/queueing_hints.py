@@ -84,7 +84,7 @@ USES_CLAIM = Sieve(_claims_used, _claim_named)
 """For hints about claims that come or change: only pods that use them are helped."""
 
 
-def labels_meant(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
+def selector_labels(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
     """Labels of which every pod has one that any of some selectors means; None if there are none such."""
     labels: set[tuple[str, str]] = set()
     for selector in selectors:
@@ -97,6 +97,6 @@ def labels_meant(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
     return labels
 
 
-def labels_borne(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
+def event_labels(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
     """The labels that a pod had or has."""
     return {label for each in (old, new) if each is not None for label in each.labels.items()}

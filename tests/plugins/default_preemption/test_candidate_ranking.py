@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
-from moorage.plugins.default_preemption import candidate_ranking as losses
-from moorage.plugins.default_preemption.candidate_ranking import Losses, first_candidates, least_harmful
+from moorage.plugins.default_preemption import candidate_ranking
+from moorage.plugins.default_preemption.candidate_ranking import VictimStats, find_candidates, pick_one_node
 
 
 class Recorded:
     """Knows all losses beforehand, and takes down which rows are looked at."""
 
-    def __init__(self, priorities: list[int], broken: dict[int, int]) -> None:
-        self.losses = Losses(len(priorities))
-        self.looked_at: list[int] = []
+    def __init__(self, priorities: list[int], pdb_violations: dict[int, int]) -> None:
+        self.stats = VictimStats(len(priorities))
+        self.evaluated: list[int] = []
         for row, priority in enumerate(priorities):
             victims = [priority] if priority >= 0 else []
-            self.losses.put(row, victims, [0] * len(victims), broken.get(row, 0))
+            self.stats.put(row, victims, [0] * len(victims), pdb_violations.get(row, 0))
 
-    def look_at(self, rows: NDArray[np.intp]) -> None:
-        self.looked_at += rows.tolist()
+    def evaluate(self, rows: NDArray[np.intp]) -> None:
+        self.evaluated += rows.tolist()
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
         raise NotImplementedError
@@ -38,7 +38,7 @@ NONE = -1
 
 
 @pytest.mark.parametrize(
-    ("priorities", "broken", "enough", "best", "looked_at"),
+    ("priorities", "pdb_violations", "enough", "best", "evaluated"),
     [
         pytest.param([3, 2, 1, 0], {}, 4, [3], 4, id="all are compared"),
         pytest.param([3, 2, 1, 0], {}, 2, [1], 2, id="two are enough"),
@@ -52,20 +52,20 @@ NONE = -1
 )
 def test_which_nodes_are_looked_at_and_which_is_taken(
     priorities: list[int],
-    broken: dict[int, int],
+    pdb_violations: dict[int, int],
     enough: int,
     best: list[int],
-    looked_at: int,
+    evaluated: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(losses, "_FIRST_PART", 2)
-    trial = Recorded(priorities, broken)
-    candidates = first_candidates(trial, np.arange(len(priorities)), enough, 0)
-    assert least_harmful(trial.losses, candidates).tolist() == best
-    assert trial.looked_at == list(range(looked_at))
+    monkeypatch.setattr(candidate_ranking, "_MIN_BATCH_ROWS", 2)
+    dry_run = Recorded(priorities, pdb_violations)
+    candidates = find_candidates(dry_run, np.arange(len(priorities)), enough, 0)
+    assert pick_one_node(dry_run.stats, candidates).tolist() == best
+    assert dry_run.evaluated == list(range(evaluated))
 
 
 def test_where_it_begins() -> None:
-    trial = Recorded([0] * 5, {})
-    chosen = [first_candidates(trial, np.arange(5), 1, start).tolist() for start in range(5)]
+    dry_run = Recorded([0] * 5, {})
+    chosen = [find_candidates(dry_run, np.arange(5), 1, start).tolist() for start in range(5)]
     assert chosen == [[0], [1], [2], [3], [4]]

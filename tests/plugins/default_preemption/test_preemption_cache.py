@@ -34,8 +34,7 @@ from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.runtime import Framework
 from moorage.framework.verdict import ALL, Verdict
 from moorage.plugins import default_registry
-from moorage.plugins.default_preemption import cache as remembered_evictions
-from moorage.plugins.default_preemption import candidate_ranking as losses
+from moorage.plugins.default_preemption import cache, candidate_ranking
 from tests.builders import HOSTNAME, REQUIRED, ZONE, make_node, make_pod, make_profile, pod_term, port
 from tests.strategies import examples, one_of
 
@@ -240,7 +239,7 @@ class PickyCrowd(Crowd):
 
 
 @pytest.mark.parametrize(
-    ("machine", "worth_columns"),
+    ("machine", "columnar_rows"),
     [
         pytest.param(Crowd, 100, id="one node at a time"),
         pytest.param(Crowd, 3, id="many nodes in columns"),
@@ -248,10 +247,10 @@ class PickyCrowd(Crowd):
     ],
 )
 def test_what_is_remembered_is_what_would_be_found_out_anew(
-    machine: type[Crowd], worth_columns: int, monkeypatch: pytest.MonkeyPatch
+    machine: type[Crowd], columnar_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembered_evictions, "_WORTH_COLUMNS", worth_columns)
-    monkeypatch.setattr(losses, "_FIRST_PART", 2)
+    monkeypatch.setattr(cache, "_MIN_COLUMNAR_ROWS", columnar_rows)
+    monkeypatch.setattr(candidate_ranking, "_MIN_BATCH_ROWS", 2)
     run_state_machine_as_test(machine, settings=examples(25, stateful_step_count=20))
 
 

@@ -39,7 +39,7 @@ def in_zone(zone: str) -> dict[str, Any]:
     return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [condition]}]}}
 
 
-WISHES: dict[str, list[dict[str, Any]]] = {
+CLAIM_REQUESTS: dict[str, list[dict[str, Any]]] = {
     "one": [request("r", asking())],
     "two-alike": [request("r", asking(2, f'{COLOUR} == "red"'))],
     "preferably-two": [request("r", asking(2), asking(1))],
@@ -48,12 +48,12 @@ WISHES: dict[str, list[dict[str, Any]]] = {
 }
 
 PODS = [
-    *(pod_claiming(f"pod-{name}", f"claim-{name}") for name in WISHES),
+    *(pod_claiming(f"pod-{name}", f"claim-{name}") for name in CLAIM_REQUESTS),
     pod_claiming("several", "claim-one", "shared"),
     make_pod("extended", containers=[container({GPU: "1"})]),
     make_pod("mixed", containers=[container({GPU: "2", OTHER: "1"})]),
 ]
-CLAIMS = [claim(f"claim-{name}", *requests) for name, requests in WISHES.items()]
+CLAIMS = [claim(f"claim-{name}", *requests) for name, requests in CLAIM_REQUESTS.items()]
 
 
 # What happens

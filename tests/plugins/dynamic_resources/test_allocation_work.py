@@ -15,7 +15,7 @@ from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cel.program import Selector
 from moorage.framework.status import PluginError
 from moorage.plugins.dynamic_resources.pod_devices import work_limit
-from moorage.plugins.dynamic_resources.structured.device_kinds import Verdict, Verdicts
+from moorage.plugins.dynamic_resources.structured.device_kinds import SelectorResult, SelectorResults
 from tests.builders import make_node, make_pod
 from tests.plugins.dynamic_resources.device_objects import (
     Scene,
@@ -154,18 +154,20 @@ def test_a_claim_that_reads_what_differs_on_every_device_gets_through_in_several
 def test_verdicts_are_forgotten_before_there_are_too_many() -> None:
     cluster = scene(claim("c", request("r", asking(8))))
     cluster.judge(pod_claiming("p", "c"))
-    kinds = {entry.kind for _, entries in cluster.plugin._situations.inventory.slices() for entry in entries}
+    kinds = {
+        entry.kind for _, entries in cluster.plugin._device_states.inventory.slices() for entry in entries
+    }
     assert len(kinds) == 8
-    verdicts = next(iter(kinds))._verdicts
+    verdicts = next(iter(kinds))._selector_results
     verdicts.limit = 20
     for number in range(100):
         for kind in kinds:
-            kind.remember(str(number), None, Verdict(True, None))
+            kind.remember(str(number), None, SelectorResult(True, None))
             assert sum(len(each._held) for each in kinds if each._generation == verdicts.generation) <= 20
             known = kind.verdict(str(number))
             assert known is not None
             assert known.answer is True
-    assert Verdicts().limit > 100_000
+    assert SelectorResults().limit > 100_000
 
 
 def test_a_reason_that_an_expression_made_long_is_cut() -> None:

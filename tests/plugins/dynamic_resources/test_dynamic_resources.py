@@ -396,7 +396,7 @@ def test_allocation_and_reservation_are_written_together() -> None:
     assert stored.status.allocation.allocation_timestamp.timestamp() == 100.0
     (user,) = stored.status.reserved_for
     assert (user.resource, user.name, user.uid) == ("pods", "pod", "default/pod")
-    assert made.plugin._flights.claims() == {}
+    assert made.plugin._in_flight.claims() == {}
 
 
 def test_what_is_written_counts_before_and_after_the_watch_shows_it() -> None:
@@ -412,7 +412,7 @@ def test_what_is_written_counts_before_and_after_the_watch_shows_it() -> None:
     assert isinstance(write, WriteClaimStatus)
     made.cache.put(replace(write.claim, status=write.status))
     assert made.feasible(rival) == ["n2"]
-    assert made.plugin._flights.claims() == {}
+    assert made.plugin._in_flight.claims() == {}
     made.cache.put(claim("c", request("r", asking(2))))  # deallocated
     assert made.feasible(rival) == ["n1", "n2"]
 

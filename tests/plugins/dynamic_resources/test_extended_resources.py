@@ -193,7 +193,7 @@ def test_a_claim_is_created_written_and_named_in_the_pod_s_status() -> None:
     (user,) = made.claim(name).status.reserved_for
     assert user.uid == "u"
     assert [m.request_name for m in named.status.request_mappings] == ["container-0-request-0"]
-    assert made.plugin._flights.claims() == {}
+    assert made.plugin._in_flight.claims() == {}
     assert made.feasible(make_pod("next", uid="v", requests={GPU: "1"})) == ["plugin"]
 
 

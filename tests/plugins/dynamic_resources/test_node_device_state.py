@@ -35,7 +35,7 @@ from moorage.plugins.dynamic_resources.plugin import (
 )
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices
 from moorage.plugins.dynamic_resources.structured.allocator import allocation
-from moorage.plugins.dynamic_resources.structured.inventory import Inventory, Outlook
+from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.requests import AllocationError
 from tests import strategies as s
 from tests.builders import make_node
@@ -47,6 +47,7 @@ from tests.plugins.dynamic_resources.device_objects import (
     pool_slice,
 )
 from tests.plugins.dynamic_resources.scenarios import (
+    CLAIM_REQUESTS,
     CLAIMS,
     COLOUR,
     GPU,
@@ -54,7 +55,6 @@ from tests.plugins.dynamic_resources.scenarios import (
     PODS,
     RED,
     RED_GPU,
-    WISHES,
     Event,
     Story,
     in_zone,
@@ -98,15 +98,15 @@ def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
     for name in view.names:
         found = None if state.plans is None else state.plans.get(name)
         if found is not None:
-            plan, outlook = found
-            said.given[name], said.mappings[name] = allocations(plan, outlook, name), plan.extended
+            plan, node_devices = found
+            said.given[name], said.mappings[name] = allocations(plan, node_devices, name), plan.extended
     return said
 
 
-def allocations(plan: Plan, outlook: Outlook, name: str) -> list[AllocationResult]:
+def allocations(plan: Plan, node_devices: NodeDevices, name: str) -> list[AllocationResult]:
     return [
-        allocation(wished.claim, wished, picks, outlook, name)
-        for wished, picks in zip(plan.wishes, plan.picks, strict=True)
+        allocation(claim_request.claim, claim_request, picks, node_devices, name)
+        for claim_request, picks in zip(plan.claim_requests, plan.picks, strict=True)
     ]
 
 
@@ -134,10 +134,10 @@ def plain_refusal(
     variant = state.variants_in(pod, view.objects.of(DeviceClass)).of(node)
     if variant is None:
         return CANNOT_FIT
-    wishes, extended = variant
+    claim_requests, extended = variant
     if extended is None and not state.user_claims:
         return ""
-    found = None if state.allocator is None else state.allocator.find(node, object(), wishes)
+    found = None if state.allocator is None else state.allocator.find(node, object(), claim_requests)
     if found is not None and found.picks is None:
         return INVALID_POOLS if found.meets_invalid_pools else CANNOT_ALLOCATE
     missing = [place for place, home in state.homes.items() if not home.matches(node)]
@@ -145,8 +145,10 @@ def plain_refusal(
     if missing:
         return NOT_AVAILABLE
     if found is not None and found.picks is not None:
-        outlook = plugin._situations.inventory.seen_from(node)
-        said.given[node.name] = allocations(Plan(wishes, found.picks, extended), outlook, node.name)
+        node_devices = plugin._device_states.inventory.seen_from(node)
+        said.given[node.name] = allocations(
+            Plan(claim_requests, found.picks, extended), node_devices, node.name
+        )
         said.mappings[node.name] = extended
         chosen = {pick.alternative for picks in found.picks for pick in picks if pick.alternative.name}
         said.scores[node.name] = sum(8 - alternative.place for alternative in chosen)
@@ -200,12 +202,12 @@ class Telling(Scene):
 
     def check_codes(self) -> None:
         """As many situations are told apart as there are."""
-        situations, view = self.plugin._situations, self.nodes
-        situations.refresh(view.objects, self.plugin._flights.claims())
-        outlooks = [situations.inventory.seen_from(node) for node in view.snapshot.nodes]
-        signature = situations.holdings.signature
-        different = {(each.situation, tuple(map(signature, each.views))) for each in outlooks}
-        assert len(np.unique(situations.of(view))) == len(different)
+        device_states, view = self.plugin._device_states, self.nodes
+        device_states.refresh(view.objects, self.plugin._in_flight.claims())
+        all_node_devices = [device_states.inventory.seen_from(node) for node in view.snapshot.nodes]
+        signature = device_states.allocated.signature
+        different = {(each.device_state, tuple(map(signature, each.views))) for each in all_node_devices}
+        assert len(np.unique(device_states.of(view))) == len(different)
 
     def check_totals(self) -> None:
         """Devices are counted as by somebody who has not counted before."""
@@ -300,16 +302,16 @@ def test_only_what_changed_is_looked_at(
     looked: list[str] = []
     plugin, see = telling.plugin, Inventory.seen_from
 
-    def counting(inventory: Inventory, node: Node) -> Outlook:
-        if inventory is plugin._situations.inventory:
+    def counting(inventory: Inventory, node: Node) -> NodeDevices:
+        if inventory is plugin._device_states.inventory:
             looked.append(node.name)
         return see(inventory, node)
 
     monkeypatch.setattr(Inventory, "seen_from", counting)
     for item in news:
         telling.cache.put(item)
-    plugin._situations.refresh(telling.nodes.objects, {})
-    plugin._situations.of(telling.nodes)
+    plugin._device_states.refresh(telling.nodes.objects, {})
+    plugin._device_states.of(telling.nodes)
     assert len(looked) == looks
     telling.compare(0)
 
@@ -340,7 +342,7 @@ def test_the_first_node_in_order_that_meets_an_error_is_named() -> None:
     """The pools of n1 and n2 are incomplete; a search for all devices cannot be made on either."""
     incomplete = [pool_slice(f"p{n}", "d0", node=f"n{n}", count=2) for n in (2, 1)]
     telling = Telling(*MANY[:4], own_pool(0), *incomplete)
-    pod = PODS[list(WISHES).index("all")]
+    pod = PODS[list(CLAIM_REQUESTS).index("all")]
     backwards = telling.nodes.at(np.array([3, 2, 1, 0]))
     assert "resource pool gpu.example.com/p1 is" in told(telling.plugin, pod, telling.nodes).error
     assert "resource pool gpu.example.com/p2 is" in told(telling.plugin, pod, backwards).error

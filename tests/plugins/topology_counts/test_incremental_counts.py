@@ -30,10 +30,10 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.status import Status
 from moorage.framework.templates import Templates
 from moorage.plugins import default_registry
-from moorage.plugins.inter_pod_affinity import filtering as affinity_filter
-from moorage.plugins.inter_pod_affinity import scoring as affinity_worth
-from moorage.plugins.pod_topology_spread import scoring as soft_spread
-from moorage.plugins.topology_counts import pod_counters as tallies
+from moorage.plugins.inter_pod_affinity import filtering as affinity_filtering
+from moorage.plugins.inter_pod_affinity import scoring as affinity_scoring
+from moorage.plugins.pod_topology_spread import scoring as spread_scoring
+from moorage.plugins.topology_counts import pod_counters
 from tests import builders as b
 from tests import strategies as s
 from tests.builders import Manifest, make, make_node
@@ -256,11 +256,11 @@ def test_what_follows_says_what_is_new(about: str, count: int) -> None:
     ("module", "limit", "value"),
     [
         pytest.param(pod_table, "_KEPT_MOVES", 2, id="few moves of pods are kept"),
-        pytest.param(tallies, "_KEPT_STEPS", 1, id="few steps of counts are kept"),
-        pytest.param(tallies, "_MOST_TALLIES", 3, id="few counts are kept"),
-        pytest.param(affinity_filter, "_FEW_ROWS", 0, id="many rows have another verdict"),
-        pytest.param(affinity_worth, "_MANY", 0, id="few rows are worth something else"),
-        pytest.param(soft_spread, "_MOST_SMALL_CELLS", 0, id="cells are too many"),
+        pytest.param(pod_counters, "_KEPT_STEPS", 1, id="few steps of counts are kept"),
+        pytest.param(pod_counters, "_MAX_COUNTERS", 3, id="few counts are kept"),
+        pytest.param(affinity_filtering, "_MAX_SINGLE_ROWS", 0, id="many rows have another verdict"),
+        pytest.param(affinity_scoring, "_RECOUNT_DIVISOR", 0, id="few rows are worth something else"),
+        pytest.param(spread_scoring, "_MAX_SMALL_CELLS", 0, id="cells are too many"),
     ],
 )
 def test_what_small_clusters_would_not_meet(

@@ -6,7 +6,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
     which pods are victims          plugin, victims                 single_node
                                     `select_victims_on_nodes`       SingleNodeDryRun
     reprieve order, importance      victims                         single_node `lower_pods`
-    PDB violations                  budgets `broken`                budgets `broken_on_node`
+    PDB violations                  budgets `pdb_violations`                budgets `pdb_violations_on_node`
     which node is picked            candidate_ranking (one form)
     which nodes are dry-run         candidate_ranking `find_candidates` (one form)
     eligibility, nomination         plugin (one form)

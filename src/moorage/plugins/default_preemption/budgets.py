@@ -1,4 +1,4 @@
-"""Disruption budgets as preemption reads them: which pods are one too many.
+"""PodDisruptionBudgets: which victims would violate one.
 
 A budget that cannot be kept makes an eviction worse, but does not forbid it.
 """
@@ -66,22 +66,22 @@ class Budgets:
             entry = self._parsed[name] = (budget, _selector(budget))
         return entry[1]
 
-    def broken_on_node(self, pods: Sequence[PodInfo]) -> list[bool]:
+    def pdb_violations_on_node(self, pods: Sequence[PodInfo]) -> list[bool]:
         """Which of the pods on one node break a budget, if they are evicted in this order."""
         if not self._by_name:
             return [False] * len(pods)
         left: dict[int, int] = {}
-        broken = []
+        pdb_violations = []
         for info in pods:
             breaks = False
             for budget in self.covering(info.pod_class):
                 if info.pod.name not in budget.status.disrupted_pods:
                     left[id(budget)] = left.get(id(budget), budget.status.disruptions_allowed) - 1
                     breaks |= left[id(budget)] < 0
-            broken.append(breaks)
-        return broken
+            pdb_violations.append(breaks)
+        return pdb_violations
 
-    def broken(
+    def pdb_violations(
         self, snapshot: Snapshot, places: NDArray[np.intp], pods: NDArray[np.intp]
     ) -> NDArray[np.bool_]:
         """Which pods break a budget, if on each node they are evicted in this order.
@@ -89,7 +89,7 @@ class Budgets:
         places: each pod's node, in any numbers that grow. pods: by row in the snapshot's pod table.
         """
         table, infos = snapshot.pods, snapshot.pods.infos
-        broken = np.zeros(len(pods), bool)
+        pdb_violations = np.zeros(len(pods), bool)
         codes = table.classes.codes[pods]
         covered: dict[int, tuple[PodDisruptionBudget, list[int]]] = {}
         for code in np.unique(codes).tolist() if self._by_name else ():
@@ -100,8 +100,8 @@ class Budgets:
             meant = np.isin(codes, classes)
             for index in np.flatnonzero(meant).tolist() if budget.status.disrupted_pods else ():
                 meant[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
-            broken |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
-        return broken
+            pdb_violations |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
+        return pdb_violations
 
     def differing(self, older: Budgets) -> Callable[[PodClass], bool] | None:
         """Which classes of pods have had other budgets before; None: there is no difference."""
@@ -139,7 +139,7 @@ def _covers(budget: PodDisruptionBudget, selector: Selector, pods: PodClass) -> 
 
 
 def _rank(places: NDArray[np.intp], meant: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The how-manieth of its node's meant pods each pod is, from 1."""
+    """The rank of each pod among the pods of its node that a budget covers, from 1."""
     running = np.cumsum(meant)
     before_node = np.concatenate(([0], running))[np.searchsorted(places, places)]
     return running - before_node

@@ -1,9 +1,9 @@
-"""Who would have to go from which node for the pods of one template, kept true by what changes.
+"""Dry-run results of one equivalence class by row, invalidated by what changes.
 
-What an eviction comes to on a node rests on the node, the pods on it and nominated to it, and the budgets
-that cover those pods, as long as all filters rest on no more than that (`RowFilters`). So it is found out
-once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
-are kept: who the victims are is worked out for the node that is chosen.
+The result on a node depends on the node, the pods on it and nominated to it, and the budgets that cover those
+pods, if no filter depends on more than that (`RowFilters`). So each row is evaluated once, and again when it
+has changed; between one preemptor and the next few rows do. Only statistics are kept: the victims themselves
+are selected again on the node that is picked.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from moorage.framework.diagnosis import Diagnosis, Refusal
 from moorage.framework.nodes import Nodes
 from moorage.framework.row_filters import RowFilters
 from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.candidate_ranking import DryRun, Losses
-from moorage.plugins.default_preemption.single_node import NodeTrial
+from moorage.plugins.default_preemption.candidate_ranking import SelectVictims, VictimStats
+from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
 
-_WORTH_COLUMNS: Final = 12
-"""From so many nodes on, columns are faster than one node at a time."""
+_MIN_COLUMNAR_ROWS: Final = 12
+"""Minimum number of rows for which columns are faster than one node at a time."""
 
 
-class RememberedEvictions:
-    """One template's memory, over one snapshot as it moves."""
+class PreemptionCache:
+    """The results of one equivalence class for one snapshot as it changes."""
 
     def __init__(self, filters: RowFilters, budgets: Budgets) -> None:
         self.source = filters.source
         self.snapshot: Snapshot = filters.source.snapshot
-        self.losses = Losses(0)
+        self.stats = VictimStats(0)
         self.refusals: list[Refusal] = []
         self.codes = np.zeros(0, np.int16)
-        """For each row 0, or why evicting does not help: 1 + index into `refusals`."""
+        """For each row 0, or why preemption does not help: 1 + index into `refusals`."""
         self.is_known = np.zeros(0, bool)
-        """Which rows all this is true of."""
+        """Which rows are valid."""
         self.admits = np.zeros(0, bool)
         """Where all filters that look at the node alone let the pod in."""
         self._known_refusals: dict[Refusal, int] = {}
@@ -45,13 +45,13 @@ class RememberedEvictions:
         self._budgets = budgets
 
     def catch_up(self, budgets: Budgets) -> None:
-        """Forget what has changed since the last time."""
+        """Invalidate the rows that have changed since the last call."""
         snapshot = self.snapshot
         changed = snapshot.changes.since(self._seen)
         nodes_changed = snapshot.node_changes.since(self._nodes_seen)
         if changed is None or nodes_changed is None:
             rows = len(snapshot)
-            self.losses, self.codes = Losses(rows), np.zeros(rows, np.int16)
+            self.stats, self.codes = VictimStats(rows), np.zeros(rows, np.int16)
             self.is_known, self.admits = np.zeros(rows, bool), np.zeros(rows, bool)
         else:
             self.is_known[changed] = False
@@ -63,14 +63,14 @@ class RememberedEvictions:
         self._budgets = budgets
 
     def put_all(self, rows: NDArray[np.intp], found: Diagnosis) -> None:
-        """Take down why evicting does not help on some of the rows; their losses are known by now."""
+        """Store why preemption does not help on some of the rows; their statistics are known by now."""
         table = np.array([*map(self.code, found.refusals), 0], np.int16)
         self.codes[rows] = table[found.codes[rows]]
         self.admits[rows] |= self.codes[rows] == 0
         self.is_known[rows] = True
 
     def code(self, refusal: Refusal) -> int:
-        """What stands for a refusal."""
+        """The code of a refusal."""
         code = self._known_refusals.get(refusal)
         if code is None:
             self.refusals.append(refusal)
@@ -78,60 +78,67 @@ class RememberedEvictions:
         return code
 
 
-class RememberedTrial:
-    """Finds out who would have to go for one pod, as far as it is not remembered.
+class CachedDryRun:
+    """A dry run for one pod that evaluates only rows which are not cached.
 
-    nobody: what is said of nodes where there is nobody of lower priority.
+    no_victims: the refusal of nodes without pods of lower priority.
     """
 
     def __init__(
-        self, memory: RememberedEvictions, pod: Pod, one_node: NodeTrial, dry_run: DryRun, nobody: Refusal
+        self,
+        cache: PreemptionCache,
+        pod: Pod,
+        one_node: SingleNodeDryRun,
+        select_victims_on_nodes: SelectVictims,
+        no_victims: Refusal,
     ) -> None:
-        self.losses = memory.losses
-        self._memory = memory
+        self.stats = cache.stats
+        self._cache = cache
         self._one_node = one_node
-        self._dry_run = dry_run
-        self._nobody = nobody
-        nominated_to = memory.snapshot.nominated.node_of(pod.uid)
-        self._own = None if nominated_to is None else memory.snapshot.row_of.get(nominated_to)
+        self._select_victims = select_victims_on_nodes
+        self._no_victims = no_victims
+        nominated_to = cache.snapshot.nominated.node_of(pod.uid)
+        self._own = None if nominated_to is None else cache.snapshot.row_of.get(nominated_to)
         """The row of the node that the pod is nominated to: there it does not count against itself."""
         if self._own is not None:
-            memory.is_known[self._own] = False
+            cache.is_known[self._own] = False
 
-    def look_at(self, rows: NDArray[np.intp]) -> None:
-        """See to it that the losses on some rows are known."""
-        memory = self._memory
-        new = rows[~memory.is_known[rows]]
+    def evaluate(self, rows: NDArray[np.intp]) -> None:
+        """Compute the victim statistics of some rows, as far as they are unknown."""
+        cache = self._cache
+        new = rows[~cache.is_known[rows]]
         if not len(new):
             return
-        if len(new) < _WORTH_COLUMNS:
+        if len(new) < _MIN_COLUMNAR_ROWS:
             for row in new.tolist():
-                self._look_at_one(row)
+                self._evaluate_one(row)
         else:
-            snapshot = memory.snapshot
+            snapshot = cache.snapshot
             found = Diagnosis(len(snapshot))
-            self.losses.put_all(new, *self._dry_run(Nodes(snapshot, new), found))
-            memory.put_all(new, found)
+            self.stats.put_all(new, *self._select_victims(Nodes(snapshot, new), found))
+            cache.put_all(new, found)
         if self._own is not None:
-            memory.is_known[self._own] = False  # What was found out there holds for no other pod.
+            cache.is_known[self._own] = False  # That result is valid for this pod only.
 
-    def _look_at_one(self, row: int) -> None:
-        memory = self._memory
-        eviction = self._one_node.evict(
-            memory.snapshot, row, self._nobody, is_known_node=bool(memory.admits[row])
+    def _evaluate_one(self, row: int) -> None:
+        cache = self._cache
+        selection = self._one_node.select_victims(
+            cache.snapshot, row, self._no_victims, is_known_node=bool(cache.admits[row])
         )
-        victims = eviction.victims
+        victims = selection.victims
         priorities = [victim.info.pod.priority for victim in victims]
-        self.losses.put(row, priorities, [victim.started for victim in victims], eviction.broken)
-        memory.codes[row] = 0 if eviction.refusal is None else memory.code(eviction.refusal)
-        memory.admits[row] |= eviction.refusal is None
-        memory.is_known[row] = True
+        self.stats.put(row, priorities, [victim.started for victim in victims], selection.pdb_violations)
+        cache.codes[row] = 0 if selection.refusal is None else cache.code(selection.refusal)
+        cache.admits[row] |= selection.refusal is None
+        cache.is_known[row] = True
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
-        """Who has to go from a node that was looked at, the most important first."""
-        eviction = self._one_node.evict(self._memory.snapshot, row, self._nobody, is_known_node=True)
-        return tuple(victim.info.pod for victim in eviction.victims)
+        """The victims on a node that was evaluated, the most important first."""
+        selection = self._one_node.select_victims(
+            self._cache.snapshot, row, self._no_victims, is_known_node=True
+        )
+        return tuple(victim.info.pod for victim in selection.victims)
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
-        """Take down why evicting does not help on nodes that were looked at."""
-        found.refuse_recalled(nodes, nodes.pick(self._memory.codes), self._memory.refusals)
+        """Record why preemption does not help on nodes that were evaluated."""
+        found.refuse_recalled(nodes, nodes.pick(self._cache.codes), self._cache.refusals)

@@ -1,4 +1,4 @@
-"""What making room for a pod costs on each node, and where it hurts least."""
+"""Candidates for preemption: which nodes are evaluated, and which is picked."""
 
 from __future__ import annotations
 
@@ -16,133 +16,133 @@ from moorage.plugins.default_preemption.victims import Victims
 
 _PRIORITY_OFFSET: Final = 1 << 31
 """Makes every priority positive, so that more victims never sum up to less."""
-_FIRST_PART: Final = 128
-"""So many nodes are tried out at once, at least."""
+_MIN_BATCH_ROWS: Final = 128
+"""Minimum number of nodes that are evaluated at once."""
 
 
-class Losses:
-    """The victims on each row of a snapshot, in figures. A row without victims is no candidate."""
+class VictimStats:
+    """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
 
-    __slots__ = ("broken", "count", "earliest", "highest", "total")
+    __slots__ = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
 
     def __init__(self, rows: int) -> None:
         self.count = np.zeros(rows, np.int32)
-        """How many pods have to go."""
-        self.broken = np.zeros(rows, np.int32)
-        """How many of them break a disruption budget."""
-        self.highest = np.zeros(rows, np.int64)
+        """The number of victims."""
+        self.pdb_violations = np.zeros(rows, np.int32)
+        """The number of PDB violations among them."""
+        self.highest_priority = np.zeros(rows, np.int64)
         """The highest priority among them."""
-        self.total = np.zeros(rows, np.int64)
+        self.priority_sum = np.zeros(rows, np.int64)
         """The sum of their priorities, each made positive."""
-        self.earliest = np.zeros(rows, np.int64)
-        """When the first of those of the highest priority started, in microseconds."""
+        self.earliest_start = np.zeros(rows, np.int64)
+        """Start time of the first of those of the highest priority, in microseconds."""
 
-    def put_all(self, rows: NDArray[np.intp], victims: Victims, gone: NDArray[np.bool_]) -> None:
-        """Take down which pods have to be gone from the nodes of `victims`, which are in these rows."""
+    def put_all(self, rows: NDArray[np.intp], victims: Victims, removed: NDArray[np.bool_]) -> None:
+        """Store which pods are removed from the nodes of `victims`, which are in these rows."""
         size = len(rows)
-        place, priority, started = victims.place[gone], victims.priority[gone], victims.started[gone]
-        highest = np.full(size, np.iinfo(np.int64).min)
-        np.maximum.at(highest, place, priority)
-        total = np.zeros(size, np.int64)
-        np.add.at(total, place, priority + _PRIORITY_OFFSET)
-        most_important = priority == highest[place]
-        earliest = np.full(size, np.iinfo(np.int64).max)
-        np.minimum.at(earliest, place[most_important], started[most_important])
+        place, priority, started = victims.place[removed], victims.priority[removed], victims.started[removed]
+        highest_priority = np.full(size, np.iinfo(np.int64).min)
+        np.maximum.at(highest_priority, place, priority)
+        priority_sum = np.zeros(size, np.int64)
+        np.add.at(priority_sum, place, priority + _PRIORITY_OFFSET)
+        most_important = priority == highest_priority[place]
+        earliest_start = np.full(size, np.iinfo(np.int64).max)
+        np.minimum.at(earliest_start, place[most_important], started[most_important])
         self.count[rows] = np.bincount(place, minlength=size)
-        self.broken[rows] = np.bincount(place[victims.violates[gone]], minlength=size)
-        self.highest[rows] = highest
-        self.total[rows] = total
-        self.earliest[rows] = earliest
+        self.pdb_violations[rows] = np.bincount(place[victims.violates[removed]], minlength=size)
+        self.highest_priority[rows] = highest_priority
+        self.priority_sum[rows] = priority_sum
+        self.earliest_start[rows] = earliest_start
 
-    def put(self, row: int, priorities: Sequence[int], started: Sequence[int], broken: int) -> None:
-        """Take down the pods that have to be gone from one node, the most important first."""
+    def put(self, row: int, priorities: Sequence[int], started: Sequence[int], pdb_violations: int) -> None:
+        """Store the pods that are removed from one node, the most important first."""
         self.count[row] = len(priorities)
         if priorities:
-            self.broken[row] = broken
-            self.highest[row] = priorities[0]
-            self.total[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
-            self.earliest[row] = min(started[: priorities.count(priorities[0])])
+            self.pdb_violations[row] = pdb_violations
+            self.highest_priority[row] = priorities[0]
+            self.priority_sum[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
+            self.earliest_start[row] = min(started[: priorities.count(priorities[0])])
 
 
-DryRun = Callable[[Nodes, Diagnosis], tuple[Victims, NDArray[np.bool_]]]
-"""The pods of lower priority on nodes, and which of them must go; why that does not help is taken down."""
+SelectVictims = Callable[[Nodes, Diagnosis], tuple[Victims, NDArray[np.bool_]]]
+"""The pods of lower priority on nodes, and which of them are victims; refusals go into the diagnosis."""
 
 
-class Trial(Protocol):
-    """Finds out who would have to go from which node."""
+class DryRun(Protocol):
+    """Selects victims on nodes without evicting them."""
 
-    losses: Losses
+    stats: VictimStats
 
-    def look_at(self, rows: NDArray[np.intp]) -> None:
-        """See to it that the losses on some rows are known."""
+    def evaluate(self, rows: NDArray[np.intp]) -> None:
+        """Compute the victim statistics of some rows, as far as they are unknown."""
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
-        """Who has to go from a node that was looked at, the most important first."""
+        """The victims on a node that was evaluated, the most important first."""
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
-        """Take down why evicting does not help on nodes, all of which were looked at."""
+        """Record why preemption does not help on nodes, all of which were evaluated."""
 
 
-class FreshTrial:
-    """Finds all out anew, in columns."""
+class UncachedDryRun:
+    """Evaluates every row, in columns."""
 
-    def __init__(self, snapshot: Snapshot, dry_run: DryRun) -> None:
-        self.losses = Losses(len(snapshot))
+    def __init__(self, snapshot: Snapshot, select_victims_on_nodes: SelectVictims) -> None:
+        self.stats = VictimStats(len(snapshot))
         self._snapshot = snapshot
-        self._dry_run = dry_run
+        self._select_victims = select_victims_on_nodes
         self._found = Diagnosis(len(snapshot))
         self._parts: list[tuple[Victims, NDArray[np.bool_]]] = []
 
-    def look_at(self, rows: NDArray[np.intp]) -> None:
-        """See to it that the losses on some rows, which are new, are known."""
-        victims, gone = self._dry_run(Nodes(self._snapshot, rows), self._found)
-        self.losses.put_all(rows, victims, gone)
-        self._parts.append((victims, gone))
+    def evaluate(self, rows: NDArray[np.intp]) -> None:
+        """Compute the victim statistics of some rows, which are new."""
+        victims, removed = self._select_victims(Nodes(self._snapshot, rows), self._found)
+        self.stats.put_all(rows, victims, removed)
+        self._parts.append((victims, removed))
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
-        """Who has to go from a node that was looked at, the most important first."""
-        parts = (victims.gone_from(row, gone) for victims, gone in self._parts)
+        """The victims on a node that was evaluated, the most important first."""
+        parts = (victims.removed_from(row, removed) for victims, removed in self._parts)
         return next(pods for pods in parts if pods is not None)
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
-        """Take down why evicting does not help on nodes, all of which were looked at."""
+        """Record why preemption does not help on nodes, all of which were evaluated."""
         codes = (nodes.pick(self._found.codes) + 1).astype(np.int16)
         found.refuse_recalled(nodes, codes, self._found.refusals)
 
 
-def least_harmful(losses: Losses, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Of some rows, those where making room hurts least, the preferred one first.
+def pick_one_node(stats: VictimStats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Of some rows, the best candidates, in order.
 
-    Compared in turn: budgets broken, the highest priority lost, the sum of priorities, the number of pods,
-    and how late the most important victims started.
+    Compared in turn: fewest PDB violations, lowest highest priority, lowest sum of priorities, fewest
+    victims, and latest start time of the most important victims.
     """
     best = candidates
-    for column in (losses.broken, losses.highest, losses.total, losses.count):
+    for column in (stats.pdb_violations, stats.highest_priority, stats.priority_sum, stats.count):
         if len(best) > 1:
             values = column[best]
             best = best[values == values.min()]
     if len(best) > 1:
-        started = losses.earliest[best]
+        started = stats.earliest_start[best]
         best = best[started == started.max()]
     return best
 
 
-def first_candidates(trial: Trial, rows: NDArray[np.intp], enough: int, start: int) -> NDArray[np.intp]:
-    """Rows where making room is possible, from a certain one on; none if it is so on none.
+def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start: int) -> NDArray[np.intp]:
+    """The candidates, from the row at offset `start` on.
 
-    Rows are looked at until there are enough candidates and one of them breaks no budget.
+    Rows are evaluated until there are enough candidates and one of them has no PDB violations.
     """
     rotated = np.concatenate((rows[start:], rows[:start]))
-    losses = trial.losses
+    stats = dry_run.stats
     found = rotated[:0]
-    begin, size = 0, max(enough, _FIRST_PART)
+    begin, size = 0, max(enough, _MIN_BATCH_ROWS)
     while begin < len(rotated):
         part = rotated[begin : begin + size]
-        trial.look_at(part)
-        found = np.concatenate((found, part[losses.count[part] > 0]))
+        dry_run.evaluate(part)
+        found = np.concatenate((found, part[stats.count[part] > 0]))
         if len(found) >= enough:
-            harmless = np.flatnonzero(losses.broken[found] == 0)
-            if len(harmless):
-                return found[: max(enough, int(harmless[0]) + 1)]
+            without_violations = np.flatnonzero(stats.pdb_violations[found] == 0)
+            if len(without_violations):
+                return found[: max(enough, int(without_violations[0]) + 1)]
         begin, size = begin + size, 2 * size
     return found

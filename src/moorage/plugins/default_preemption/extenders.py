@@ -1,4 +1,4 @@
-"""Victims of preemption after extenders have had their say."""
+"""Extenders that support preemption: which candidates remain, and with which victims."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.extenders import Extenders, NodeVictims
-from moorage.plugins.default_preemption.candidate_ranking import Losses, Trial
+from moorage.plugins.default_preemption.candidate_ranking import DryRun, VictimStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Left:
-    """The rows that extenders left over, and who has to go from each: by name, and in figures."""
+class RemainingCandidates:
+    """The rows that extenders accept, with the victims on each and their statistics."""
 
     rows: NDArray[np.intp]
     victims: Mapping[int, tuple[Pod, ...]]
-    losses: Losses
+    stats: VictimStats
 
 
-async def left_by_extenders(
-    extenders: Extenders, pod: Pod, trial: Trial, candidates: NDArray[np.intp], snapshot: Snapshot
-) -> Left:
-    """Ask extenders which candidates can be had, and who has to go there; ExtenderError if one fails."""
+async def remaining_candidates(
+    extenders: Extenders, pod: Pod, dry_run: DryRun, candidates: NDArray[np.intp], snapshot: Snapshot
+) -> RemainingCandidates:
+    """Ask extenders which candidates remain, with which victims; ExtenderError if one fails."""
     proposed = {
-        snapshot.names[row]: NodeVictims(trial.victims_on(row), int(trial.losses.broken[row]))
+        snapshot.names[row]: NodeVictims(dry_run.victims_on(row), int(dry_run.stats.pdb_violations[row]))
         for row in candidates.tolist()
     }
-    losses = Losses(len(snapshot))
+    stats = VictimStats(len(snapshot))
     victims: dict[int, tuple[Pod, ...]] = {}
     for name, chosen in (await extenders.preempt(pod, proposed, snapshot)).items():
         row = snapshot.row_of[name]
@@ -42,10 +42,10 @@ async def left_by_extenders(
             zip(started, chosen.pods, strict=True), key=lambda each: (-each[1].priority, each[0])
         )
         victims[row] = tuple(victim for _, victim in ordered)
-        losses.put(
+        stats.put(
             row,
             [victim.priority for victim in victims[row]],
             [start for start, _ in ordered],
             chosen.broken_budgets,
         )
-    return Left(np.array([*victims], np.intp), victims, losses)
+    return RemainingCandidates(np.array([*victims], np.intp), victims, stats)

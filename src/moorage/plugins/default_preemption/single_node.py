@@ -1,4 +1,4 @@
-"""Who has to go from one node to let a pod in: as `victims`, but for a node alone, and in plain Python."""
+"""Victims on a single node, in plain Python: the one-node form of `plugin` and `victims`."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from moorage.plugins.default_preemption.budgets import Budgets
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that could go, and when it started, in microseconds."""
+    """A potential victim, and its start time in microseconds."""
 
     info: PodInfo
     started: int
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
-    """What would happen on a node.
+class NodeVictimSelection:
+    """The result of a dry run on one node.
 
-    victims: the most important first; none if evicting does not help, or if nobody has to go.
-    broken: how many of them break a disruption budget.
-    refusal: why the node is refused even if all pods of lower priority were gone.
+    victims: the most important first; none if preemption does not help, or if no pod has to be removed.
+    pdb_violations: how many of them violate a PodDisruptionBudget.
+    refusal: why the node is refused even without all pods of lower priority.
     """
 
     victims: tuple[Victim, ...] = ()
-    broken: int = 0
+    pdb_violations: int = 0
     refusal: Refusal | None = None
 
 
@@ -54,8 +54,8 @@ def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[Victim]:
     return [Victim(info, start) for _, start, _, _, info in ordered]
 
 
-class NodeTrial:
-    """Tries pods out on single nodes, for one pod in one cycle."""
+class SingleNodeDryRun:
+    """Selects victims on single nodes, for one pod in one cycle."""
 
     def __init__(self, cycle: CycleState, pod: Pod, filters: RowFilters, budgets: Budgets) -> None:
         self._cycle = cycle
@@ -63,33 +63,37 @@ class NodeTrial:
         self._filters = filters
         self._budgets = budgets
 
-    def evict(self, snapshot: Snapshot, row: int, nobody: Refusal, *, is_known_node: bool) -> Eviction:
-        """Who has to go from a node.
+    def select_victims(
+        self, snapshot: Snapshot, row: int, no_victims: Refusal, *, is_known_node: bool
+    ) -> NodeVictimSelection:
+        """The victims on a node.
 
-        nobody: what to say where there is nobody of lower priority. is_known_node: whether the node lets the
-        pod in with some of its pods gone, unless it has changed itself.
+        no_victims: the refusal if no pod has a lower priority. is_known_node: whether the node is known to
+        let the pod in with some of its pods removed.
         """
         lower = lower_pods(snapshot, row, self._pod.priority)
         if not lower:
-            return Eviction(refusal=nobody)
+            return NodeVictimSelection(refusal=no_victims)
         views = [
             node.without([victim.info for victim in lower]) for node in self._suppositions(snapshot, row)
         ]
         for view in views:
             refusal = self._filters.refusal(self._cycle, self._pod, view, is_known_node=is_known_node)
             if refusal is not None:
-                return Eviction(refusal=refusal)
-        breaking = self._budgets.broken_on_node([victim.info for victim in lower])
-        # Those whose eviction breaks a budget are spared first; sorting leaves all else as it is.
-        mercy = sorted(range(len(lower)), key=lambda index: not breaking[index])
-        gone = []
-        for index in mercy:
+                return NodeVictimSelection(refusal=refusal)
+        breaking = self._budgets.pdb_violations_on_node([victim.info for victim in lower])
+        # PDB violators are reprieved first; sorting is stable.
+        reprieve_order = sorted(range(len(lower)), key=lambda index: not breaking[index])
+        removed = []
+        for index in reprieve_order:
             spared = [view.putting_back(lower[index].info) for view in views]
             if all(self._passes(view) for view in spared):
                 views = spared
             else:
-                gone.append(index)
-        return Eviction(tuple(lower[index] for index in sorted(gone)), sum(breaking[index] for index in gone))
+                removed.append(index)
+        return NodeVictimSelection(
+            tuple(lower[index] for index in sorted(removed)), sum(breaking[index] for index in removed)
+        )
 
     def _suppositions(self, snapshot: Snapshot, row: int) -> list[NodeView]:
         """A node with the pods nominated to it that count before this one, if there are any, and without."""

@@ -1,4 +1,4 @@
-"""Victims of preemption on many nodes at once: who can go, and in what order."""
+"""Potential victims on many nodes at once, in reprieve order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moorage.plugins.default_preemption.budgets import Budgets
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Victims:
-    """Pods that could go, node by node. All arrays have one entry per pod."""
+    """Potential victims, node by node. All arrays have one entry per pod."""
 
     nodes: Nodes
     place: NDArray[np.intp]
@@ -26,7 +26,7 @@ class Victims:
     pods: NDArray[np.intp]
     """The pod, by its row in the snapshot's pod table."""
     violates: NDArray[np.bool_]
-    """Whether evicting the pod, after all more important ones, breaks a disruption budget."""
+    """Whether evicting the pod, after all more important ones, violates a PodDisruptionBudget."""
 
     @property
     def priority(self) -> NDArray[np.int64]:
@@ -42,50 +42,50 @@ class Victims:
         """Which nodes have any. Shape (nodes,)."""
         return np.bincount(self.place, minlength=len(self.nodes)) > 0
 
-    def turns(self) -> Iterator[NDArray[np.intp]]:
+    def reprieve_rounds(self) -> Iterator[NDArray[np.intp]]:
         """The pods in rounds: the first of every node, the second of every node, and so on."""
         first = np.searchsorted(self.place, self.place)
         rank = np.arange(len(self.place)) - first
         order = np.argsort(rank, kind="stable")
         return iter(np.split(order, np.cumsum(np.bincount(rank))[:-1])) if len(order) else iter(())
 
-    def without(self, places: NDArray[np.intp], gone: NDArray[np.bool_]) -> Nodes:
-        """Some nodes as they would be without the pods that are `gone` (one entry per pod)."""
+    def without(self, places: NDArray[np.intp], removed: NDArray[np.bool_]) -> Nodes:
+        """Some nodes without the pods that are `removed` (one entry per pod)."""
         renumbered = np.full(len(self.nodes), -1, np.intp)
         renumbered[places] = np.arange(len(places))
-        leaving = gone & (renumbered[self.place] >= 0)
+        leaving = removed & (renumbered[self.place] >= 0)
         chosen = self.nodes.at(places)
         changes = Changes(
             self.nodes.snapshot, len(places), renumbered[self.place[leaving]], self.pods[leaving]
         )
         return Nodes(chosen.snapshot, chosen.row_numbers(), changes)
 
-    def gone_from(self, row: int, gone: NDArray[np.bool_]) -> tuple[Pod, ...] | None:
-        """The pods that are gone from the node in a row, the most important first; None: it is not here."""
+    def removed_from(self, row: int, removed: NDArray[np.bool_]) -> tuple[Pod, ...] | None:
+        """The pods removed from the node in a row, the most important first; None: not one of these nodes."""
         found = np.flatnonzero(self.nodes.row_numbers() == row)
         if not len(found):
             return None
-        here = self.pods[gone & (self.place == found[0])]
+        here = self.pods[removed & (self.place == found[0])]
         infos = self.nodes.snapshot.pods.infos
         order = np.lexsort(importance(self.nodes, here))
         return tuple(infos[pod].pod for pod in here[order].tolist())
 
 
 def find_victims(pod: Pod, nodes: Nodes, budgets: Budgets) -> Victims:
-    """All pods of lower priority: budget breakers first, then by importance, which is the order of mercy."""
+    """All pods of lower priority: PDB violators first, then by importance: the reprieve order."""
     table = nodes.snapshot.pods
     place_of = np.full(len(nodes.snapshot), -1, np.intp)
     place_of[nodes.row_numbers()] = np.arange(len(nodes))
     places = place_of[table.node_rows]
     pods = np.flatnonzero((places >= 0) & (table.priority.values < pod.priority))
     pods = pods[np.lexsort((*importance(nodes, pods), places[pods]))]
-    violates = budgets.broken(nodes.snapshot, places[pods], pods)
-    mercy = np.lexsort((~violates, places[pods]))
-    return Victims(nodes, places[pods][mercy], pods[mercy], violates[mercy])
+    violates = budgets.pdb_violations(nodes.snapshot, places[pods], pods)
+    reprieve_order = np.lexsort((~violates, places[pods]))
+    return Victims(nodes, places[pods][reprieve_order], pods[reprieve_order], violates[reprieve_order])
 
 
 def importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
-    """Sort keys that put the most important pods first: by priority, then by who started first.
+    """Sort keys that put the most important pods first: by priority, then by start time.
 
     Of two that started at once, the one that is earlier in its node's list comes first. A pod that has not
     started counts as started now; of two such pods kube-scheduler takes the one that is later in the list

@@ -12,8 +12,8 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
 from moorage.plugins.dynamic_resources.extended_resources import NodeClaim
-from moorage.plugins.dynamic_resources.structured.inventory import Inventory, Outlook
-from moorage.plugins.dynamic_resources.structured.requests import Wish
+from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
+from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_PLAN = -1
@@ -40,9 +40,9 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pod would get on nodes that are alike to it: devices for each of the claims in `wishes`."""
+    """What a pod would get on nodes that are alike to it: devices for each of its claims."""
 
-    wishes: tuple[Wish, ...]
+    claim_requests: tuple[ClaimRequest, ...]
     picks: Picks
     extended: NodeClaim | None
 
@@ -64,7 +64,7 @@ class Plans:
         self._plans += plans
         self._of_row[nodes.row_numbers()] = np.where(passing, numbers, _NO_PLAN)
 
-    def get(self, node_name: str) -> tuple[Plan, Outlook] | None:
+    def get(self, node_name: str) -> tuple[Plan, NodeDevices] | None:
         """What the pod would get on a node, and the node's devices; None if it would get nothing there."""
         row = self.snapshot.row_of.get(node_name)
         number = _NO_PLAN if row is None else int(self._of_row[row])

@@ -19,7 +19,7 @@ from moorage.framework.effects import (
 from moorage.framework.handle import Handle
 from moorage.plugins.dynamic_resources.clocks import date
 from moorage.plugins.dynamic_resources.extended_resources import NOT_STORED, NodeClaim, new_claim, to_store
-from moorage.plugins.dynamic_resources.in_flight_allocations import Flights
+from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.dynamic_resources.pod_claims import (
     BindingFailedError,
     overdue,
@@ -44,9 +44,9 @@ class BindingTimeoutError(BindingError):
 class ClaimBinder:
     """Writes what was reserved, and takes it back."""
 
-    def __init__(self, handle: Handle, flights: Flights, timeout_seconds: float) -> None:
+    def __init__(self, handle: Handle, in_flight: InFlightAllocations, timeout_seconds: float) -> None:
         self._handle = handle
-        self._flights = flights
+        self._in_flight = in_flight
         self._timeout_seconds = timeout_seconds
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -93,9 +93,9 @@ class ClaimBinder:
         stored = await self._handle.effects.perform(WriteClaimStatus(written, status))
         answer = stored if isinstance(stored, ResourceClaim) else replace(written, status=status)
         state.claims[place] = answer
-        if place in state.flight_ids:
+        if place in state.in_flight_uids:
             self._show(answer)
-            self._flights.land(state.flight_ids[place], answer)
+            self._in_flight.mark_written(state.in_flight_uids[place], answer)
         if extended is not None:
             backed = PodExtendedResourceClaimStatus(
                 request_mappings=extended.mappings, resource_claim_name=answer.name
@@ -162,9 +162,9 @@ class ClaimBinder:
         """Forget what is in flight, and take back what was written already; safe to call again."""
         state.allocations.clear()
         for place, claim in enumerate(state.claims):
-            uid = state.flight_ids.pop(place, None)
+            uid = state.in_flight_uids.pop(place, None)
             if uid is not None:
-                self._flights.cancel(uid)
+                self._in_flight.cancel(uid)
             if state.is_extended(place):
                 if claim.name != NOT_STORED:
                     state.claims[place] = new_claim(pod)
@@ -177,14 +177,14 @@ class ClaimBinder:
                 self._later(WriteClaimStatus(written, status), None)
 
     def _later(self, effect: Effect, gone: str | None) -> None:
-        """Write without anybody waiting for it: whatever fails is put right in the pod's next attempt.
+        """Write in the background: any failure is repaired in the pod's next attempt.
 
-        gone: the flight that ends when it is done.
+        gone: the in-flight allocation that ends when it is done.
         """
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # nobody is there to write: a cycle that is only tried out
+            return  # a dry run: nothing is written
         task = loop.create_task(self._attempt(effect, gone))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -193,4 +193,4 @@ class ClaimBinder:
         with suppress(Exception):
             await self._handle.effects.perform(effect)
             if gone is not None:
-                self._flights.drop(gone)
+                self._in_flight.drop(gone)

@@ -1,7 +1,7 @@
 """How many devices stand behind an extended resource on each node: what NodeResourcesFit scores by.
 
 Counted as kube-scheduler counts for scoring: every slice counts, whatever its generation, and shared devices
-count as allocated once anybody has a share.
+count as allocated once any claim has a share.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import backing_class
-from moorage.plugins.dynamic_resources.in_flight_allocations import flights_of
-from moorage.plugins.dynamic_resources.structured.allocated_devices import Holdings
-from moorage.plugins.dynamic_resources.structured.device_kinds import Kind
+from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId, Entry, PoolId
 
@@ -43,13 +43,13 @@ _Where = slice | NDArray[np.bool_]
 class DeviceTotals:
     """Counts devices by resource; `objects` are the live ones, whose allocations in flight count as well.
 
-    Counts are kept and follow what is taken. When slices or nodes' labels change, all is counted anew.
+    Counts are updated as devices are allocated. When slices or nodes' labels change, all is counted again.
     """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._inventory = Inventory()
-        self._holdings = Holdings()
+        self._allocated = AllocatedDevices()
         self._reader = RowReader()
         self._nodes: list[Node] = []
         self._generation = 0
@@ -66,15 +66,15 @@ class DeviceTotals:
         self._catch_up(nodes.snapshot)
         count = self._counts.get(device_class.name)
         if count is None or count.device_class is not device_class:
-            count = _ClassCount(device_class, nodes.snapshot, self._inventory, self._holdings)
+            count = _ClassCount(device_class, nodes.snapshot, self._inventory, self._allocated)
             self._counts[device_class.name] = count
         counts = nodes.pick(~count.is_broken)
         return nodes.pick(count.there) * counts, nodes.pick(count.taken) * counts
 
     def _catch_up(self, snapshot: Snapshot) -> None:
         self._inventory.refresh(snapshot.objects.of(ResourceSlice))
-        pending = flights_of(self._objects).claims()
-        touched = self._holdings.refresh(snapshot.objects.of(ResourceClaim), pending)
+        pending = in_flight_allocations_of(self._objects).claims()
+        touched = self._allocated.refresh(snapshot.objects.of(ResourceClaim), pending)
         rows, generation = self._reader.new_rows(snapshot, snapshot.node_changes), self._inventory.generation
         if rows is None or generation != self._generation or self._are_moved(rows, snapshot):
             self._counts.clear()
@@ -91,16 +91,16 @@ class _ClassCount:
     """The devices of a class on each row of a snapshot, and how many of them are in use."""
 
     def __init__(
-        self, device_class: DeviceClass, snapshot: Snapshot, inventory: Inventory, holdings: Holdings
+        self, device_class: DeviceClass, snapshot: Snapshot, inventory: Inventory, allocated: AllocatedDevices
     ) -> None:
         self.device_class = device_class
         self.there, self.taken = np.zeros((2, len(snapshot)), np.int64)
         self.is_broken = np.zeros(len(snapshot), bool)
         """Where some selector fails."""
-        self._holdings = holdings
+        self._allocated = allocated
         self._members: dict[PoolId, list[tuple[DeviceId, _Where]]] = {}
         self._in_use: set[DeviceId] = set()
-        self._verdicts: dict[Kind, bool | None] = {}
+        self._selector_results: dict[DeviceKind, bool | None] = {}
         places = _Places(Nodes(snapshot))
         for source, entries in inventory.slices():
             by_device = source.spec.per_device_node_selection
@@ -109,9 +109,9 @@ class _ClassCount:
         self.take_up(self._members)
 
     def _add(self, entry: Entry, where: _Where) -> None:
-        if entry.kind not in self._verdicts:
-            self._verdicts[entry.kind] = _is_in(self.device_class, entry)
-        verdict = self._verdicts[entry.kind]
+        if entry.kind not in self._selector_results:
+            self._selector_results[entry.kind] = _is_in(self.device_class, entry)
+        verdict = self._selector_results[entry.kind]
         if verdict is None:
             self.is_broken[where] = True
         elif verdict:
@@ -119,10 +119,10 @@ class _ClassCount:
             self._members.setdefault((entry.id.driver, entry.id.pool), []).append((entry.id, where))
 
     def take_up(self, pools: Iterable[PoolId]) -> None:
-        """Count anew what is in use of some pools."""
+        """Recount what is in use of some pools."""
         for pool in pools:
             members = self._members.get(pool, ())
-            now = {device for device, _ in members if self._holdings.of(device) is not None}
+            now = {device for device, _ in members if self._allocated.of(device) is not None}
             for device, where in members:  # one device may have been published twice, and counts twice
                 self.taken[where] += (device in now) - (device in self._in_use)
             self._in_use.difference_update(device for device, _ in members)

@@ -107,7 +107,7 @@ class NodeClaim:
 
 
 def left_to_devices(wanted: Iterable[str], backed: AbstractSet[str], node: Node) -> frozenset[str] | None:
-    """The resources that devices must provide on a node; None if nobody does provide one of them.
+    """The resources that devices must provide on a node; None if one of them is not provided at all.
 
     backed: those behind which a class stands.
     """

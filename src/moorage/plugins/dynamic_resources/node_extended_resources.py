@@ -1,4 +1,4 @@
-"""Which extended resources each node shows, as a column: where it has none itself, devices stand in."""
+"""The extended resources that each node shows, as a column; devices back those that it has none of."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from moorage.cluster.rows import RowReader
 from moorage.framework.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import can_be_backed
 
-_Offer = frozenset[tuple[str, bool]]
-"""The resources a node shows behind which devices could stand, each with whether it has any."""
+_ShownResources = frozenset[tuple[str, bool]]
+"""The resources of a node that devices can back, each with whether it has any."""
 
 
-class Offers:
-    """What the nodes of a snapshot offer, and the code of each row.
+class NodeExtendedResources:
+    """The shown resources of the nodes of a snapshot, and the code of each row.
 
     Invariant: on rows with equal codes the same resources are left to devices, whatever a pod wants.
     """
 
     def __init__(self) -> None:
         self._reader = RowReader()
-        self._offers: CodeColumn[_Offer] = CodeColumn()
+        self._node_extended_resources: CodeColumn[_ShownResources] = CodeColumn()
 
     def of(self, nodes: Nodes) -> NDArray[np.int32]:
-        """The code of what each node offers, below `len(self)`. Shape (nodes,)."""
+        """The code of what each node shows, below `len(self)`. Shape (nodes,)."""
         there = nodes.snapshot.nodes
         rows = self._reader.new_rows(nodes.snapshot, nodes.snapshot.node_changes)
         if rows is None:
-            self._offers = CodeColumn()
+            self._node_extended_resources = CodeColumn()
             for node in there:
-                self._offers.append(_offer(node))
+                self._node_extended_resources.append(_shown_resources(node))
         for row in rows or ():
-            self._offers[row] = _offer(there[row])
-        return nodes.pick(self._offers.codes)
+            self._node_extended_resources[row] = _shown_resources(there[row])
+        return nodes.pick(self._node_extended_resources.codes)
 
     def __len__(self) -> int:
-        """How many codes there are: the size of a table by offer."""
-        return len(self._offers.vocabulary)
+        """How many codes there are: the size of a table by shown resources."""
+        return len(self._node_extended_resources.vocabulary)
 
 
-def _offer(node: Node) -> _Offer:
+def _shown_resources(node: Node) -> _ShownResources:
     allocatable = node.status.allocatable
     return frozenset((name, bool(amount)) for name, amount in allocatable.items() if can_be_backed(name))

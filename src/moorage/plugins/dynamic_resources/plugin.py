@@ -1,9 +1,9 @@
 """DynamicResources: devices that pods claim.
 
 The cycle decides which devices each claim would get on each node. Reserve keeps the decision for the chosen
-node in the books (`devices.flights`), so that no other pod is given the same devices; pre-bind writes it and
-waits for devices that take time to get ready. Where no node fits, claims are deallocated whose devices some
-node could not use, one at a time, so that the next attempt can choose anew.
+node (`in_flight_allocations`), so that no other pod gets the same devices; pre-bind writes it and waits for
+devices that take time to get ready. Where no node fits, claims are deallocated whose devices some
+node could not use, one at a time, so that the next attempt can choose again.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from moorage.plugins.dynamic_resources.extended_resources import (
     new_claim,
     wants_backed_resources,
 )
-from moorage.plugins.dynamic_resources.in_flight_allocations import flights_of
-from moorage.plugins.dynamic_resources.node_device_state import Situations
-from moorage.plugins.dynamic_resources.node_extended_resources import Offers
+from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
+from moorage.plugins.dynamic_resources.node_device_state import NodeDeviceStates
+from moorage.plugins.dynamic_resources.node_extended_resources import NodeExtendedResources
 from moorage.plugins.dynamic_resources.pod_claims import (
     BindingFailedError,
     ClaimError,
@@ -95,11 +95,11 @@ class DynamicResources:
         self._filter_seconds = float(args.filter_timeout or 0)
         binding = args.binding_timeout
         self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
-        self._flights = flights_of(handle.objects)
-        self._binder = ClaimBinder(handle, self._flights, self._binding_seconds)
-        self._situations = Situations()
+        self._in_flight = in_flight_allocations_of(handle.objects)
+        self._binder = ClaimBinder(handle, self._in_flight, self._binding_seconds)
+        self._device_states = NodeDeviceStates()
         self._results = SearchResults()
-        self._offers = Offers()
+        self._node_extended_resources = NodeExtendedResources()
 
     # When to try
 
@@ -177,17 +177,17 @@ class DynamicResources:
             given = claim.status.allocation
             if given is None:
                 waiting = True
-                if self._flights.allocation(claim_uid(claim)) is not None:
+                if self._in_flight.allocation(claim_uid(claim)) is not None:
                     raise ClaimError(f"resource claim {claim.key} is in the process of being allocated")
                 if claim is not state.extended:
                     _check_classes(claim, classes)
             elif given.node_selector is not None:
                 state.homes[place] = RequiredNodes((), node_terms(given.node_selector))
         if waiting:
-            self._situations.refresh(objects, self._flights.claims())
+            self._device_states.refresh(objects, self._in_flight.claims())
             state.allocator = Allocator(
-                self._situations.inventory,
-                self._situations.holdings,
+                self._device_states.inventory,
+                self._device_states.allocated,
                 state.work,
                 self._results,
                 lambda: deadline(self._handle.clock, self._filter_seconds),
@@ -213,12 +213,12 @@ class DynamicResources:
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
         """One search for all nodes that are alike: the first of them in order speaks for the others."""
-        groups, situations = self._groups(state, nodes)
+        groups, device_states = self._groups(state, nodes)
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
         there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
         outcomes = [
-            _look_for(state, variants, there[row], situation)
-            for row, situation in zip(rows, situations, strict=True)
+            _look_for(state, variants, there[row], device_state)
+            for row, device_state in zip(rows, device_states, strict=True)
         ]
         codes = np.array([each.refusal for each in outcomes], np.int8)[groups.numbers]
         uses_claims = np.array([each.uses_claims for each in outcomes], bool)[groups.numbers]
@@ -229,25 +229,28 @@ class DynamicResources:
                 codes[missing] = _CODES[NOT_AVAILABLE]
         plans = [each.plan for each in outcomes]
         if any(plans):
-            noted = state.plans_for(nodes.snapshot, self._situations.inventory)
+            noted = state.plans_for(nodes.snapshot, self._device_states.inventory)
             noted.note(nodes, groups, plans, codes == 0)
         return Verdict(codes, _REASONS) if codes.any() else ALL
 
     def _groups(self, state: PodDevices, nodes: Nodes) -> tuple[Groups, list[Hashable]]:
         """The nodes on which the pod wants the same, and the search for it goes the same way.
 
-        Also the situation of each group, as far as searches depend on it.
+        Also the device state of each group, as far as searches depend on it.
         """
         codes, size = np.zeros(len(nodes), np.intp), 1
         if state.allocator is not None:
-            codes, size = codes + self._situations.of(nodes), len(self._situations)
-        situation_count = size
+            codes, size = codes + self._device_states.of(nodes), len(self._device_states)
+        device_state_count = size
         if state.has_extended:
-            codes, size = codes + size * self._offers.of(nodes), size * len(self._offers)
+            codes, size = (
+                codes + size * self._node_extended_resources.of(nodes),
+                size * len(self._node_extended_resources),
+            )
         groups = Groups(codes, size)
         if state.allocator is None:
             return groups, [None] * len(groups.firsts)
-        return groups, self._situations.named((codes[groups.firsts] % situation_count).tolist())
+        return groups, self._device_states.named((codes[groups.firsts] % device_state_count).tolist())
 
     def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
         """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
@@ -304,7 +307,7 @@ class DynamicResources:
     # Keeping it
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Keep the devices found for the chosen node in the books."""
+        """Keep the devices found for the chosen node as in-flight allocations."""
         state = cycle.read(_STATE)
         if state is None or state.allocator is None:
             return None
@@ -313,17 +316,19 @@ class DynamicResources:
             if all(state.claims[place] is state.extended for place in state.unallocated()):
                 return None  # the node has the extended resources itself
             return Status(Code.ERROR, ("claim allocation not found for node",))
-        plan, outlook = found
+        plan, node_devices = found
         state.plan = plan
         for number, place in enumerate(list(state.unallocated())):
-            wished = plan.wishes[number]
+            claim_request = plan.claim_requests[number]
             if state.claims[place] is state.extended and plan.extended is None:
                 continue
-            given = allocation(wished.claim, wished, plan.picks[number], outlook, node_name)
+            given = allocation(
+                claim_request.claim, claim_request, plan.picks[number], node_devices, node_name
+            )
             state.allocations[place] = given
-            uid = state.flight_ids[place] = state.flight_id(place, pod)
-            claim = protected(wished.claim)
-            self._flights.start(uid, replace(claim, status=replace(claim.status, allocation=given)))
+            uid = state.in_flight_uids[place] = state.in_flight_uid(place, pod)
+            claim = protected(claim_request.claim)
+            self._in_flight.start(uid, replace(claim, status=replace(claim.status, allocation=given)))
         return None
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
@@ -361,20 +366,20 @@ class _Outcome(NamedTuple):
     uses_claims: bool = False
 
 
-def _look_for(state: PodDevices, variants: Variants, node: Node, situation: Hashable) -> _Outcome:
+def _look_for(state: PodDevices, variants: Variants, node: Node, device_state: Hashable) -> _Outcome:
     """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
     variant = variants.of(node)
     if variant is None:
         return _Outcome(_CODES[CANNOT_FIT])
-    wishes, extended = variant
+    claim_requests, extended = variant
     if extended is None and not state.user_claims:
         return _Outcome()
     if state.allocator is None:
         return _Outcome(uses_claims=True)
-    result = state.allocator.find(node, situation, wishes)
+    result = state.allocator.find(node, device_state, claim_requests)
     if result.picks is None:
         return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
-    return _Outcome(plan=Plan(wishes, result.picks, extended), uses_claims=True)
+    return _Outcome(plan=Plan(claim_requests, result.picks, extended), uses_claims=True)
 
 
 def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:

@@ -1,4 +1,4 @@
-"""The claims of a pod: which they are, who has reserved them, and whether their devices are ready."""
+"""The claims of a pod: which they are, whether they are reserved for it, and whether devices are ready."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reserved_for(pod: Pod, claim: ResourceClaim) -> bool:
 
 
 def reserved(pod: Pod, status: ResourceClaimStatus, allocation: AllocationResult) -> ResourceClaimStatus:
-    """A claim's status with an allocation, and with the pod among those who have reserved it."""
+    """A claim's status with an allocation, and with the pod among those it is reserved for."""
     consumer = ResourceClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)
     return replace(status, allocation=allocation, reserved_for=(*status.reserved_for, consumer))
 

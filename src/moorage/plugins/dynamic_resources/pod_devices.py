@@ -28,7 +28,7 @@ from moorage.plugins.dynamic_resources.extended_resources import (
 from moorage.plugins.dynamic_resources.pod_claims import claim_uid
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
-from moorage.plugins.dynamic_resources.structured.requests import Wish, wish
+from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest, claim_request
 from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_RESOURCES: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class PodDevices:
     """Allocated claims that some node could not use."""
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
     """What was reserved, by place in `claims`."""
-    flight_ids: dict[int, str] = field(default_factory=dict)
+    in_flight_uids: dict[int, str] = field(default_factory=dict)
     """Under which id each claim is in flight, by place in `claims`."""
     variants: Variants | None = None
     """What the pod asks for on each node; made when nodes are first asked about."""
@@ -97,7 +97,7 @@ class PodDevices:
         """The places of the claims that have no devices yet."""
         return (i for i, claim in enumerate(self.claims) if claim.status.allocation is None)
 
-    def flight_id(self, place: int, pod: Pod) -> str:
+    def in_flight_uid(self, place: int, pod: Pod) -> str:
         """What a claim is called in flight: its uid, or for one that is not stored yet, the pod's."""
         claim = self.claims[place]
         return f"{pod.uid}/{NOT_STORED}" if claim.name == NOT_STORED else claim_uid(claim)
@@ -146,9 +146,9 @@ class Variants:
         self._classes = classes
         self._wanted = wanted_resources(pod) if state.has_extended else {}
         self._backed = {name for name in self._wanted if backing_class(name, classes) is not None}
-        self._known: dict[frozenset[str], tuple[tuple[Wish, ...], NodeClaim | None]] = {}
+        self._known: dict[frozenset[str], tuple[tuple[ClaimRequest, ...], NodeClaim | None]] = {}
 
-    def of(self, node: Node) -> tuple[tuple[Wish, ...], NodeClaim | None] | None:
+    def of(self, node: Node) -> tuple[tuple[ClaimRequest, ...], NodeClaim | None] | None:
         """The claims to allocate on a node, with the one for extended resources; None if it lacks some."""
         resources = left_to_devices(self._wanted, self._backed, node) if self._wanted else _NO_RESOURCES
         if resources is None:
@@ -157,18 +157,18 @@ class Variants:
             self._known[resources] = self._make(resources)
         return self._known[resources]
 
-    def _make(self, resources: frozenset[str]) -> tuple[tuple[Wish, ...], NodeClaim | None]:
+    def _make(self, resources: frozenset[str]) -> tuple[tuple[ClaimRequest, ...], NodeClaim | None]:
         state = self._state
         extended: NodeClaim | None = None
         if state.extended is not None and resources:
             extended = node_claim(self._pod, state.extended, resources, self._classes)
         last = len(state.claims) - 1
-        wishes = tuple(
-            wish(
+        claim_requests = tuple(
+            claim_request(
                 extended.claim if extended is not None and place == last else state.claims[place],
                 self._classes,
                 state.work,
             )
             for place in state.unallocated()
         )
-        return wishes, extended
+        return claim_requests, extended

@@ -1,7 +1,7 @@
-"""InterPodAffinity: pods that want to be near other pods, or away from them, in both directions.
+"""InterPodAffinity: extension points, events and hints.
 
-Directions: what the incoming pod wants of pods on nodes, and what those want of the incoming pod. Pods on
-nodes are grouped by class and by terms, so each distinct class or set of terms is matched once.
+Terms count in both directions: those of the incoming pod, and those of existing pods that match it. Existing
+pods are grouped by class and by terms, so each distinct class or set of terms is matched once.
 """
 
 from __future__ import annotations
@@ -25,26 +25,43 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import Reason, Verdict
-from moorage.plugins.inter_pod_affinity.filtering import FollowedNeighbours, Neighbours, count_neighbours
-from moorage.plugins.inter_pod_affinity.scoring import FollowedWorth, PlainWorth, Worth
-from moorage.plugins.inter_pod_affinity.terms import NO_LABELS, Claims, Wants, wants_of
-from moorage.plugins.queueing_hints import is_placed, labels_borne, labels_meant
-from moorage.plugins.topology_counts.incremental import Follower, Following
+from moorage.plugins.inter_pod_affinity.filtering import (
+    AffinityCounts,
+    IncrementalAffinityCounts,
+    count_affinity,
+)
+from moorage.plugins.inter_pod_affinity.scoring import (
+    AffinityScores,
+    CountedAffinityScores,
+    IncrementalAffinityScores,
+)
+from moorage.plugins.inter_pod_affinity.terms import (
+    NO_LABELS,
+    ExistingTermWeights,
+    IncomingTerms,
+    resolve_terms,
+)
+from moorage.plugins.queueing_hints import event_labels, is_placed, selector_labels
+from moorage.plugins.topology_counts.incremental import IncrementalCounts, LatestIncrementalCounts
 
-NOT_NEAR = "node(s) didn't match pod affinity rules"
-NOT_AWAY = "node(s) didn't match pod anti-affinity rules"
-UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
+AFFINITY_RULES = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_RULES = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-_REASONS = (Reason((NOT_NEAR,), Code.UNRESOLVABLE), Reason((NOT_AWAY,)), Reason((UNWELCOME,)))
+_REASONS = (
+    Reason((AFFINITY_RULES,), Code.UNRESOLVABLE),
+    Reason((ANTI_AFFINITY_RULES,)),
+    Reason((EXISTING_ANTI_AFFINITY_RULES,)),
+)
 
-_FILTER: StateKey[Neighbours] = StateKey("InterPodAffinity/filter")
-_SCORE: StateKey[Worth | None] = StateKey("InterPodAffinity/score")
+_FILTER: StateKey[AffinityCounts] = StateKey("InterPodAffinity/filter")
+_SCORE: StateKey[AffinityScores | None] = StateKey("InterPodAffinity/score")
 
 
 class InterPodAffinity:
     """Counts pods by topology domain.
 
-    Pods of one template share what was counted: it follows the pods that come and go.
+    Pods of one equivalence class share counts, which are updated as pods come and go.
     """
 
     name = "InterPodAffinity"
@@ -56,7 +73,7 @@ class InterPodAffinity:
         self._namespaces = handle.objects.of(Namespace)
         self._terms_of = Remembered(pod_terms)
         self._placed_terms_of = Remembered(placed_pod_terms)
-        self._follower = Follower()
+        self._incremental_counts = LatestIncrementalCounts()
 
     # What may help
 
@@ -68,49 +85,56 @@ class InterPodAffinity:
                 Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
                 self._pod_helps,
                 per_template=True,
-                sieve=Sieve(self._labels_wanted, self._labels_borne),
+                sieve=Sieve(self._wanted_labels, self._event_labels),
             ),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._node_helps, per_template=True),
         )
 
     def _pod_helps(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
         if old is not None and new is not None and new.uid == pod.uid:
-            return True  # with other labels it is not the pod any more that others keep away from
+            return True  # with other labels, the anti-affinity of existing pods may not match it any more
         if any(each is not None and not is_placed(each) for each in (old, new)):
             return False
-        wants = self._terms_of(pod)
-        was_near, is_near = self._is_near(wants, old), self._is_near(wants, new)
-        if is_near and not was_near:
+        incoming_terms = self._terms_of(pod)
+        matched_before, matches_now = (
+            self._matches_all(incoming_terms, old),
+            self._matches_all(incoming_terms, new),
+        )
+        if matches_now and not matched_before:
             return True
-        if was_near and not is_near and self._is_near(wants, pod):
-            return True  # the last of its kind may have gone: the first of its kind may go anywhere
-        if any(self._means(term, old) and not self._means(term, new) for term in wants.required_anti):
+        if matched_before and not matches_now and self._matches_all(incoming_terms, pod):
+            return True  # the last match may be gone: then a pod that matches its own terms fits everywhere
+        if any(
+            self._matches(term, old) and not self._matches(term, new) for term in incoming_terms.required_anti
+        ):
             return True
         return (
             old is not None
             and new is None
-            and any(self._means(term, pod) for term in self._placed_terms_of(old).required_anti)
+            and any(self._matches(term, pod) for term in self._placed_terms_of(old).required_anti)
         )
 
-    def _labels_wanted(self, pod: Pod) -> set[tuple[str, str]] | None:
-        """Labels of the pods that a pod's terms mean; to be near, a pod must be meant by all of them."""
-        wants = self._terms_of(pod)
-        near = [labels_meant((term.selector,)) for term in wants.required]
-        known = next((labels for labels in near if labels is not None), None if near else set())
-        away = labels_meant(term.selector for term in wants.required_anti)
-        return None if known is None or away is None else known | away
+    def _wanted_labels(self, pod: Pod) -> set[tuple[str, str]] | None:
+        """Labels of the pods that a pod's terms match; for affinity, a pod must match all terms."""
+        incoming_terms = self._terms_of(pod)
+        affinity = [selector_labels((term.selector,)) for term in incoming_terms.required]
+        known = next((labels for labels in affinity if labels is not None), None if affinity else set())
+        anti_affinity = selector_labels(term.selector for term in incoming_terms.required_anti)
+        return None if known is None or anti_affinity is None else known | anti_affinity
 
-    def _labels_borne(self, old: Pod | None, new: Pod | None) -> set[tuple[str, str]] | None:
-        """The labels of a pod; one that goes may also have kept others away, whatever those want."""
+    def _event_labels(self, old: Pod | None, new: Pod | None) -> set[tuple[str, str]] | None:
+        """The labels of a pod; a deleted pod's anti-affinity may have matched any other pod."""
         if old is not None and new is None and self._placed_terms_of(old).required_anti:
             return None
-        return labels_borne(old, new)
+        return event_labels(old, new)
 
-    def _is_near(self, wants: PodTerms, pod: Pod | None) -> bool:
-        """Whether a pod is one that all affinity terms mean."""
-        return bool(wants.required) and all(self._means(term, pod) for term in wants.required)
+    def _matches_all(self, incoming_terms: PodTerms, pod: Pod | None) -> bool:
+        """Whether a pod matches all affinity terms."""
+        return bool(incoming_terms.required) and all(
+            self._matches(term, pod) for term in incoming_terms.required
+        )
 
-    def _means(self, term: AffinityTerm, pod: Pod | None) -> bool:
+    def _matches(self, term: AffinityTerm, pod: Pod | None) -> bool:
         if pod is None or not term.selector.matches(pod.labels):
             return False
         namespace = self._namespaces.get("", pod.namespace)
@@ -119,14 +143,16 @@ class InterPodAffinity:
         )
 
     def _node_helps(self, pod: Pod, old: Node | None, new: Node) -> bool:
-        wants = self._terms_of(pod)
-        if not wants.required and not wants.required_anti:
+        incoming_terms = self._terms_of(pod)
+        if not incoming_terms.required and not incoming_terms.required_anti:
             return True  # refused for the sake of other pods, whose topology keys are not known here
         if old is None:
-            return bool(wants.required_anti) or any(t.topology_key in new.labels for t in wants.required)
+            return bool(incoming_terms.required_anti) or any(
+                t.topology_key in new.labels for t in incoming_terms.required
+            )
         before, after = old.labels, new.labels
-        joins = (key for term in wants.required if (key := term.topology_key) in after)
-        leaves = (key for term in wants.required_anti if (key := term.topology_key) in before)
+        joins = (key for term in incoming_terms.required if (key := term.topology_key) in after)
+        leaves = (key for term in incoming_terms.required_anti if (key := term.topology_key) in before)
         return any(before.get(key) != after.get(key) for key in (*joins, *leaves))
 
     # Filtering
@@ -134,32 +160,32 @@ class InterPodAffinity:
     def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether neither the pod nor those on nodes want anything of each other, as it was the last time."""
         memory = self._memory(cycle, pod)
-        if memory is None or not memory.has_no_neighbours(nodes.snapshot):
+        if memory is None or not memory.has_no_affinity_counts(nodes.snapshot):
             return False
-        return memory.has_no_worth(nodes.snapshot)
+        return memory.has_no_affinity_scores(nodes.snapshot)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count pods that matter to this one, and pods to which this one matters."""
         try:
             memory = self._memory(cycle, pod)
-            if memory is not None and memory.has_no_neighbours(nodes.snapshot):
+            if memory is not None and memory.has_no_affinity_counts(nodes.snapshot):
                 return SKIP
-            neighbours = self._neighbours(cycle, pod, nodes)
+            affinity_counts = self._affinity_counts(cycle, pod, nodes)
         except SelectorError as error:
             return unresolvable(f"parsing pod: {error}")
-        if not neighbours.matters:
+        if not affinity_counts.matters:
             return SKIP
-        cycle.write(_FILTER, neighbours)
+        cycle.write(_FILTER, affinity_counts)
         return None
 
-    def _neighbours(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Neighbours:
+    def _affinity_counts(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> AffinityCounts:
         memory = self._memory(cycle, pod)
         if memory is None:
-            return count_neighbours(wants_of(pod, pod_terms(pod), nodes.objects), nodes)
-        return memory.neighbours(self._follower.of(nodes.snapshot), pod)
+            return count_affinity(resolve_terms(pod, pod_terms(pod), nodes.objects), nodes)
+        return memory.affinity_counts(self._incremental_counts.of(nodes.snapshot), pod)
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
-        """What is remembered for pods like this one; None where nothing may be."""
+        """The cache of the pod's equivalence class; None: there is none."""
         if cycle.template is None:
             return None
         memory: _Memory | None = cycle.template.memory.get(self)
@@ -169,36 +195,38 @@ class InterPodAffinity:
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
-        neighbours = cycle.read_or(_FILTER, lambda: self._neighbours(cycle, pod, nodes.all))
-        return Verdict(neighbours.judge(nodes), _REASONS)
+        affinity_counts = cycle.read_or(_FILTER, lambda: self._affinity_counts(cycle, pod, nodes.all))
+        return Verdict(affinity_counts.judge(nodes), _REASONS)
 
     # Scoring
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Add up, by domain, what pods there are worth to this one and it to them."""
-        worth = self._worth(cycle, pod, nodes)
-        if worth is None or not worth.matters:
+        """Add up, by domain, the weights of preferred terms in both directions."""
+        affinity_scores = self._affinity_scores(cycle, pod, nodes)
+        if affinity_scores is None or not affinity_scores.matters:
             return SKIP
-        cycle.write(_SCORE, worth)
+        cycle.write(_SCORE, affinity_scores)
         return None
 
-    def _worth(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Worth | None:
-        """What nodes are worth; None if nobody is asked."""
+    def _affinity_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> AffinityScores | None:
+        """The raw scores; None if no term counts."""
         memory = self._memory(cycle, pod)
-        if memory is not None and memory.has_no_worth(nodes.snapshot):
+        if memory is not None and memory.has_no_affinity_scores(nodes.snapshot):
             return None
         terms = pod_terms(pod) if memory is None else memory.terms
         if self._ignore_existing and not terms.preferred:
             return None
         if memory is not None:
-            return memory.worth(self._follower.of(nodes.snapshot), pod, self._hard_weight)
-        wants = wants_of(pod, terms, nodes.objects)
-        return PlainWorth(wants, Claims(wants.incoming, self._hard_weight), nodes)
+            return memory.affinity_scores(self._incremental_counts.of(nodes.snapshot), pod, self._hard_weight)
+        incoming_terms = resolve_terms(pod, terms, nodes.objects)
+        return CountedAffinityScores(
+            incoming_terms, ExistingTermWeights(incoming_terms.incoming, self._hard_weight), nodes
+        )
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """The sum over topology keys of what a node's domain is worth; may be negative."""
-        worth = cycle.read_or(_SCORE, lambda: self._worth(cycle, pod, nodes))
-        return np.zeros(len(nodes), np.int64) if worth is None else worth.of(nodes)
+        """The sum over topology keys of the weights in a node's domain; may be negative."""
+        affinity_scores = cycle.read_or(_SCORE, lambda: self._affinity_scores(cycle, pod, nodes))
+        return np.zeros(len(nodes), np.int64) if affinity_scores is None else affinity_scores.of(nodes)
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """The worst node gets 0, the best 100."""
@@ -217,73 +245,77 @@ def _between_bounds(above: Scores, distance: int) -> Scores:
 
 
 class _Memory:
-    """What is remembered for the pods of one template."""
+    """The cache of one equivalence class."""
 
     __slots__ = (
+        "_affinity_counts",
+        "_affinity_scores",
+        "_incoming_terms",
         "_namespaces_seen",
-        "_neighbours",
-        "_no_neighbours_at",
-        "_no_worth_at",
-        "_wants",
-        "_worth",
+        "_no_affinity_counts_at",
+        "_no_affinity_scores_at",
         "terms",
     )
 
     def __init__(self, terms: PodTerms) -> None:
         self.terms = terms
-        self._wants: Wants | None = None
+        self._incoming_terms: IncomingTerms | None = None
         self._namespaces_seen = -1
-        self._neighbours: FollowedNeighbours | None = None
-        self._worth: FollowedWorth | None = None
-        self._no_neighbours_at: object = None
-        self._no_worth_at: object = None
+        self._affinity_counts: IncrementalAffinityCounts | None = None
+        self._affinity_scores: IncrementalAffinityScores | None = None
+        self._no_affinity_counts_at: object = None
+        self._no_affinity_scores_at: object = None
 
-    def _wanted(self, pod: Pod, objects: Objects) -> Wants:
-        """What pods of the template want: the same object, as long as it is the same."""
+    def _resolved_terms(self, pod: Pod, objects: Objects) -> IncomingTerms:
+        """The resolved terms; the same object as long as they are equal."""
         version = objects.of(Namespace).version
-        wants = self._wants
-        if wants is None or version != self._namespaces_seen:
+        incoming_terms = self._incoming_terms
+        if incoming_terms is None or version != self._namespaces_seen:
             self._namespaces_seen = version
-            new = wants_of(pod, self.terms, objects)
-            if new != wants:
-                wants = self._wants = new
-        return wants
+            new = resolve_terms(pod, self.terms, objects)
+            if new != incoming_terms:
+                incoming_terms = self._incoming_terms = new
+        return incoming_terms
 
-    def has_no_neighbours(self, snapshot: Snapshot) -> bool:
-        """Whether it is certain, without looking any further, that nothing keeps the pods from any node."""
-        return self._no_neighbours_at == _who_speaks_of_whom(snapshot)
+    def has_no_affinity_counts(self, snapshot: Snapshot) -> bool:
+        """Whether the last result, that no node is refused, is still valid."""
+        return self._no_affinity_counts_at == _terms_version(snapshot)
 
-    def neighbours(self, following: Following, pod: Pod) -> FollowedNeighbours:
+    def affinity_counts(self, incremental: IncrementalCounts, pod: Pod) -> IncrementalAffinityCounts:
         """The pods that matter for filtering, as they are now."""
-        wants = self._wanted(pod, following.snapshot.objects)
-        neighbours = self._neighbours
-        if neighbours is None or not neighbours.holds(following, wants):
-            neighbours = self._neighbours = FollowedNeighbours(following, wants)
+        incoming_terms = self._resolved_terms(pod, incremental.snapshot.objects)
+        affinity_counts = self._affinity_counts
+        if affinity_counts is None or not affinity_counts.is_valid_for(incremental, incoming_terms):
+            affinity_counts = self._affinity_counts = IncrementalAffinityCounts(incremental, incoming_terms)
         else:
-            neighbours.catch_up()
-        self._no_neighbours_at = neighbours.is_alone and _who_speaks_of_whom(following.snapshot)
-        return neighbours
+            affinity_counts.catch_up()
+        self._no_affinity_counts_at = affinity_counts.is_unaffected and _terms_version(incremental.snapshot)
+        return affinity_counts
 
-    def has_no_worth(self, snapshot: Snapshot) -> bool:
-        """Whether it is certain, without looking any further, that nobody wishes anything."""
-        return self._no_worth_at == _who_speaks_of_whom(snapshot)
+    def has_no_affinity_scores(self, snapshot: Snapshot) -> bool:
+        """Whether the last result, that no preferred term counts, is still valid."""
+        return self._no_affinity_scores_at == _terms_version(snapshot)
 
-    def worth(self, following: Following, pod: Pod, required_weight: int) -> FollowedWorth:
+    def affinity_scores(
+        self, incremental: IncrementalCounts, pod: Pod, required_weight: int
+    ) -> IncrementalAffinityScores:
         """The pods that matter for scoring, as they are now."""
-        wants = self._wanted(pod, following.snapshot.objects)
-        worth = self._worth
-        if worth is None or not worth.holds(following, wants):
-            claims = Claims(wants.incoming, required_weight)
-            worth = self._worth = FollowedWorth(following, wants, claims)
+        incoming_terms = self._resolved_terms(pod, incremental.snapshot.objects)
+        affinity_scores = self._affinity_scores
+        if affinity_scores is None or not affinity_scores.is_valid_for(incremental, incoming_terms):
+            existing_terms = ExistingTermWeights(incoming_terms.incoming, required_weight)
+            affinity_scores = self._affinity_scores = IncrementalAffinityScores(
+                incremental, incoming_terms, existing_terms
+            )
         else:
-            worth.catch_up()
-        self._no_worth_at = worth.is_alone and _who_speaks_of_whom(following.snapshot)
-        return worth
+            affinity_scores.catch_up()
+        self._no_affinity_scores_at = affinity_scores.is_unaffected and _terms_version(incremental.snapshot)
+        return affinity_scores
 
 
-def _who_speaks_of_whom(snapshot: Snapshot) -> tuple[Snapshot, int, int]:
-    """Moves when pods with terms come or go, or namespaces change: then terms may mean other pods.
+def _terms_version(snapshot: Snapshot) -> tuple[Snapshot, int, int]:
+    """Changes when pods with terms come or go, or namespaces change: then other terms may match.
 
-    A pod that wants nothing itself, and whom no term means, has nothing else to ask.
+    Nothing else matters to a pod that has no terms and that no term matches.
     """
     return snapshot, snapshot.pods.terms_moves.position, snapshot.objects.of(Namespace).version

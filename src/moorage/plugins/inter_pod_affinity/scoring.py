@@ -1,4 +1,4 @@
-"""What nodes are worth for the pods there: wishes in both directions, counted anew or kept for a template."""
+"""Preferred affinity in both directions: counted for one pod, or incremental."""
 
 from __future__ import annotations
 
@@ -8,103 +8,113 @@ import numpy as np
 
 from moorage.framework.nodes import Nodes
 from moorage.framework.points import Scores
-from moorage.plugins.inter_pod_affinity.filtering import count_meant
-from moorage.plugins.inter_pod_affinity.terms import Claims, Wants
-from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_claims
-from moorage.plugins.topology_counts.incremental import FollowedCount, Following
+from moorage.plugins.inter_pod_affinity.filtering import count_matching
+from moorage.plugins.inter_pod_affinity.terms import ExistingTermWeights, IncomingTerms
+from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms
+from moorage.plugins.topology_counts.incremental import IncrementalCount, IncrementalCounts
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY
 
-_MANY: Final = 8
-"""If a change is about one row in so many, all rows are as well added up anew."""
+_RECOUNT_DIVISOR: Final = 8
+"""A change of more than one row in this many adds up all rows again."""
 
 
-class Worth(Protocol):
-    """What nodes are worth to one pod."""
+class AffinityScores(Protocol):
+    """Raw scores of nodes for one pod."""
 
     @property
     def matters(self) -> bool:
-        """Whether anybody has a wish that means anybody."""
+        """Whether any term matches any pod."""
 
     def of(self, nodes: Nodes) -> Scores:
-        """The sum over topology keys of what each node's domain is worth; may be negative."""
+        """The sum over topology keys of the weights in each node's domain; may be negative."""
 
 
-class PlainWorth:
+class CountedAffinityScores:
     """Counted for one pod."""
 
-    def __init__(self, wants: Wants, claims: Claims, nodes: Nodes) -> None:
+    def __init__(
+        self, incoming_terms: IncomingTerms, existing_terms: ExistingTermWeights, nodes: Nodes
+    ) -> None:
         self._by_domain = DomainCounts()
-        for each in wants.preferred:
-            counts = count_meant(nodes, each.key, each.meant)
+        for each in incoming_terms.preferred:
+            counts = count_matching(nodes, each.key, each.matcher)
             if counts.any():
                 self._by_domain.add(each.key, counts * each.weight)
-        add_claims(self._by_domain, nodes.snapshot, claims)
+        add_existing_terms(self._by_domain, nodes.snapshot, existing_terms)
 
     @property
     def matters(self) -> bool:
-        """Whether anybody has a wish that means anybody."""
+        """Whether any term matches any pod."""
         return bool(self._by_domain.by_key)
 
     def of(self, nodes: Nodes) -> Scores:
-        """The sum over topology keys of what each node's domain is worth; may be negative."""
+        """The sum over topology keys of the weights in each node's domain; may be negative."""
         scores = np.zeros(len(nodes), np.int64)
-        for key, worth in self._by_domain.by_key.items():
-            scores += worth[nodes.label(key).codes]
+        for key, weighted in self._by_domain.by_key.items():
+            scores += weighted[nodes.label(key).codes]
         return scores
 
 
-class FollowedWorth:
-    """The same for the pods of one template, followed from pod to pod."""
+class IncrementalAffinityScores:
+    """The same for the pods of one equivalence class, updated as pods come and go."""
 
-    def __init__(self, following: Following, wants: Wants, claims: Claims) -> None:
-        self._following = following
-        self._version = following.version
-        self._wants = wants
-        rows = len(following.snapshot)
-        self._asked = {each.meant: following.classes.ask(each.meant, rows) for each in wants.preferred}
-        self._claims = following.terms.ask(claims, rows)
-        self._counts: list[tuple[FollowedCount, int]] = [
-            (following.count(self._asked[each.meant].count(ANY_KEY), each.key), each.weight)
-            for each in wants.preferred
+    def __init__(
+        self,
+        incremental: IncrementalCounts,
+        incoming_terms: IncomingTerms,
+        existing_terms: ExistingTermWeights,
+    ) -> None:
+        self._incremental = incremental
+        self._version = incremental.version
+        self._incoming_terms = incoming_terms
+        rows = len(incremental.snapshot)
+        self._counters = {
+            each.matcher: incremental.classes.counter_for(each.matcher, rows)
+            for each in incoming_terms.preferred
+        }
+        self._existing_terms = incremental.terms.counter_for(existing_terms, rows)
+        self._counts: list[tuple[IncrementalCount, int]] = [
+            (incremental.count(self._counters[each.matcher].count(ANY_KEY), each.key), each.weight)
+            for each in incoming_terms.preferred
         ]
-        """What the pod wishes, then what others wish of it: counts, and what each of them is worth."""
-        self._claimed: set[str] = set()
+        """Counts and their weights: first the pod's own terms, then those of existing pods."""
+        self._existing_keys: set[str] = set()
         self._by_row: Scores | None = None
-        """What every row is worth; None if that is not known."""
-        self._follow_claims()
+        """The raw score of every row; None: to be computed."""
+        self._add_existing_keys()
 
-    def _follow_claims(self) -> None:
-        """Take in topology keys that no pod has named before."""
-        if len(self._claimed) == len(self._claims.by_key):
+    def _add_existing_keys(self) -> None:
+        """Add topology keys that no existing pod had before."""
+        if len(self._existing_keys) == len(self._existing_terms.by_key):
             return
-        for key in self._claims.by_key.keys() - self._claimed:
-            self._counts.append((self._following.count(self._claims.by_key[key], key), 1))
-            self._claimed.add(key)
+        for key in self._existing_terms.by_key.keys() - self._existing_keys:
+            self._counts.append((self._incremental.count(self._existing_terms.by_key[key], key), 1))
+            self._existing_keys.add(key)
         self._by_row = None
 
-    def holds(self, following: Following, wants: Wants) -> bool:
-        """Whether this is about the same terms, and the nodes are what they were."""
+    def is_valid_for(self, incremental: IncrementalCounts, incoming_terms: IncomingTerms) -> bool:
+        """Whether the terms and the nodes' labels are those this was made for."""
         return (
-            self._following is following
-            and self._version == following.version
-            and self._wants is wants
-            and self._claims.is_kept
-            and (not self._asked or all(tally.is_kept for tally in self._asked.values()))
+            self._incremental is incremental
+            and self._version == incremental.version
+            and self._incoming_terms is incoming_terms
+            and self._existing_terms.is_kept
+            and (not self._counters or all(counter.is_kept for counter in self._counters.values()))
         )
 
     @property
-    def is_alone(self) -> bool:
-        """Whether the pod wishes nothing, and no pod that was on any node wishes anything of it."""
-        return not self._asked and not self._claims.by_key
+    def is_unaffected(self) -> bool:
+        """Whether the pod has no preferred terms, and no existing pod has any that match it."""
+        return not self._counters and not self._existing_terms.by_key
 
     def catch_up(self) -> None:
-        """Count the pods that came and went; `Following.catch_up` must come first."""
-        self._following.terms.touch(self._claims)
-        if self.is_alone:
+        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
+        self._incremental.terms.touch(self._existing_terms)
+        if self.is_unaffected:
             return
-        for tally in self._asked.values():
-            self._following.classes.touch(tally)
-        self._follow_claims()
+        for counter in self._counters.values():
+            self._incremental.classes.touch(counter)
+        self._add_existing_keys()
         for count, weight in self._counts:
             changes = count.catch_up()
             if changes is None:
@@ -112,22 +122,22 @@ class FollowedWorth:
             elif changes and self._by_row is not None:
                 self._change(count, {domain: change * weight for domain, change in changes.items()})
 
-    def _change(self, count: FollowedCount, changes: dict[int, int]) -> None:
+    def _change(self, count: IncrementalCount, changes: dict[int, int]) -> None:
         assert self._by_row is not None
         for domain, change in changes.items():
             rows = count.column.rows_in(domain)
-            if len(rows) * _MANY > len(self._by_row):
+            if len(rows) * _RECOUNT_DIVISOR > len(self._by_row):
                 self._by_row = None
                 return
             self._by_row[rows] += change
 
     @property
     def matters(self) -> bool:
-        """Whether anybody has a wish that means anybody."""
+        """Whether any term matches any pod."""
         return bool(self._counts) and any(count.pods for count, _ in self._counts)
 
     def of(self, nodes: Nodes) -> Scores:
-        """The sum over topology keys of what each node's domain is worth; may be negative."""
+        """The sum over topology keys of the weights in each node's domain; may be negative."""
         if self._by_row is None:
             self._by_row = self._add_up()
         return self._by_row.copy() if nodes.rows is None else self._by_row.take(nodes.rows)
@@ -135,9 +145,11 @@ class FollowedWorth:
     def _add_up(self) -> Scores:
         by_key: dict[str, Counts] = {}
         for count, weight in self._counts:
-            key, worth = count.column.key, count.by_domain * weight
-            by_key[key] = by_key[key] + worth if key in by_key else worth
-        first, *others = (worth.take(self._following.domains(key).slots) for key, worth in by_key.items())
+            key, weighted = count.column.key, count.by_domain * weight
+            by_key[key] = by_key[key] + weighted if key in by_key else weighted
+        first, *others = (
+            weighted.take(self._incremental.domains(key).slots) for key, weighted in by_key.items()
+        )
         for each in others:
             first += each
         return first

@@ -1,4 +1,4 @@
-"""Affinity terms in both directions: which pods an incoming pod means, and which terms mean it."""
+"""Affinity terms in both directions: which pods those of an incoming pod match, and which terms match it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from moorage.api.selectors import Selector
 from moorage.cluster.objects import Objects
 from moorage.cluster.pod_class import Label, PodClass
 from moorage.cluster.vocabularies import TermsVocabulary
-from moorage.plugins.topology_counts.pod_matcher import PodsMeant
+from moorage.plugins.topology_counts.pod_matcher import PodMatcher
 
 NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """What terms can tell of an incoming pod."""
+    """What the terms of existing pods are matched with: the incoming pod's namespace and labels."""
 
     namespace: str
     labels: frozenset[tuple[str, str]]
     namespace_labels: frozenset[tuple[str, str]]
 
-    def means(self) -> Callable[[AffinityTerm], bool]:
-        """Says of a term of a pod on a node whether it means this pod."""
+    def matches(self) -> Callable[[AffinityTerm], bool]:
+        """Whether a term of an existing pod matches this pod."""
         labels, namespace_labels = dict(self.labels), dict(self.namespace_labels)
         return lambda term: (
             term.selector.matches(labels) and term.covers_namespace(self.namespace, namespace_labels)
@@ -39,8 +39,8 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusals:
-    """Which pods on nodes keep a pod away. As a question to `Tallies` it counts them by topology key."""
+class ExistingAntiAffinity:
+    """Existing pods whose required anti-affinity matches a pod; a CountQuery by topology key."""
 
     of: Incoming
 
@@ -50,22 +50,22 @@ class Refusals:
         return self.of.labels
 
     def __call__(self, terms: PodTerms) -> Iterable[tuple[str, int]]:
-        """The anti-affinity terms that mean the pod: topology key, and 1."""
-        is_meant = self.of.means()
-        return [(term.topology_key, 1) for term in terms.required_anti if is_meant(term)]
+        """The anti-affinity terms that match the pod: topology key, and 1."""
+        is_matched = self.of.matches()
+        return [(term.topology_key, 1) for term in terms.required_anti if is_matched(term)]
 
     def candidates(self, terms: TermsVocabulary) -> set[int]:
-        """The codes of the terms that may mean the pod."""
+        """The codes of the terms that may match the pod."""
         return terms.that_may_mean(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
-    """What pods on nodes wish of a pod. As a question to `Tallies` it adds that up by topology key."""
+class ExistingTermWeights:
+    """The weights of existing pods' terms that match a pod; a CountQuery by topology key."""
 
     of: Incoming
     required_weight: int
-    """What a required affinity term is worth."""
+    """The weight of a required affinity term (hardPodAffinityWeight)."""
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -73,55 +73,55 @@ class Claims:
         return self.of.labels
 
     def __call__(self, terms: PodTerms) -> Iterable[tuple[str, int]]:
-        """The terms that mean the pod: topology key and weight."""
+        """The terms that match the pod: topology key and weight."""
         weighted = [(each.term, each.weight) for each in terms.preferred]
         if self.required_weight:
             weighted += [(term, self.required_weight) for term in terms.required]
-        is_meant = self.of.means()
-        return [(term.topology_key, weight) for term, weight in weighted if is_meant(term)]
+        is_matched = self.of.matches()
+        return [(term.topology_key, weight) for term, weight in weighted if is_matched(term)]
 
     def candidates(self, terms: TermsVocabulary) -> set[int]:
-        """The codes of the terms that may mean the pod."""
+        """The codes of the terms that may match the pod."""
         return terms.that_may_mean(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)
-class NearBy:
-    """A term of the incoming pod: pods that are in the same domain of a topology key."""
+class IncomingTerm:
+    """A term of the incoming pod, about pods in the same domain of a topology key."""
 
     key: str
-    meant: PodsMeant
+    matcher: PodMatcher
     weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
-    """What an incoming pod wants of pods on nodes, with the namespaces that its terms mean now.
+class IncomingTerms:
+    """The terms of an incoming pod, with the namespaces that their selectors match now.
 
-    near: all required affinity terms must mean a pod for it to count, so these all have the same pods.
-    away: required anti-affinity. preferred: both kinds, weighted.
+    affinity: a pod counts if all required terms match it, so all of these have the same matcher.
+    anti_affinity: required. preferred: both, weighted.
     """
 
     incoming: Incoming
-    near: tuple[NearBy, ...]
-    away: tuple[NearBy, ...]
-    preferred: tuple[NearBy, ...]
+    affinity: tuple[IncomingTerm, ...]
+    anti_affinity: tuple[IncomingTerm, ...]
+    preferred: tuple[IncomingTerm, ...]
 
     @property
-    def is_own_kind(self) -> bool:
-        """Whether the pod is one of those that its required affinity asks for."""
-        return bool(self.near) and self.near[0].meant.means(self.incoming.pod_class)
+    def matches_itself(self) -> bool:
+        """Whether the pod matches its own required affinity terms."""
+        return bool(self.affinity) and self.affinity[0].matcher.matches(self.incoming.pod_class)
 
 
-def wants_of(pod: Pod, terms: PodTerms, objects: Objects) -> Wants:
-    """What an incoming pod with these terms wants."""
-    together = PodsMeant(tuple(_scope(term, objects) for term in terms.required), terminating=True)
-    return Wants(
+def resolve_terms(pod: Pod, terms: PodTerms, objects: Objects) -> IncomingTerms:
+    """Resolve the terms of an incoming pod to matchers."""
+    together = PodMatcher(tuple(_scope(term, objects) for term in terms.required), terminating=True)
+    return IncomingTerms(
         _incoming(pod, objects),
-        tuple(NearBy(term.topology_key, together) for term in terms.required),
-        tuple(NearBy(term.topology_key, _meant(term, objects)) for term in terms.required_anti),
+        tuple(IncomingTerm(term.topology_key, together) for term in terms.required),
+        tuple(IncomingTerm(term.topology_key, _matcher(term, objects)) for term in terms.required_anti),
         tuple(
-            NearBy(each.term.topology_key, _meant(each.term, objects), each.weight)
+            IncomingTerm(each.term.topology_key, _matcher(each.term, objects), each.weight)
             for each in terms.preferred
         ),
     )
@@ -133,12 +133,12 @@ def _incoming(pod: Pod, objects: Objects) -> Incoming:
     return Incoming(pod.namespace, frozenset(pod.labels.items()), frozenset(labels.items()))
 
 
-def _meant(term: AffinityTerm, objects: Objects) -> PodsMeant:
-    return PodsMeant((_scope(term, objects),), terminating=True)
+def _matcher(term: AffinityTerm, objects: Objects) -> PodMatcher:
+    return PodMatcher((_scope(term, objects),), terminating=True)
 
 
 def _scope(term: AffinityTerm, objects: Objects) -> tuple[Selector, frozenset[str] | None]:
-    """The pods that a term means, and their namespaces; None: all.
+    """The selector of a term, and its namespaces; None: all.
 
     A namespace selector that an unlabelled namespace meets means every namespace: kube-scheduler resolves
     selectors to names, and compares what is left with no labels at all.

@@ -24,7 +24,7 @@ class Strategy(Protocol):
     """A way to score."""
 
     def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of so many nodes. Shape (nodes,)."""
+        """The scores of `count` nodes. Shape (nodes,)."""
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
         """The score of a node, of whose resources only those are given that it has."""
@@ -37,7 +37,7 @@ class WeightedMean:
         self._most = most
 
     def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of so many nodes. Shape (nodes,)."""
+        """The scores of `count` nodes. Shape (nodes,)."""
         total = np.zeros(count, np.int64)
         weights: NDArray[np.int64] | int = 0
         for usage in resources:
@@ -69,7 +69,7 @@ class RequestedToCapacity:
         self._table = np.array(self._by_percent, np.int64)
 
     def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of so many nodes. Shape (nodes,)."""
+        """The scores of `count` nodes. Shape (nodes,)."""
         total = np.zeros(count, np.int64)
         weights = np.zeros(count, np.int64)
         for usage in resources:

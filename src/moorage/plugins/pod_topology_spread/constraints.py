@@ -23,7 +23,7 @@ from moorage.api.workloads import ReplicaSet, ReplicationController, Service, St
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.objects import Objects
 from moorage.framework.nodes import Nodes
-from moorage.plugins.topology_counts.pod_matcher import PodsMeant
+from moorage.plugins.topology_counts.pod_matcher import PodMatcher
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
@@ -32,7 +32,7 @@ SYSTEM_CONSTRAINTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY),
 )
-"""What pods of a service or controller get where the configuration says nothing else: wishes only."""
+"""The system's default constraints for pods of a service or controller: ScheduleAnyway only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Constraint:
     honors_affinity: bool
     honors_taints: bool
 
-    def counted(self, pod: Pod) -> PodsMeant:
+    def counted(self, pod: Pod) -> PodMatcher:
         """The pods that count: those of the pod's namespace that are not on their way out.
 
         A selector that asks for nothing counts nothing.
         """
         selector = NOTHING if self.selector.empty else self.selector
-        return PodsMeant(((selector, frozenset((pod.namespace,))),), terminating=False)
+        return PodMatcher(((selector, frozenset((pod.namespace,))),), terminating=False)
 
     def eligible(self, pod: Pod, nodes: Nodes) -> NDArray[np.bool_]:
         """The nodes whose pods count, by the constraint's node inclusion policies. Shape (nodes,)."""

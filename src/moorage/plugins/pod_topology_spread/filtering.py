@@ -1,4 +1,4 @@
-"""The hard spread constraints of a pod: pods counted by domain, anew or kept from pod to pod."""
+"""DoNotSchedule constraints: pods counted by domain for one pod, or incremental."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.framework.nodes import Nodes
 from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
-from moorage.plugins.topology_counts.domains import Counts, DomainTally, count_by_domain
-from moorage.plugins.topology_counts.incremental import DomainColumn, Following
-from moorage.plugins.topology_counts.pod_counters import Tally
-from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodsMeant
+from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
+from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
+from moorage.plugins.topology_counts.pod_counters import PodCounter
+from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodMatcher
 
 FITS: Final = 0
-LACKS_LABEL: Final = 1
-TOO_UNEVEN: Final = 2
+MISSING_LABEL: Final = 1
+SKEW_EXCEEDED: Final = 2
 
 Codes = NDArray[np.int8]
 
@@ -30,7 +30,7 @@ class Spread:
     """One hard constraint and the pods it counts, by domain."""
 
     constraint: Constraint
-    meant: PodsMeant
+    matcher: PodMatcher
     own: int
     """1 if the incoming pod itself is one of those that count, else 0."""
     eligible: NDArray[np.bool_]
@@ -58,15 +58,15 @@ class Spread:
         else:
             count, least = self._changed(nodes, domains)
             too_many = count + self.own - least > self.constraint.max_skew
-        refused = np.where(too_many, TOO_UNEVEN, FITS)
-        return np.where(domains == ABSENT, LACKS_LABEL, refused).astype(np.int8)
+        refused = np.where(too_many, SKEW_EXCEEDED, FITS)
+        return np.where(domains == ABSENT, MISSING_LABEL, refused).astype(np.int8)
 
     def _changed(
         self, nodes: Nodes, domains: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The count of each node's domain, and the least of all, with that node's own changes made."""
         assert nodes.changes is not None
-        more = nodes.changes.matching(self.meant)
+        more = nodes.changes.matching(self.matcher)
         count = self.counts[domains] + more * nodes.pick(self.eligible)
         existing = np.flatnonzero(self.is_domain)
         if len(existing) < max(self.constraint.min_domains, 1):
@@ -106,12 +106,12 @@ def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpr
     spreads = []
     for constraint, eligible in zip(hard, _eligible(pod, nodes, hard), strict=True):
         column = nodes.snapshot.label(constraint.topology_key)
-        meant = constraint.counted(pod)
-        rows = nodes.snapshot.pods.nodes_of(meant.candidates(nodes.snapshot.pods.class_codes))
+        matcher = constraint.counted(pod)
+        rows = nodes.snapshot.pods.nodes_of(matcher.candidates(nodes.snapshot.pods.class_codes))
         spreads.append(
             Spread(
                 constraint,
-                meant,
+                matcher,
                 int(constraint.selector.matches(pod.labels)),
                 eligible,
                 is_domain=count_by_domain(column, np.flatnonzero(eligible)) > 0,
@@ -127,23 +127,23 @@ def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> list[NDArra
     return [labelled & constraint.eligible(pod, nodes) for constraint in hard]
 
 
-class _Followed:
-    """A constraint whose counts follow the pods that come and go."""
+class _IncrementalConstraint:
+    """A constraint whose counts are updated as pods come and go."""
 
-    __slots__ = ("_counts", "_limit", "_spread", "_table", "column", "spread", "tally")
+    __slots__ = ("_counts", "_limit", "_spread", "_table", "column", "counter", "spread")
 
     def __init__(
-        self, following: Following, pod: Pod, constraint: Constraint, eligible: NDArray[np.bool_]
+        self, incremental: IncrementalCounts, pod: Pod, constraint: Constraint, eligible: NDArray[np.bool_]
     ) -> None:
-        rows = len(following.snapshot)
-        self.column: DomainColumn = following.domains(constraint.topology_key)
+        rows = len(incremental.snapshot)
+        self.column: DomainColumn = incremental.domains(constraint.topology_key)
         slots, size = self.column.slots_where(eligible), self.column.size
-        meant = constraint.counted(pod)
-        self.tally: Tally = following.classes.ask(meant, rows)
-        self._counts = DomainTally(self.tally.count(ANY_KEY), slots, size)
+        matcher = constraint.counted(pod)
+        self.counter: PodCounter = incremental.classes.counter_for(matcher, rows)
+        self._counts = DomainCounter(self.counter.count(ANY_KEY), slots, size)
         self.spread = Spread(
             constraint,
-            meant,
+            matcher,
             int(constraint.selector.matches(pod.labels)),
             eligible,
             is_domain=np.append(np.bincount(slots, minlength=size + 1)[:-1] > 0, False),
@@ -153,11 +153,11 @@ class _Followed:
 
     def _judge_domains(self, limit: int) -> None:
         self._limit = limit
-        self._table: Codes = np.multiply(self.spread.counts > limit, TOO_UNEVEN, dtype=np.int8)
-        self._table[-1] = LACKS_LABEL
+        self._table: Codes = np.multiply(self.spread.counts > limit, SKEW_EXCEEDED, dtype=np.int8)
+        self._table[-1] = MISSING_LABEL
 
     def catch_up(self) -> bool:
-        """Count the pods that came and went; whether that means another verdict on any domain."""
+        """Apply changes; whether the result of any domain changes."""
         changes = self._counts.catch_up()
         if changes is not None and not changes:
             return False
@@ -174,16 +174,16 @@ class _Followed:
         return self._table.take(self.column.slots)
 
 
-class FollowedSpread(HardSpread):
-    """All hard constraints of the pods of one template, followed from pod to pod."""
+class IncrementalSpread(HardSpread):
+    """All DoNotSchedule constraints of one equivalence class, updated as pods come and go."""
 
-    def __init__(self, following: Following, pod: Pod, hard: tuple[Constraint, ...]) -> None:
-        self._following = following
-        self._version = following.version
+    def __init__(self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]) -> None:
+        self._incremental = incremental
+        self._version = incremental.version
         self._hard = hard
-        masks = _eligible(pod, Nodes(following.snapshot), hard)
+        masks = _eligible(pod, Nodes(incremental.snapshot), hard)
         self._parts = [
-            _Followed(following, pod, constraint, eligible)
+            _IncrementalConstraint(incremental, pod, constraint, eligible)
             for constraint, eligible in zip(hard, masks, strict=True)
         ]
         super().__init__([part.spread for part in self._parts])
@@ -193,20 +193,20 @@ class FollowedSpread(HardSpread):
         self._codes = _first_refusals([part.judge() for part in self._parts])
         self._codes.flags.writeable = False
 
-    def holds(self, following: Following, hard: tuple[Constraint, ...]) -> bool:
-        """Whether this is about these constraints, and the nodes are what they were."""
+    def is_valid_for(self, incremental: IncrementalCounts, hard: tuple[Constraint, ...]) -> bool:
+        """Whether the constraints and the nodes are those this was made for."""
         return (
-            self._following is following
-            and self._version == following.version
+            self._incremental is incremental
+            and self._version == incremental.version
             and self._hard is hard
-            and all(part.tally.is_kept for part in self._parts)
+            and all(part.counter.is_kept for part in self._parts)
         )
 
     def catch_up(self) -> None:
-        """Count the pods that came and went; `Following.catch_up` must come first."""
+        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
         stale = False
         for part in self._parts:
-            self._following.classes.touch(part.tally)
+            self._incremental.classes.touch(part.counter)
             stale |= part.catch_up()
         if stale:
             self._judge_all()

@@ -1,4 +1,4 @@
-"""PodTopologySpread: keep a pod's kind spread over zones, hosts or any other node label."""
+"""PodTopologySpread: extension points, events and hints."""
 
 from __future__ import annotations
 
@@ -23,10 +23,19 @@ from moorage.plugins.pod_topology_spread.constraints import (
     TemplateConstraints,
     constraints,
 )
-from moorage.plugins.pod_topology_spread.filtering import NO_SPREAD, FollowedSpread, HardSpread, count_spreads
-from moorage.plugins.pod_topology_spread.scoring import Crowding, FollowedCrowding, count_crowd
-from moorage.plugins.queueing_hints import is_placed, labels_borne, labels_meant
-from moorage.plugins.topology_counts.incremental import Follower, Following
+from moorage.plugins.pod_topology_spread.filtering import (
+    NO_SPREAD,
+    HardSpread,
+    IncrementalSpread,
+    count_spreads,
+)
+from moorage.plugins.pod_topology_spread.scoring import (
+    IncrementalSpreadScores,
+    SpreadScores,
+    count_spread_scores,
+)
+from moorage.plugins.queueing_hints import event_labels, is_placed, selector_labels
+from moorage.plugins.topology_counts.incremental import IncrementalCounts, LatestIncrementalCounts
 
 UNEVEN = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{UNEVEN} (missing required label)"
@@ -35,13 +44,13 @@ _REASONS = (Reason((NO_LABEL,), Code.UNRESOLVABLE), Reason((UNEVEN,)))
 
 
 _FILTER: StateKey[HardSpread] = StateKey("PodTopologySpread/filter")
-_SCORE: StateKey[Crowding] = StateKey("PodTopologySpread/score")
+_SCORE: StateKey[SpreadScores] = StateKey("PodTopologySpread/score")
 
 
 class PodTopologySpread:
     """Counts matching pods by domain, then compares whole columns.
 
-    Pods of one template share what was counted: it follows the pods that come and go.
+    Pods of one equivalence class share counts, which are updated as pods come and go.
     """
 
     name = "PodTopologySpread"
@@ -59,7 +68,7 @@ class PodTopologySpread:
         self._own = Remembered[Pod, tuple[Constraint, ...]](
             lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
         )
-        self._follower = Follower()
+        self._incremental_counts = LatestIncrementalCounts()
 
     # What may help
 
@@ -73,7 +82,7 @@ class PodTopologySpread:
                 pod_actions,
                 self._pod_changes_counts,
                 per_template=True,
-                sieve=Sieve(self._labels_counted, labels_borne),
+                sieve=Sieve(self._labels_counted, event_labels),
             ),
             on(Resource.NODE, node_actions, self._node_changes_domains, per_template=True),
         )
@@ -88,7 +97,7 @@ class PodTopologySpread:
         """Labels of the pods that a pod's own constraints count."""
         if not pod.spec.topology_spread_constraints:
             return None
-        return labels_meant(each.selector for each in self._own(pod))
+        return selector_labels(each.selector for each in self._own(pod))
 
     def _pod_changes_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
         changed = [each for each in (old, new) if each is not None]
@@ -138,10 +147,10 @@ class PodTopologySpread:
             return NO_SPREAD
         if memory.is_named:
             return count_spreads(pod, nodes, hard)
-        return memory.spread(self._follower.of(nodes.snapshot), pod, hard)
+        return memory.spread(self._incremental_counts.of(nodes.snapshot), pod, hard)
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
-        """What is remembered for pods like this one; None where nothing may be."""
+        """The cache of the pod's equivalence class; None: there is none."""
         template = cycle.template
         if template is None:
             return None
@@ -168,69 +177,75 @@ class PodTopologySpread:
             soft = memory.soft.of(pod, nodes.objects)
         if not soft:
             return SKIP
-        cycle.write(_SCORE, self._crowding(memory, pod, nodes, soft))
+        cycle.write(_SCORE, self._spread_scores(memory, pod, nodes, soft))
         return None
 
-    def _crowding(
+    def _spread_scores(
         self, memory: _Memory | None, pod: Pod, nodes: Nodes, soft: tuple[Constraint, ...]
-    ) -> Crowding:
+    ) -> SpreadScores:
         # The system's constraints spread over hosts even where nodes have no zone.
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._system_defaults
         if memory is None or memory.is_named:
-            return count_crowd(pod, nodes, soft, needs_all_keys=needs_all_keys)
-        return memory.crowding(
-            self._follower.of(nodes.snapshot), pod, soft, needs_all_keys=needs_all_keys
+            return count_spread_scores(pod, nodes, soft, needs_all_keys=needs_all_keys)
+        return memory.spread_scores(
+            self._incremental_counts.of(nodes.snapshot), pod, soft, needs_all_keys=needs_all_keys
         ).of(nodes)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """How crowded each node's domains are; normalising turns it round."""
-        return self._crowding_in(cycle, pod, nodes).scores()
+        """The weighted number of matching pods in each node's domains; normalizing inverts it."""
+        return self._spread_scores_in(cycle, pod, nodes).scores()
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
-        """The least crowded node gets 100, nodes outside the topology 0."""
-        return self._crowding_in(cycle, pod, nodes).normalized(scores)
+        """The node with the fewest matching pods gets 100, nodes outside the topology 0."""
+        return self._spread_scores_in(cycle, pod, nodes).normalized(scores)
 
-    def _crowding_in(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Crowding:
-        """What `pre_score` found out, also where it is off."""
+    def _spread_scores_in(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> SpreadScores:
+        """The scores that `pre_score` prepared, also where it is disabled."""
 
-        def count() -> Crowding:
+        def count() -> SpreadScores:
             soft = constraints(pod, SCHEDULE_ANYWAY, self._defaults, nodes.objects)
-            return self._crowding(None, pod, nodes, soft)
+            return self._spread_scores(None, pod, nodes, soft)
 
         return cycle.read_or(_SCORE, count)
 
 
 class _Memory:
-    """What is remembered for the pods of one template."""
+    """The cache of one equivalence class."""
 
-    __slots__ = ("_crowding", "_spread", "hard", "is_named", "soft")
+    __slots__ = ("_spread", "_spread_scores", "hard", "is_named", "soft")
 
     def __init__(self, hard: TemplateConstraints, soft: TemplateConstraints, *, is_named: bool) -> None:
         self.hard = hard
         self.soft = soft
         self.is_named = is_named
         """Whether each pod insists on another node: then other nodes' pods count for each."""
-        self._spread: FollowedSpread | None = None
-        self._crowding: FollowedCrowding | None = None
+        self._spread: IncrementalSpread | None = None
+        self._spread_scores: IncrementalSpreadScores | None = None
 
-    def spread(self, following: Following, pod: Pod, hard: tuple[Constraint, ...]) -> FollowedSpread:
+    def spread(
+        self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]
+    ) -> IncrementalSpread:
         """The hard constraints, with what they count now."""
         spread = self._spread
-        if spread is None or not spread.holds(following, hard):
-            spread = self._spread = FollowedSpread(following, pod, hard)
+        if spread is None or not spread.is_valid_for(incremental, hard):
+            spread = self._spread = IncrementalSpread(incremental, pod, hard)
         else:
             spread.catch_up()
         return spread
 
-    def crowding(
-        self, following: Following, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
-    ) -> FollowedCrowding:
+    def spread_scores(
+        self, incremental: IncrementalCounts, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
+    ) -> IncrementalSpreadScores:
         """The soft constraints, with what they count now."""
-        crowding = self._crowding
-        if crowding is None or not crowding.holds(following, soft) or not crowding.catch_up():
-            crowding = FollowedCrowding(following, pod, soft, needs_all_keys=needs_all_keys)
-            self._crowding = crowding
-        return crowding
+        spread_scores = self._spread_scores
+        if (
+            spread_scores is None
+            or not spread_scores.is_valid_for(incremental, soft)
+            or not spread_scores.catch_up()
+        ):
+            spread_scores = IncrementalSpreadScores(incremental, pod, soft, needs_all_keys=needs_all_keys)
+            self._spread_scores = spread_scores
+        return spread_scores
 
 
 def _counts_near(other: Pod, pod: Pod) -> bool:

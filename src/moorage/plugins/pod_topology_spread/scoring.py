@@ -1,4 +1,4 @@
-"""The soft spread constraints of a pod: how crowded its domains are, counted anew or kept from pod to pod."""
+"""ScheduleAnyway constraints: matching pods by domain, counted for one pod or incremental."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.numbers import round_half_away
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
-from moorage.plugins.topology_counts.domains import Counts, DomainTally, count_by_domain
-from moorage.plugins.topology_counts.incremental import DomainColumn, Following
-from moorage.plugins.topology_counts.pod_counters import Tally
+from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
+from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
+from moorage.plugins.topology_counts.pod_counters import PodCounter
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY
 
 _CELLS_PER_ROW: Final = 2
-_MOST_SMALL_CELLS: Final = 4096
-"""Cells are worth their while if there are hardly more of them than rows, or few."""
+_MAX_SMALL_CELLS: Final = 4096
+"""Cells are used if there are at most this many for each row, or at most this many in all."""
 
 
-_MOST_AXES: Final = 16
+_MAX_AXES: Final = 16
 """Cells have a dimension for each constraint, of which arrays can have no more than 32 or 64."""
 
 
-class Crowding(Protocol):
-    """How crowded some nodes are for one pod."""
+class SpreadScores(Protocol):
+    """Raw and normalized scores of some nodes for one pod."""
 
     def scores(self) -> Scores:
         """Matching pods near each node, weighted: the fewer the better."""
 
     def normalized(self, scores: Scores) -> Scores:
-        """Turned round: the least crowded node gets 100, nodes outside the topology 0."""
+        """Inverted: the node with the fewest matching pods gets 100, nodes outside the topology 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlainCrowding:
-    """Worked out for each node."""
+class CountedSpreadScores:
+    """Computed for each node."""
 
     raw: NDArray[np.float64]
     """Matching pods near each node, weighted. Shape (nodes,)."""
@@ -55,11 +55,11 @@ class PlainCrowding:
         return round_half_away(self.raw)
 
     def normalized(self, scores: Scores) -> Scores:
-        """Turned round: the least crowded node gets 100, nodes outside the topology 0."""
-        return _turned_round(scores, scores[~self.ignored], self.ignored)
+        """Inverted: the node with the fewest matching pods gets 100, nodes outside the topology 0."""
+        return _inverted(scores, scores[~self.ignored], self.ignored)
 
 
-def _turned_round(scores: Scores, judged: Scores, ignored: NDArray[np.bool_]) -> Scores:
+def _inverted(scores: Scores, judged: Scores, ignored: NDArray[np.bool_]) -> Scores:
     largest = int(judged.max(initial=0))
     if largest == 0:
         return np.where(ignored, 0, MAX_SCORE)
@@ -67,14 +67,16 @@ def _turned_round(scores: Scores, judged: Scores, ignored: NDArray[np.bool_]) ->
     return np.where(ignored, 0, MAX_SCORE * (largest + smallest - scores) // largest)
 
 
-def count_crowd(pod: Pod, nodes: Nodes, soft: Sequence[Constraint], *, needs_all_keys: bool) -> PlainCrowding:
+def count_spread_scores(
+    pod: Pod, nodes: Nodes, soft: Sequence[Constraint], *, needs_all_keys: bool
+) -> CountedSpreadScores:
     """Count, for every soft constraint, the matching pods near each node."""
     everywhere = nodes.all
     countable = having_keys(everywhere, soft) if needs_all_keys else np.ones(len(everywhere), bool)
     counted: list[Counts] = []
     for constraint in soft:
-        meant = constraint.counted(pod).candidates(nodes.snapshot.pods.class_codes)
-        rows = nodes.snapshot.pods.nodes_of(meant)
+        classes = constraint.counted(pod).candidates(nodes.snapshot.pods.class_codes)
+        rows = nodes.snapshot.pods.nodes_of(classes)
         if constraint.topology_key == HOSTNAME:
             counted.append(np.bincount(rows, minlength=len(everywhere)))
             continue
@@ -91,7 +93,7 @@ def count_crowd(pod: Pod, nodes: Nodes, soft: Sequence[Constraint], *, needs_all
 
 def _weigh(
     nodes: Nodes, soft: Sequence[Constraint], counted: Sequence[Counts], *, needs_all_keys: bool
-) -> PlainCrowding:
+) -> CountedSpreadScores:
     """`counted`: for each constraint the pods by domain; of hosts, the pods by row."""
     ignored = ~having_keys(nodes, soft) if needs_all_keys else np.zeros(len(nodes), bool)
     raw = np.zeros(len(nodes))
@@ -106,11 +108,11 @@ def _weigh(
             near = counts[label.codes]
         raw += np.where(label.codes == ABSENT, 0.0, _credit(constraint, near, size))
     raw[ignored] = 0.0
-    return PlainCrowding(raw, ignored)
+    return CountedSpreadScores(raw, ignored)
 
 
 def _credit(constraint: Constraint, near: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    """What pods near a node weigh in a topology of so many domains."""
+    """The weighted count of matching pods in a topology of `size` domains."""
     credit: NDArray[np.float64] = near * np.log(float(size + 2)) + float(constraint.max_skew - 1)
     return credit
 
@@ -131,11 +133,11 @@ class _Axis:
     there are on the node.
     """
 
-    def __init__(self, constraint: Constraint, column: DomainColumn, tally: Tally, rows: int) -> None:
+    def __init__(self, constraint: Constraint, column: DomainColumn, counter: PodCounter, rows: int) -> None:
         self.constraint = constraint
         self.column = column
-        self.tally = tally
-        self.count = tally.count(ANY_KEY)
+        self.counter = counter
+        self.count = counter.count(ANY_KEY)
         self.is_host = constraint.topology_key == HOSTNAME
         self.stride = 1
         self._position = self.count.steps.position
@@ -149,14 +151,14 @@ class _Axis:
 
     def count_by_domain(self, slots: NDArray[np.intp]) -> None:
         """From now on, count the pods of each domain; `slots` says whose."""
-        self.by_domain = DomainTally(self.count, slots, self.column.size)
+        self.by_domain = DomainCounter(self.count, slots, self.column.size)
 
     def near(self) -> Counts:
         """How many pods are near a node, by place."""
         return np.arange(self.size) if self.is_host else self.by_domain.by_domain
 
     def catch_up(self, rows: int) -> list[tuple[int, int]] | None:
-        """Follow the pods that came and went: rows and how much their cells move; None: too far to say."""
+        """Apply changes: rows and how far their cells move; None: not known."""
         if not self.is_host:
             self.by_domain.catch_up()
             return []
@@ -179,8 +181,8 @@ class _Seen:
     """How many nodes are in each cell; none in cells that are ignored."""
 
 
-class FollowedCrowding:
-    """The soft constraints of the pods of one template, followed from pod to pod.
+class IncrementalSpreadScores:
+    """All ScheduleAnyway constraints of one equivalence class, updated as pods come and go.
 
     Nodes that are the same to all constraints share a cell: what a node scores is worked out for each cell,
     and looked up for each node. A pod that comes to a node puts it into another cell, if hosts matter, and
@@ -188,19 +190,19 @@ class FollowedCrowding:
     """
 
     def __init__(
-        self, following: Following, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
+        self, incremental: IncrementalCounts, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
     ) -> None:
-        self._following = following
-        self._version = following.version
+        self._incremental = incremental
+        self._version = incremental.version
         self._soft = soft
         self._needs_all_keys = needs_all_keys
-        nodes = Nodes(following.snapshot)
+        nodes = Nodes(incremental.snapshot)
         countable = having_keys(nodes, soft) if needs_all_keys else np.ones(len(nodes), bool)
         self._axes: list[_Axis] = []
         for constraint in soft:
-            column = following.domains(constraint.topology_key)
-            tally = following.classes.ask(constraint.counted(pod), len(nodes))
-            axis = _Axis(constraint, column, tally, len(nodes))
+            column = incremental.domains(constraint.topology_key)
+            counter = incremental.classes.counter_for(constraint.counted(pod), len(nodes))
+            axis = _Axis(constraint, column, counter, len(nodes))
             if not axis.is_host:
                 axis.count_by_domain(_counted_slots(column, countable & constraint.eligible(pod, nodes)))
             self._axes.append(axis)
@@ -211,7 +213,7 @@ class FollowedCrowding:
 
     def _arrange(self, rows: int) -> NDArray[np.intp] | None:
         """The cell of every row; None if there would be too many cells."""
-        if len(self._shape) > _MOST_AXES or prod(self._shape) > max(_CELLS_PER_ROW * rows, _MOST_SMALL_CELLS):
+        if len(self._shape) > _MAX_AXES or prod(self._shape) > max(_CELLS_PER_ROW * rows, _MAX_SMALL_CELLS):
             return None
         cells = np.zeros(rows, np.intp)
         stride = 1
@@ -225,23 +227,23 @@ class FollowedCrowding:
                 np.moveaxis(self._is_ignored, number, 0)[-1] = True
         return cells
 
-    def holds(self, following: Following, soft: tuple[Constraint, ...]) -> bool:
-        """Whether this is about these constraints, and the nodes are what they were."""
+    def is_valid_for(self, incremental: IncrementalCounts, soft: tuple[Constraint, ...]) -> bool:
+        """Whether the constraints and the nodes are those this was made for."""
         return (
-            self._following is following
-            and self._version == following.version
+            self._incremental is incremental
+            and self._version == incremental.version
             and self._soft is soft
-            and all(axis.tally.is_kept for axis in self._axes)
+            and all(axis.counter.is_kept for axis in self._axes)
         )
 
     def catch_up(self) -> bool:
-        """Follow the pods that came and went; False if this must be made anew.
+        """Apply changes; False if this must be made again.
 
-        `Following.catch_up` must come first.
+        `IncrementalCounts.catch_up` must come first.
         """
         for axis in self._axes:
-            self._following.classes.touch(axis.tally)
-            moved = axis.catch_up(len(self._following.snapshot))
+            self._incremental.classes.touch(axis.counter)
+            moved = axis.catch_up(len(self._incremental.snapshot))
             if self._cells is not None:
                 if moved is None:
                     return False
@@ -259,8 +261,8 @@ class FollowedCrowding:
             feasible[old] -= 1
             feasible[new] += 1
 
-    def of(self, nodes: Nodes) -> Crowding:
-        """How crowded some nodes are now."""
+    def of(self, nodes: Nodes) -> SpreadScores:
+        """The scores of some nodes now."""
         if self._cells is None:
             rows = len(nodes.snapshot)
             counted = [axis.count.pods(rows) if axis.is_host else axis.near() for axis in self._axes]
@@ -272,10 +274,10 @@ class FollowedCrowding:
             credit[-1] = 0.0
             raw += credit.reshape([-1 if place == number else 1 for place in range(len(self._shape))])
         raw[self._is_ignored] = 0.0
-        # Crowds are never negative.
+        # Raw scores are never negative.
         whole = np.floor(raw)
         by_cell = (whole + (raw - whole >= 0.5)).astype(np.int64)
-        return CellCrowding(cells, by_cell, feasible > 0, self._is_ignored)
+        return CellSpreadScores(cells, by_cell, feasible > 0, self._is_ignored)
 
     def _feasible(self, nodes: Nodes, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """The cells of some nodes, and how many of those that count are in each cell."""
@@ -303,8 +305,8 @@ def _counted_slots(column: DomainColumn, counted: NDArray[np.bool_]) -> NDArray[
     return np.where((column.codes == ABSENT) & counted, column.empty_code, slots)
 
 
-class CellCrowding:
-    """Worked out for each cell of nodes that are the same to all constraints."""
+class CellSpreadScores:
+    """Computed for each cell: nodes that are the same to all constraints."""
 
     __slots__ = ("_by_cell", "_cells", "_feasible", "_is_ignored", "_scores")
 
@@ -328,9 +330,9 @@ class CellCrowding:
         return self._scores
 
     def normalized(self, scores: Scores) -> Scores:
-        """Turned round: the least crowded node gets 100, nodes outside the topology 0."""
+        """Inverted: the node with the fewest matching pods gets 100, nodes outside the topology 0."""
         if scores is not self._scores:
             ignored = self._is_ignored.take(self._cells)
-            return _turned_round(scores, scores[~ignored], ignored)
+            return _inverted(scores, scores[~ignored], ignored)
         judged = self._by_cell[self._feasible]
-        return _turned_round(self._by_cell, judged, self._is_ignored).take(self._cells)
+        return _inverted(self._by_cell, judged, self._is_ignored).take(self._cells)

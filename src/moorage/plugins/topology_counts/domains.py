@@ -17,7 +17,7 @@ from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT, CodeColumn
 from moorage.cluster.snapshot import Snapshot
 from moorage.cluster.vocabularies import TermsVocabulary
-from moorage.plugins.topology_counts.pod_counters import Question, RowCount
+from moorage.plugins.topology_counts.pod_counters import CountQuery, RowCount
 
 Counts = NDArray[np.int64]
 
@@ -68,32 +68,34 @@ class DomainCounts:
         return sum(int(counts.sum()) for counts in self.by_key.values())
 
 
-def add_claims(counts: DomainCounts, snapshot: Snapshot, claims: Question[PodTerms, TermsVocabulary]) -> None:
-    """Add, by domain, what the terms of pods on nodes claim."""
+def add_existing_terms(
+    counts: DomainCounts, snapshot: Snapshot, query: CountQuery[PodTerms, TermsVocabulary]
+) -> None:
+    """Add, by domain, what a query counts for the terms of existing pods."""
     pods = snapshot.pods
     groups = pods.terms
     by_key: dict[str, dict[int, int]] = {}
-    for code in claims.candidates(pods.terms_codes):
+    for code in query.candidates(pods.terms_codes):
         terms = pods.terms_codes.values[code]
         assert terms is not None
-        for key, weight in claims(terms):
+        for key, weight in query(terms):
             weights = by_key.setdefault(key, {})
             weights[code] = weights.get(code, 0) + weight
     for key, weights in by_key.items():
-        claimed = np.zeros(len(groups.vocabulary) + 1, bool)
+        is_counted = np.zeros(len(groups.vocabulary) + 1, bool)
         table = np.zeros(len(groups.vocabulary) + 1, np.int64)
-        claimed[list(weights)] = True
+        is_counted[list(weights)] = True
         table[list(weights)] = list(weights.values())
-        claiming = np.flatnonzero(claimed[groups.codes])
-        rows = pods.node_rows[claiming]
+        counted = np.flatnonzero(is_counted[groups.codes])
+        rows = pods.node_rows[counted]
         column = snapshot.label(key)
-        # A claim counts as made, even if claims cancel out, where its pod's node is in a domain at all.
+        # A term counts, even if weights cancel out, where its pod's node is in a domain at all.
         if (column.codes[rows] != ABSENT).any():
-            counts.add(key, count_by_domain(column, rows, table[groups.codes[claiming]]))
+            counts.add(key, count_by_domain(column, rows, table[groups.codes[counted]]))
 
 
-class DomainTally:
-    """What a count by node has in each domain, kept up to date with it.
+class DomainCounter:
+    """A count by node, added up by domain and kept up to date.
 
     slots: the place of each row in the table by domain; the last place is for rows that do not count.
     Holds as long as no row changes its place.
@@ -106,9 +108,9 @@ class DomainTally:
         self._slots = slots
         self.by_domain: Counts = np.zeros(size + 1, np.int64)
         """The weight in each domain; the last entry is 0."""
-        self._start_anew()
+        self._recount()
 
-    def _start_anew(self) -> None:
+    def _recount(self) -> None:
         rows, size = len(self._slots), len(self.by_domain)
         self._position = self._count.steps.position
         weight = np.bincount(self._slots, self._count.weight(rows), size)
@@ -124,7 +126,7 @@ class DomainTally:
             return _NO_CHANGE
         steps = self._count.steps.since(self._position)
         if steps is None:
-            self._start_anew()
+            self._recount()
             return None
         self._position = position
         changes: dict[int, int] = {}

@@ -1,8 +1,7 @@
-"""What a plugin keeps up to date with a snapshot, for all templates together.
+"""Counts of pods that are kept up to date with a snapshot, shared by all equivalence classes of a plugin.
 
-Counts by node follow the pods (`tallies`). Which nodes are in which domain changes seldom: it holds for as
-long as `version` does, and whoever has worked something out from nodes' labels or taints works it out anew
-when that has moved.
+Counts by node are updated as pods come and go (`pod_counters`). Which nodes are in which domain changes
+seldom: results that depend on nodes' labels or taints are valid as long as `version` stays the same.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.snapshot import Snapshot
-from moorage.plugins.topology_counts.domains import DomainTally
+from moorage.plugins.topology_counts.domains import DomainCounter
 from moorage.plugins.topology_counts.pod_counters import RowCount, of_classes, of_terms
 
 
@@ -49,7 +48,7 @@ class DomainColumn:
         return order[ends[domain] : ends[domain + 1]]
 
 
-class FollowedCount(DomainTally):
+class IncrementalCount(DomainCounter):
     """A count by domain of one topology key, kept up to date."""
 
     __slots__ = ("column",)
@@ -63,7 +62,7 @@ class FollowedCount(DomainTally):
         return int(self.by_domain[self.column.slots[row]])
 
 
-class Following:
+class IncrementalCounts:
     """Counts and domains of one snapshot as it moves."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -77,27 +76,27 @@ class Following:
         self._domains: dict[str, DomainColumn] = {}
 
     def catch_up(self) -> None:
-        """Take notice of what happened since the last time."""
+        """Apply the changes since the last call."""
         if self.snapshot.node_changes.position != self._position:
-            self._look_at_nodes()
+            self._check_nodes()
         self.classes.catch_up()
         self.terms.catch_up()
 
-    def _look_at_nodes(self) -> None:
+    def _check_nodes(self) -> None:
         changes, nodes = self.snapshot.node_changes, self.snapshot.nodes
         rows = changes.since(self._position)
         self._position = changes.position
         if rows is None:
             self._nodes = list(nodes)
-            self._start_anew()
+            self._invalidate()
             return
         for row in rows:
             old, new = self._nodes[row], nodes[row]
             self._nodes[row] = new
             if old.labels != new.labels or old.spec.taints != new.spec.taints:
-                self._start_anew()
+                self._invalidate()
 
-    def _start_anew(self) -> None:
+    def _invalidate(self) -> None:
         self.version += 1
         self._domains.clear()
 
@@ -108,24 +107,24 @@ class Following:
             column = self._domains[key] = DomainColumn(self.snapshot, key)
         return column
 
-    def count(self, count: RowCount, key: str) -> FollowedCount:
+    def count(self, count: RowCount, key: str) -> IncrementalCount:
         """A count by node as one by domain, as long as `version` stays."""
-        return FollowedCount(count, self.domains(key))
+        return IncrementalCount(count, self.domains(key))
 
 
-class Follower:
-    """Follows the snapshot that a plugin is asked about: the same one, as a rule, time after time."""
+class LatestIncrementalCounts:
+    """The incremental counts of the snapshot that a plugin was last called with, usually always the same."""
 
-    __slots__ = ("_following",)
+    __slots__ = ("_incremental",)
 
     def __init__(self) -> None:
-        self._following: Following | None = None
+        self._incremental: IncrementalCounts | None = None
 
-    def of(self, snapshot: Snapshot) -> Following:
-        """What is kept up to date with a snapshot, and is up to date now."""
-        following = self._following
-        if following is None or following.snapshot is not snapshot:
-            following = self._following = Following(snapshot)
+    def of(self, snapshot: Snapshot) -> IncrementalCounts:
+        """The counts of a snapshot, brought up to date."""
+        incremental = self._incremental
+        if incremental is None or incremental.snapshot is not snapshot:
+            incremental = self._incremental = IncrementalCounts(snapshot)
         else:
-            following.catch_up()
-        return following
+            incremental.catch_up()
+        return incremental

@@ -1,8 +1,8 @@
-"""Pods counted by node, for questions that are asked repeatedly: counts are updated as pods come and go.
+"""Pods counted by node for repeated queries: counts are updated as pods come and go.
 
-A question is about a pod's class (which pods does a selector mean?) or about its affinity terms (what do they
-say of an incoming pod?). Each distinct class or set of terms is judged once for each question. From then on a
-pod that comes or goes costs one step for each question that it is an answer to, and nothing for the others.
+A query is about a pod's class (does a selector match it?) or about its affinity terms (do they match an
+incoming pod?). Each distinct class or set of terms is matched once for each query. From then on a pod that
+comes or goes costs one step for each query that counts it, and nothing for the others.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Words = TypeVar("Words", contravariant=True)
 Vocab = TypeVar("Vocab", bound=Vocabulary[Any])
 
 _KEPT_STEPS: Final = 256
-"""Minimum number of kept steps of a count; following more is hardly cheaper than adding up by row."""
-_MOST_TALLIES: Final = 4096
-_MOST_ROWS: Final = 4_000_000
-"""Maximum number of rows of all tallies together, at 8 or 16 bytes for each topology key of a tally."""
+"""Minimum number of kept steps of a count; applying more is hardly cheaper than adding up by row."""
+_MAX_COUNTERS: Final = 4096
+_MAX_ROWS: Final = 4_000_000
+"""Maximum number of rows of all counters together, at 8 or 16 bytes for each topology key of a counter."""
 
-_MOST_JUDGEMENTS: Final = 16_384
-"""Maximum number of questions times new classes or terms; beyond it, counting all pods again is cheaper."""
+_MAX_MATCHES: Final = 16_384
+"""Maximum number of queries times new classes or terms; beyond it, counting all pods again is cheaper."""
 
 _NO_PODS: Final = np.zeros(0, np.int32)
 _NO_WEIGHTS: Final = np.zeros(0, np.int64)
 
 
-class Question(Hashable, Protocol[Asked, Words]):
-    """What is counted. Equal questions have equal answers, always."""
+class CountQuery(Hashable, Protocol[Asked, Words]):
+    """What is counted. Equal queries have equal results, always."""
 
     @property
     def labels(self) -> Iterable[tuple[str, str]] | None:
@@ -89,8 +89,8 @@ class RowCount:
         return pods if self._weight is None else self._weight[:rows]
 
 
-class Tally:
-    """The answer to one question: a count for each topology key."""
+class PodCounter:
+    """The result of one query: a count for each topology key."""
 
     __slots__ = ("_weighted", "by_key", "is_kept", "used")
 
@@ -98,7 +98,7 @@ class Tally:
         self._weighted = weighted
         self.by_key: dict[str, RowCount] = {}
         self.is_kept = True
-        """Whether this is kept up to date; if not, the question must be asked again."""
+        """Whether this is kept up to date; if not, the query must be made again."""
         self.used = 0
 
     def count(self, key: str) -> RowCount:
@@ -116,11 +116,11 @@ class _Links(Generic[V]):
 
     def __init__(self, value: V) -> None:
         self.value = value
-        self.counts: list[tuple[RowCount, int, Tally]] = []
+        self.counts: list[tuple[RowCount, int, PodCounter]] = []
 
 
-class Tallies(Generic[V, Vocab]):
-    """The answers to the questions that were asked lately about one column of the pod table."""
+class PodCounters(Generic[V, Vocab]):
+    """The results of recent queries about one column of the pod table."""
 
     def __init__(
         self,
@@ -139,8 +139,8 @@ class Tallies(Generic[V, Vocab]):
         self._labels_of = labels_of
         self._weighted = weighted
         self._position = moves.position
-        self._tallies: dict[Question[V, Vocab], Tally] = {}
-        self._by_label: dict[Mark, dict[Question[V, Vocab], Tally]] = {}
+        self._counters: dict[CountQuery[V, Vocab], PodCounter] = {}
+        self._by_label: dict[Mark, dict[CountQuery[V, Vocab], PodCounter]] = {}
         """The same by the labels without which no pod counts, so that a new class need not be put to all."""
         self._links: dict[int, _Links[V]] = {}
         self._uses = 0
@@ -151,82 +151,82 @@ class Tallies(Generic[V, Vocab]):
         if position == self._position:
             return
         since, self._position = self._position, position
-        if not self._tallies:
+        if not self._counters:
             return
         moves = self._moves.since(since)
         if moves is None:
-            self._drop(list(self._tallies))
+            self._drop(list(self._counters))
             return
-        if len(self._unknown(moves)) * len(self._tallies) > _MOST_JUDGEMENTS:
-            self._drop(list(self._tallies))
+        if len(self._unknown(moves)) * len(self._counters) > _MAX_MATCHES:
+            self._drop(list(self._counters))
             return
         for code, value, node_row, sign in moves:
             links = self._links.get(code)
             if links is None or links.value is not value:
-                links = self._judge(code, value)
+                links = self._match(code, value)
             for count, weight, _ in links.counts:
                 count.add(node_row, sign, sign * weight)
 
     def _unknown(self, moves: Iterable[Move[V]]) -> set[int]:
-        """The codes of classes, or sets of terms, that no question was put to."""
+        """The codes of classes, or sets of terms, that no query was matched with."""
         known = self._links
         return {code for code, value, _, _ in moves if code not in known or known[code].value is not value}
 
-    def ask(self, question: Question[V, Vocab], rows: int) -> Tally:
-        """The answer to a question, updated at every `catch_up`. rows: the number of nodes."""
+    def counter_for(self, query: CountQuery[V, Vocab], rows: int) -> PodCounter:
+        """The counter of a query, updated at every `catch_up`. rows: the number of nodes."""
         self.catch_up()
-        tally = self._tallies.get(question)
-        if tally is None:
+        counter = self._counters.get(query)
+        if counter is None:
             self._make_room(rows)
-            tally = self._tallies[question] = Tally(weighted=self._weighted)
-            for label in _labels(question):
-                self._by_label.setdefault(label, {})[question] = tally
-            self._count(question, tally)
-        self.touch(tally)
-        return tally
+            counter = self._counters[query] = PodCounter(weighted=self._weighted)
+            for label in _labels(query):
+                self._by_label.setdefault(label, {})[query] = counter
+            self._count(query, counter)
+        self.touch(counter)
+        return counter
 
-    def touch(self, tally: Tally) -> None:
-        """Note that a tally is of use: those that have not been for longest are dropped first."""
+    def touch(self, counter: PodCounter) -> None:
+        """Record a use: counters are dropped in least-recently-used order."""
         self._uses += 1
-        tally.used = self._uses
+        counter.used = self._uses
 
-    def _judge(self, code: int, value: V) -> _Links[V]:
-        """Find out which questions a class, or a set of terms, is an answer to."""
+    def _match(self, code: int, value: V) -> _Links[V]:
+        """Match a class, or a set of terms, with all queries."""
         links = self._links[code] = _Links(value)
-        for question, tally in self._concerned(value).items():
-            for key, weight in _by_key(question(value)).items():
-                links.counts.append((tally.count(key), weight, tally))
+        for query, counter in self._queries_for(value).items():
+            for key, weight in _by_key(query(value)).items():
+                links.counts.append((counter.count(key), weight, counter))
         return links
 
-    def _concerned(self, value: V) -> Mapping[Question[V, Vocab], Tally]:
-        """The questions that a class, or a set of terms, may be an answer to."""
+    def _queries_for(self, value: V) -> Mapping[CountQuery[V, Vocab], PodCounter]:
+        """The queries that may count a class, or a set of terms."""
         labels = self._labels_of(value)
         if None in labels:
-            return self._tallies
+            return self._counters
         found = dict(self._by_label.get(None, {}))
         for label in labels:
             found |= self._by_label.get(label, {})
         return found
 
-    def _count(self, question: Question[V, Vocab], tally: Tally) -> None:
-        """Count the pods that are an answer to a new question."""
+    def _count(self, query: CountQuery[V, Vocab], counter: PodCounter) -> None:
+        """Count the pods of a new query."""
         vocabulary = self._vocabulary
         # Classes and terms without pods are dropped; they are judged again if a pod with them is added.
         self._links = {
             code: links for code, links in self._links.items() if vocabulary.values[code] is links.value
         }
         found: dict[str, list[tuple[int, int]]] = {}
-        for code in question.candidates(vocabulary):
+        for code in query.candidates(vocabulary):
             value: V | None = vocabulary.values[code]
             assert value is not None
-            for key, weight in _by_key(question(value)).items():
+            for key, weight in _by_key(query(value)).items():
                 found.setdefault(key, []).append((code, weight))
         for key, chosen in found.items():
             codes, weights = [code for code, _ in chosen], [weight for _, weight in chosen]
-            count = tally.by_key[key] = self._counted(codes, weights)
+            count = counter.by_key[key] = self._counted(codes, weights)
             for code, weight in chosen:
                 if code in self._links:
-                    self._links[code].counts.append((count, weight, tally))
+                    self._links[code].counts.append((count, weight, counter))
 
     def _counted(self, codes: list[int], weights: list[int]) -> RowCount:
         """All pods that have one of some codes, with its weight."""
@@ -238,24 +238,24 @@ class Tallies(Generic[V, Vocab]):
         return RowCount(rows, weight_of[self._column.codes[pods]] if self._weighted else None)
 
     def _make_room(self, rows: int) -> None:
-        if len(self._tallies) >= min(_MOST_TALLIES, max(_MOST_ROWS // max(rows, 1), 64)):
-            longest_unused = sorted(self._tallies, key=lambda question: self._tallies[question].used)
+        if len(self._counters) >= min(_MAX_COUNTERS, max(_MAX_ROWS // max(rows, 1), 64)):
+            longest_unused = sorted(self._counters, key=lambda query: self._counters[query].used)
             self._drop(longest_unused[: len(longest_unused) // 2])
 
-    def _drop(self, questions: Iterable[Question[V, Vocab]]) -> None:
-        for question in questions:
-            self._tallies.pop(question).is_kept = False
-            for label in _labels(question):
-                del self._by_label[label][question]
+    def _drop(self, queries: Iterable[CountQuery[V, Vocab]]) -> None:
+        for query in queries:
+            self._counters.pop(query).is_kept = False
+            for label in _labels(query):
+                del self._by_label[label][query]
                 if not self._by_label[label]:
                     del self._by_label[label]
         for links in self._links.values():
             links.counts = [each for each in links.counts if each[2].is_kept]
 
 
-def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
-    """Questions about the namespaces and labels of pods on nodes."""
-    return Tallies(
+def of_classes(pods: PodTable) -> PodCounters[PodClass, ClassVocabulary]:
+    """Counters for queries about namespaces and labels of pods on nodes."""
+    return PodCounters(
         pods.classes,
         pods.class_codes,
         pods.class_moves,
@@ -265,21 +265,21 @@ def of_classes(pods: PodTable) -> Tallies[PodClass, ClassVocabulary]:
     )
 
 
-def of_terms(pods: PodTable) -> Tallies[PodTerms, TermsVocabulary]:
-    """Questions about the affinity terms of pods on nodes."""
-    return Tallies(
+def of_terms(pods: PodTable) -> PodCounters[PodTerms, TermsVocabulary]:
+    """Counters for queries about the affinity terms of pods on nodes."""
+    return PodCounters(
         pods.terms, pods.terms_codes, pods.terms_moves, lambda: pods.node_rows, term_marks, weighted=True
     )
 
 
-def _labels(question: Question[Any, Any]) -> Iterable[Mark]:
-    labels = question.labels
+def _labels(query: CountQuery[Any, Any]) -> Iterable[Mark]:
+    labels = query.labels
     return (None,) if labels is None else labels
 
 
-def _by_key(claims: Iterable[tuple[str, int]]) -> dict[str, int]:
+def _by_key(weighted: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Weights added up by topology key."""
     weights: dict[str, int] = {}
-    for key, weight in claims:
+    for key, weight in weighted:
         weights[key] = weights.get(key, 0) + weight
     return weights

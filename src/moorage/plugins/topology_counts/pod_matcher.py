@@ -1,4 +1,4 @@
-"""Which pods on nodes a pod speaks of: those of its spread constraints, or of its affinity terms."""
+"""Which existing pods are counted: those that a spread constraint or an affinity term matches."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from moorage.cluster.pod_class import PodClass
 from moorage.cluster.vocabularies import ClassVocabulary
 
 ANY_KEY: Final = ""
-"""The topology key under which such pods are counted: they are the same for all keys."""
+"""The topology key under which matching pods are counted: they are the same for all keys."""
 
 _COUNTED: Final = ((ANY_KEY, 1),)
 
 
 @dataclass(frozen=True, slots=True)
-class PodsMeant:
-    """Pods that each of some selectors means, in the namespaces beside it; None: in all namespaces.
+class PodMatcher:
+    """Matches pods that all selectors match, each in its namespaces; None: in all namespaces.
 
-    terminating: whether pods on their way out count. As a question to `Tallies` it counts such pods.
+    terminating: whether terminating pods match. As a CountQuery it counts the pods that match.
     """
 
     selectors: tuple[tuple[Selector, frozenset[str] | None], ...]
     terminating: bool
 
-    def means(self, each: PodClass) -> bool:
-        """Whether pods of a class are meant."""
+    def matches(self, each: PodClass) -> bool:
+        """Whether pods of a class match."""
         if each.terminating and not self.terminating:
             return False
         if not all(where is None or each.namespace in where for _, where in self.selectors):
@@ -35,11 +35,11 @@ class PodsMeant:
         return all(selector.matches(labels) for selector, _ in self.selectors)
 
     def candidates(self, classes: ClassVocabulary) -> set[int]:
-        """The codes of the classes that are meant."""
+        """The codes of the classes that match."""
         found: set[int] | None = None
         for selector, namespaces in self.selectors:
-            meant = classes.meant_by(selector, namespaces)
-            found = meant if found is None else found & meant
+            matching = classes.meant_by(selector, namespaces)
+            found = matching if found is None else found & matching
             if not found:
                 return found
         if found is None:
@@ -60,5 +60,5 @@ class PodsMeant:
         return None
 
     def __call__(self, each: PodClass) -> tuple[tuple[str, int], ...]:
-        """One pod, if it is meant."""
-        return _COUNTED if self.means(each) else ()
+        """One pod, if it matches."""
+        return _COUNTED if self.matches(each) else ()

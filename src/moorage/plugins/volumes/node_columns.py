@@ -1,4 +1,4 @@
-"""Numbers by node that plugins for volumes keep from pod to pod; only what has changed is worked out anew."""
+"""Numbers by node that plugins for volumes keep from pod to pod; only what has changed is computed again."""
 
 from __future__ import annotations
 

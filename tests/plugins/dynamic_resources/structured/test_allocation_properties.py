@@ -191,7 +191,7 @@ def test_a_solution_is_found_wherever_there_is_one(
             node = min(feasible)
             assert scene.bind(pod, node) is None
             assert within_limits(held_on(scene, slices, node))
-            assert not scene.plugin._flights.claims()
+            assert not scene.plugin._in_flight.claims()
 
 
 def named(picks: Picks) -> list[list[tuple[str, int, dict[str, Any]]]]:
@@ -215,9 +215,9 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
         for node in feasible:
             found = state.plans.get(node)
             assert found is not None
-            plan, outlook = found
-            holdings = scene.plugin._situations.holdings
-            alone = Search(plan.wishes, outlook, holdings, Work(), Reading()).run()
+            plan, node_devices = found
+            allocated = scene.plugin._device_states.allocated
+            alone = Search(plan.claim_requests, node_devices, allocated, Work(), Reading()).run()
             assert alone is not None
             assert named(alone) == named(plan.picks)
         if feasible:
@@ -245,7 +245,7 @@ def test_no_two_pods_hold_one_device(
             if feasible:
                 assert scene.plugin.reserve(scene.cycle, pod, feasible[0]) is None
                 reserved[number] = (scene.cycle, pod, feasible[0])
-        flying = scene.plugin._flights.claims().values()
+        flying = scene.plugin._in_flight.claims().values()
         for node in ("n1", "n2"):
             by_name = {each.name: each for each in published(slices, node)}
             taken = [
@@ -269,7 +269,7 @@ def test_giving_back_leaves_everything_as_before(
     pod, rival = pod_claiming("pod", *names), pod_claiming("rival", *names)
     before = scene.judge(pod)
     stored = {each.key: each for each in scene.cache.objects.of(ResourceClaim)}
-    taken = scene.plugin._situations.holdings.contents()
+    taken = scene.plugin._device_states.allocated.contents()
     for node in [name for name, text in before.items() if not text]:
         assert scene.reserve(pod, node) is None
         cycle = scene.cycle
@@ -278,5 +278,5 @@ def test_giving_back_leaves_everything_as_before(
         scene.plugin.unreserve(cycle, pod, node)
         scene.plugin.unreserve(cycle, pod, node)
         assert scene.judge(rival) == before
-        assert scene.plugin._situations.holdings.contents() == taken
+        assert scene.plugin._device_states.allocated.contents() == taken
     assert {each.key: each for each in scene.cache.objects.of(ResourceClaim)} == stored

@@ -24,15 +24,15 @@ def see(*slices: ResourceSlice, node: str = "n1") -> Inventory:
 
 def tried(*slices: ResourceSlice) -> list[str]:
     """The devices that node n1 would try, as pool/device; a pool that cannot be used as pool!."""
-    outlook = see(*slices).seen_from(NODE)
+    node_devices = see(*slices).seen_from(NODE)
     bad = [
         f"{view.id[1]}!{'incomplete' if view.incomplete else 'invalid'}"
-        for view in outlook.views
+        for view in node_devices.views
         if not view.usable
     ]
     good = [
         f"{entry.id.pool}/{entry.id.device}"
-        for entry, reachable in zip(outlook.entries, outlook.reachable, strict=True)
+        for entry, reachable in zip(node_devices.entries, node_devices.reachable, strict=True)
         if reachable
     ]
     return good + bad

@@ -15,7 +15,7 @@ from moorage.api.devices import DeviceAttribute, ResourceClaim
 from moorage.cel.program import Selector
 from moorage.config.args import DynamicResourcesArgs
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.plugins.dynamic_resources.structured.device_kinds import Kind, Kinds, Verdict
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind, DeviceKinds, SelectorResult
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import MAX_PROJECTIONS
 from moorage.plugins.dynamic_resources.structured.search import Search
@@ -257,7 +257,7 @@ def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: p
 
 
 def test_what_is_read_is_told_apart_by_type() -> None:
-    kinds, reads = Kinds(), frozenset([(SERIAL, None)])
+    kinds, reads = DeviceKinds(), frozenset([(SERIAL, None)])
     made = [DeviceAttribute(int_value=1), DeviceAttribute(bool_value=True), DeviceAttribute(string_value="1")]
     looks = {kind_with(kinds, each).look_to(reads) for each in (*made, DeviceAttribute(int_value=2))}
     assert len(looks) == 4
@@ -265,7 +265,7 @@ def test_what_is_read_is_told_apart_by_type() -> None:
     assert kind_with(kinds, DeviceAttribute(version_value="1.0.0")).look_to(frozenset()) not in looks
 
 
-def kind_with(kinds: Kinds, attribute: DeviceAttribute, other: str = "") -> Kind:
+def kind_with(kinds: DeviceKinds, attribute: DeviceAttribute, other: str = "") -> DeviceKind:
     slice_ = pool_slice("p", device("d", {"other": other or "1"}))
     device_ = slice_.spec.devices[0]
     device_.attributes["serial"] = attribute
@@ -273,16 +273,16 @@ def kind_with(kinds: Kinds, attribute: DeviceAttribute, other: str = "") -> Kind
 
 
 def test_shared_verdicts_go_with_the_last_kind_that_they_are_about() -> None:
-    kinds, reads = Kinds(), frozenset([(f"{DRIVER}/colour", None)])
+    kinds, reads = DeviceKinds(), frozenset([(f"{DRIVER}/colour", None)])
     one, other = (kind_with(kinds, DeviceAttribute(int_value=number)) for number in (1, 2))
     look = one.look_to(reads)
-    one.remember("x", look, Verdict(True, reads))
+    one.remember("x", look, SelectorResult(True, reads))
     assert look == other.look_to(reads)
-    assert other.shared_verdict("x", look) is one.verdict("x")
+    assert other.shared_result("x", look) is one.verdict("x")
     del one
-    assert len(kinds._verdicts._shared) == 1
+    assert len(kinds._selector_results._shared) == 1
     del other
-    assert not kinds._verdicts._shared
+    assert not kinds._selector_results._shared
 
 
 def test_few_looks_at_a_pool_are_kept() -> None:
@@ -290,7 +290,7 @@ def test_few_looks_at_a_pool_are_kept() -> None:
     scene = Scene(device_class(), *own_devices(3), *claims)
     for each in claims:
         assert len(scene.feasible(pod_claiming("p", each.name))) == 3
-    inventory: Inventory = scene.plugin._situations.inventory
+    inventory: Inventory = scene.plugin._device_states.inventory
     outlines = [inventory.seen_from(node).views[0].outline for node in scene.nodes.snapshot.nodes]
     assert len(outlines) == 3
     for outline in outlines:

@@ -1,4 +1,4 @@
-"""What is taken: the devices and capacities that allocated claims hold.
+"""The devices and capacities that are allocated to claims.
 
 Kept up to date by comparing claims with those of the last time, so that a cycle pays for what changed. Claims
 whose allocation is decided but not written yet count as well.
@@ -18,8 +18,8 @@ from moorage.plugins.dynamic_resources.structured.pools import DeviceId, PoolId,
 Amounts = dict[str, int]
 
 
-class Held:
-    """How one device is taken."""
+class DeviceAllocation:
+    """How one device is allocated."""
 
     __slots__ = ("capacity", "exclusive", "measured", "shares")
 
@@ -32,7 +32,7 @@ class Held:
 
     @property
     def free(self) -> bool:
-        """Whether nobody has any of it."""
+        """Whether no claim has any of it."""
         return not (self.exclusive or self.shares)
 
     def state(self) -> tuple[Any, ...]:
@@ -44,14 +44,14 @@ class Held:
 _ClaimKey = tuple[str, str]
 
 
-class Holdings:
-    """Who holds what, over all claims."""
+class AllocatedDevices:
+    """The allocated devices of all claims."""
 
     def __init__(self) -> None:
         self._claims: dict[_ClaimKey, ResourceClaim] = {}
         self._identities: set[int] = set()
         """The same claims by identity: to see that nothing is new takes a look at every claim there is."""
-        self._pools: dict[PoolId, dict[str, Held]] = {}
+        self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
         self._table: ObjectTable[ResourceClaim] | None = None
         self._version = -1
         self._pending: dict[str, ResourceClaim] = {}
@@ -111,7 +111,7 @@ class Holdings:
                 continue
             pool = (result.driver, result.pool)
             devices = self._pools.setdefault(pool, {})
-            held = devices.setdefault(result.device, Held())
+            held = devices.setdefault(result.device, DeviceAllocation())
             if result.share_id is None:
                 held.exclusive += sign
             else:
@@ -127,7 +127,7 @@ class Holdings:
 
     # Reading
 
-    def of(self, device: DeviceId) -> Held | None:
+    def of(self, device: DeviceId) -> DeviceAllocation | None:
         """How a device is taken, if it is."""
         devices = self._pools.get((device.driver, device.pool))
         return None if devices is None else devices.get(device.device)

@@ -1,6 +1,6 @@
-"""From claims to allocations: one search per distinct situation, and the result in the API's words.
+"""From claims to allocations: one search per distinct device state, and the result as the API has it.
 
-Nodes whose pools have the same shape, with the same places taken, are in the same situation: the search runs
+Nodes whose pools have the same shape, with the same places allocated, have equal states: the search runs
 once and its result is read with each node's own devices.
 """
 
@@ -20,11 +20,11 @@ from moorage.api.devices import (
 from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
 from moorage.cel.budget import Work
-from moorage.plugins.dynamic_resources.structured.allocated_devices import Holdings
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
-from moorage.plugins.dynamic_resources.structured.inventory import Inventory, Outlook
+from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import Entry
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, Wish
+from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
 from moorage.plugins.dynamic_resources.structured.search_results import (
     ClaimResults,
@@ -50,44 +50,52 @@ class Allocator:
     def __init__(
         self,
         inventory: Inventory,
-        holdings: Holdings,
+        allocated: AllocatedDevices,
         work: Work,
         results: SearchResults,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
     ) -> None:
         self._inventory = inventory
         self._work = work
-        self._holdings = holdings
+        self._allocated = allocated
         self._deadline = deadline
         self._all_results = results
-        self._results: dict[tuple[Wish, ...], ClaimResults] = {}
+        self._results: dict[tuple[ClaimRequest, ...], ClaimResults] = {}
 
-    def find(self, node: Node, situation: Hashable, wishes: tuple[Wish, ...]) -> SearchResult:
-        """Devices for claims on a node in a situation; AllocationError if no node can help."""
-        results = self._results.get(wishes)
+    def find(
+        self, node: Node, device_state: Hashable, claim_requests: tuple[ClaimRequest, ...]
+    ) -> SearchResult:
+        """Devices for claims on a node with a device state; AllocationError if no node can help."""
+        results = self._results.get(claim_requests)
         if results is None:
-            results = self._results[wishes] = self._all_results.of(wishes)
+            results = self._results[claim_requests] = self._all_results.of(claim_requests)
         self._work.spend(_LOOKUP_WORK)
-        result = results.by_situation.get(situation)
+        result = results.by_device_state.get(device_state)
         if result is None:
-            result = results.by_situation[situation] = self._find(node, wishes, results)
+            result = results.by_device_state[device_state] = self._find(node, claim_requests, results)
         return result
 
-    def _find(self, node: Node, wishes: tuple[Wish, ...], results: ClaimResults) -> SearchResult:
-        outlook = self._inventory.seen_from(node)
-        taken = tuple(map(self._holdings.signature, outlook.views))
-        result = results.get(outlook, taken, self._work)
+    def _find(
+        self, node: Node, claim_requests: tuple[ClaimRequest, ...], results: ClaimResults
+    ) -> SearchResult:
+        node_devices = self._inventory.seen_from(node)
+        taken = tuple(map(self._allocated.signature, node_devices.views))
+        result = results.get(node_devices, taken, self._work)
         if result is None:
-            picks = self._search(node, wishes, outlook, results.reading)
-            result = SearchResult(picks, any(view.invalid for view in outlook.views))
-            results.put(outlook, taken, self._work, result)
+            picks = self._search(node, claim_requests, node_devices, results.reading)
+            result = SearchResult(picks, any(view.invalid for view in node_devices.views))
+            results.put(node_devices, taken, self._work, result)
         return result
 
     def _search(
-        self, node: Node, wishes: tuple[Wish, ...], outlook: Outlook, reading: Reading
+        self,
+        node: Node,
+        claim_requests: tuple[ClaimRequest, ...],
+        node_devices: NodeDevices,
+        reading: Reading,
     ) -> Picks | None:
         self._work.spend(_SEARCH_WORK)
-        search = Search(wishes, outlook, self._holdings, self._work, reading, self._deadline())
+        search = Search(claim_requests, node_devices, self._allocated, self._work, reading, self._deadline())
         try:
             return search.run()
         except OutOfTimeError:
@@ -95,15 +103,19 @@ class Allocator:
 
 
 def allocation(
-    claim: ResourceClaim, wished: Wish, picks: Sequence[Pick], outlook: Outlook, node_name: str
+    claim: ResourceClaim,
+    claim_request: ClaimRequest,
+    picks: Sequence[Pick],
+    node_devices: NodeDevices,
+    node_name: str,
 ) -> AllocationResult:
     """What a claim gets on a node: the devices that were picked, as the node sees them."""
-    entries = [outlook.entries[pick.index] for pick in picks]
+    entries = [node_devices.entries[pick.index] for pick in picks]
     results = tuple(
         _result(claim, pick, entry, place)
         for place, (pick, entry) in enumerate(zip(picks, entries, strict=True))
     )
-    devices = DeviceAllocationResult(results=results, config=_config(claim, wished, picks))
+    devices = DeviceAllocationResult(results=results, config=_config(claim, claim_request, picks))
     return AllocationResult(devices=devices, node_selector=_node_selector(entries, node_name))
 
 
@@ -129,7 +141,7 @@ def _share_id(claim: ResourceClaim, entry: Entry, place: int) -> str:
 
 
 def _config(
-    claim: ResourceClaim, wished: Wish, picks: Sequence[Pick]
+    claim: ResourceClaim, claim_request: ClaimRequest, picks: Sequence[Pick]
 ) -> tuple[DeviceAllocationConfiguration, ...]:
     """Settings of the classes, once per class, then those of the claim that are about what was chosen."""
     chosen: list[Alternative] = []
@@ -138,7 +150,7 @@ def _config(
             chosen.append(pick.alternative)
     by_request = {alternative.request: alternative for alternative in chosen}
     requests_of: dict[str, list[Alternative]] = {}
-    for alternatives in wished.requests:
+    for alternatives in claim_request.requests:
         alternative = by_request.get(alternatives[0].request)
         if alternative is not None:
             requests_of.setdefault(alternative.device_class.name, []).append(alternative)

@@ -20,7 +20,7 @@ from moorage.cel.reads import AttributesRead, Literals, together
 from moorage.cel.values import CelError
 
 
-class Verdict:
+class SelectorResult:
     """What an expression said of devices, or why it could not say anything, and what it can have read."""
 
     __slots__ = ("__weakref__", "answer", "reads")
@@ -30,15 +30,15 @@ class Verdict:
         self.reads = reads
 
 
-class Verdicts:
-    """The verdicts that kinds of devices remember. When there are too many, all are forgotten at once."""
+class SelectorResults:
+    """Cached results of selectors by kind of device. When there are too many, all are dropped at once."""
 
     def __init__(self, limit: int = 400_000) -> None:
         self.limit = limit
         self.count = 0
         """How many the kinds hold, those that several hold counted for each."""
         self.generation = 0
-        self._shared: WeakValueDictionary[Hashable, Verdict] = WeakValueDictionary()
+        self._shared: WeakValueDictionary[Hashable, SelectorResult] = WeakValueDictionary()
 
     def add(self) -> None:
         """One more."""
@@ -47,11 +47,11 @@ class Verdicts:
             self.count = 1
             self.generation += 1
 
-    def known(self, expression: str, look: Hashable) -> Verdict | None:
+    def known(self, expression: str, look: Hashable) -> SelectorResult | None:
         """What an expression said of a device that looks the same to it, if some kind still holds that."""
         return self._shared.get((expression, look))
 
-    def share(self, expression: str, look: Hashable, verdict: Verdict) -> None:
+    def share(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
         """Let other kinds know, for as long as some kind holds it."""
         self._shared[expression, look] = verdict
 
@@ -62,26 +62,35 @@ class Base:
     __slots__ = ("__weakref__",)
 
 
-class Kind:
+class DeviceKind:
     """What devices that differ only in name and place have in common; selectors judge each kind once.
 
     Verdicts go with the slices that publish such devices, and when there are too many.
     """
 
-    __slots__ = ("__weakref__", "_attributes", "_generation", "_held", "_verdicts", "base", "driver", "facts")
+    __slots__ = (
+        "__weakref__",
+        "_attributes",
+        "_generation",
+        "_held",
+        "_selector_results",
+        "base",
+        "driver",
+        "facts",
+    )
 
-    def __init__(self, driver: str, device: Device, base: Base, verdicts: Verdicts) -> None:
+    def __init__(self, driver: str, device: Device, base: Base, selector_results: SelectorResults) -> None:
         self.driver = driver
         self.base = base
         self.facts = DeviceFacts(driver, device)
         self._attributes = device.attributes
-        self._verdicts = verdicts
-        self._generation = verdicts.generation
-        self._held: dict[str, Verdict] = {}
+        self._selector_results = selector_results
+        self._generation = selector_results.generation
+        self._held: dict[str, SelectorResult] = {}
 
-    def verdict(self, expression: str) -> Verdict | None:
+    def verdict(self, expression: str) -> SelectorResult | None:
         """What an expression said; None if it was not asked."""
-        return self._held.get(expression) if self._generation == self._verdicts.generation else None
+        return self._held.get(expression) if self._generation == self._selector_results.generation else None
 
     def look_to(self, reads: AttributesRead | None) -> Hashable:
         """What an expression that reads some attributes can see of it; None if nothing is left out."""
@@ -92,36 +101,36 @@ class Kind:
             look += projected([self._attributes], name, literals)
         return tuple(look)
 
-    def shared_verdict(self, expression: str, look: Hashable) -> Verdict | None:
+    def shared_result(self, expression: str, look: Hashable) -> SelectorResult | None:
         """What an expression said of another kind that looks the same to it."""
-        verdict = None if look is None else self._verdicts.known(expression, look)
+        verdict = None if look is None else self._selector_results.known(expression, look)
         if verdict is not None:
             self._hold(expression, verdict)
         return verdict
 
-    def remember(self, expression: str, look: Hashable, verdict: Verdict) -> None:
+    def remember(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
         """Keep what an expression said, for all kinds that look the same to it."""
         self._hold(expression, verdict)
         if look is not None:
-            self._verdicts.share(expression, look, verdict)
+            self._selector_results.share(expression, look, verdict)
 
-    def _hold(self, expression: str, verdict: Verdict) -> None:
-        self._verdicts.add()
-        if self._generation != self._verdicts.generation:
-            self._generation = self._verdicts.generation
+    def _hold(self, expression: str, verdict: SelectorResult) -> None:
+        self._selector_results.add()
+        if self._generation != self._selector_results.generation:
+            self._generation = self._selector_results.generation
             self._held = {}
         self._held[expression] = verdict
 
 
-class Kinds:
+class DeviceKinds:
     """One object for each kind of device that is published."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[Hashable, Kind] = WeakValueDictionary()
+        self._known: WeakValueDictionary[Hashable, DeviceKind] = WeakValueDictionary()
         self._bases: WeakValueDictionary[Hashable, Base] = WeakValueDictionary()
-        self._verdicts = Verdicts()
+        self._selector_results = SelectorResults()
 
-    def of(self, driver: str, device: Device) -> Kind:
+    def of(self, driver: str, device: Device) -> DeviceKind:
         """The kind of a driver's device."""
         special = {name: each for name, each in device.attributes.items() if not _is_plain(each)}
         bare = msgspec.structs.replace(
@@ -141,7 +150,7 @@ class Kinds:
             base = self._bases.get(common)
             if base is None:
                 base = self._bases[common] = Base()
-            kind = self._known[key] = Kind(driver, device, base, self._verdicts)
+            kind = self._known[key] = DeviceKind(driver, device, base, self._selector_results)
         return kind
 
 

@@ -15,7 +15,7 @@ from moorage.api.node import Node
 from moorage.cel.budget import Work
 from moorage.cluster.objects import ObjectTable
 from moorage.plugins.dynamic_resources.structured.constraints import equality
-from moorage.plugins.dynamic_resources.structured.device_kinds import Kinds, Reading
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKinds, Reading
 from moorage.plugins.dynamic_resources.structured.pools import (
     MAX_PROJECTIONS,
     VIEW_WORK,
@@ -29,7 +29,7 @@ from moorage.plugins.dynamic_resources.structured.pools import (
 )
 
 
-class Outlook:
+class NodeDevices:
     """All that one node sees, in the order in which devices are tried.
 
     Few of them are ever searched: what only searches need is made when it is asked for.
@@ -40,11 +40,11 @@ class Outlook:
         self._equal_values: dict[tuple[str, ...], Hashable] = {}
 
     @property
-    def situation(self) -> Hashable:
+    def device_state(self) -> Hashable:
         """What nodes have in common for which, with nothing taken, searches go the same way."""
         return tuple(view.look for view in self.views)
 
-    def situation_to(self, reading: Reading, work: Work) -> Hashable:
+    def device_state_for(self, reading: Reading, work: Work) -> Hashable:
         """The same, for searches whose selectors read only some attributes."""
         return tuple([view.look_to(reading, work) for view in self.views])
 
@@ -99,8 +99,8 @@ class Inventory:
         self._pools: dict[PoolId, Pool] = {}
         self._members: dict[PoolId, dict[str, Slice]] = {}
         self._of_node: dict[str, dict[PoolId, None]] = {}
-        self._outlooks: dict[str, tuple[Node, Outlook]] = {}
-        self._kinds = Kinds()
+        self._node_devices: dict[str, tuple[Node, NodeDevices]] = {}
+        self._kinds = DeviceKinds()
         self._shapes = Shapes()
         self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
@@ -137,19 +137,19 @@ class Inventory:
                         far.add(identity)
             self.generation += 1
         for name in names:
-            self._outlooks.pop(name, None)
+            self._node_devices.pop(name, None)
         return names | self._look_again(far) if far else names
 
     def _look_again(self, pools: AbstractSet[PoolId]) -> set[str]:
         """Put right what nodes see of pools that do not name them; the names of those that see a change."""
         names: set[str] = set()
-        for name, (node, outlook) in self._outlooks.items():
-            before = {view for view in outlook.views if view.id in pools}
+        for name, (node, node_devices) in self._node_devices.items():
+            before = {view for view in node_devices.views if view.id in pools}
             now = {view for pool in pools if (view := self._from_afar(pool, node)) is not None}
             if now != before:
                 names.add(name)
-                others = [view for view in outlook.views if view not in before]
-                self._outlooks[name] = (node, Outlook([*others, *now]))
+                others = [view for view in node_devices.views if view not in before]
+                self._node_devices[name] = (node, NodeDevices([*others, *now]))
         return names
 
     def _from_afar(self, pool: PoolId, node: Node) -> View | None:
@@ -193,29 +193,29 @@ class Inventory:
             self._bad[identity] = pool.seen_from_afar
         return pool
 
-    def seen_from(self, node: Node) -> Outlook:
+    def seen_from(self, node: Node) -> NodeDevices:
         """What a node sees; that rests on its name and labels alone."""
-        known = self._outlooks.get(node.name)
+        known = self._node_devices.get(node.name)
         if known is not None and (known[0] is node or known[0].labels == node.labels):
             return known[1]
         near = self._of_node.get(node.name, {})
         far = (identity for identity in (*self._wide, *self._bad) if identity not in near)
         views = [self._pools[identity].seen_from(node) for identity in near]
         views += [self._from_afar(identity, node) for identity in far]
-        outlook = Outlook(view for view in views if view is not None)
-        self._outlooks[node.name] = (node, outlook)
-        return outlook
+        node_devices = NodeDevices(view for view in views if view is not None)
+        self._node_devices[node.name] = (node, node_devices)
+        return node_devices
 
     def forget_all_but(self, names: Container[str]) -> None:
-        """Nobody is going to ask again what other nodes see."""
-        self._outlooks = {name: known for name, known in self._outlooks.items() if name in names}
+        """Drop what other nodes see."""
+        self._node_devices = {name: known for name, known in self._node_devices.items() if name in names}
 
     def is_wide(self, pool: PoolId) -> bool:
         """Whether nodes that a pool does not name may see its devices."""
         return pool in self._wide
 
     def named_by(self, pool: PoolId) -> AbstractSet[str]:
-        """The nodes that a pool names; none for a pool that nobody has published."""
+        """The nodes that a pool names; none for a pool that no driver has published."""
         known = self._pools.get(pool)
         return frozenset() if known is None else known.node_names
 

@@ -21,7 +21,7 @@ from moorage.cel.budget import Work
 from moorage.cel.reads import AttributesRead
 from moorage.plugins.dynamic_resources.structured.device_kinds import (
     Base,
-    Kind,
+    DeviceKind,
     Reading,
     projected,
     published,
@@ -64,7 +64,7 @@ class Entry:
     id: DeviceId
     device: Device
     slice: ResourceSlice
-    kind: Kind
+    kind: DeviceKind
 
 
 CounterAmounts = dict[tuple[str, str], int]
@@ -284,7 +284,7 @@ class Shapes:
 
     def of(
         self,
-        kinds: Iterable[Kind | Base],
+        kinds: Iterable[DeviceKind | Base],
         reachable: tuple[bool, ...],
         others: Iterable[Entry],
         counters: CounterAmounts,

@@ -24,7 +24,7 @@ from moorage.cel.program import CompileError, compile_selector
 from moorage.cel.values import CelError
 from moorage.cluster.objects import ObjectTable
 from moorage.plugins.dynamic_resources.structured.constraints import constraint
-from moorage.plugins.dynamic_resources.structured.device_kinds import Kind, Reading, Verdict
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind, Reading, SelectorResult
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
@@ -52,7 +52,7 @@ class Choice:
     whose: str
     expression: str
 
-    def accepts(self, kind: Kind, work: Work, reading: Reading) -> bool:
+    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
         """Whether devices of a kind are chosen; AllocationError if that cannot be said."""
         verdict = kind.verdict(self.expression) or self._ask(kind, work)
         reading.add(verdict.reads)
@@ -60,14 +60,14 @@ class Choice:
             raise AllocationError(f"{self.whose}: CEL runtime error: {verdict.answer}")
         return verdict.answer
 
-    def _ask(self, kind: Kind, work: Work) -> Verdict:
-        """The verdict on a kind; kinds that the selector cannot tell apart are judged once."""
+    def _ask(self, kind: DeviceKind, work: Work) -> SelectorResult:
+        """The result for a kind; kinds that the selector cannot tell apart are evaluated once."""
         try:
             selector = compile_selector(self.expression, work)
         except CompileError as error:
             raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
         look = kind.look_to(selector.reads)
-        known = kind.shared_verdict(self.expression, look)
+        known = kind.shared_result(self.expression, look)
         if known is not None:
             return known
         work.spend(_EVALUATION_WORK + _FACT_WORK * kind.facts.size)
@@ -78,7 +78,7 @@ class Choice:
             answer = CelError(
                 str(error)[:_LONGEST_REASON]
             )  # a new one: errors remember where they were raised
-        verdict = Verdict(answer, selector.reads)
+        verdict = SelectorResult(answer, selector.reads)
         kind.remember(self.expression, look, verdict)
         return verdict
 
@@ -114,7 +114,7 @@ class Alternative:
         """How messages refer to it."""
         return self.name or self.request
 
-    def accepts(self, kind: Kind, work: Work, reading: Reading) -> bool:
+    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
         """Whether the selectors of class and request choose devices of a kind."""
         return all(choice.accepts(kind, work, reading) for choice in self.choices)
 
@@ -128,14 +128,14 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wish:
+class ClaimRequest:
     """A claim to allocate, and its requests, each with its alternatives in order of preference."""
 
     claim: ResourceClaim
     requests: tuple[tuple[Alternative, ...], ...]
 
 
-def wish(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> Wish:
+def claim_request(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> ClaimRequest:
     """A claim made ready; AllocationError if it asks for something that cannot be understood."""
     for request in claim.spec.devices.requests:
         work.spend(_REQUEST_WORK * (1 + len(request.first_available)))
@@ -147,7 +147,7 @@ def wish(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) ->
             raise AllocationError(
                 f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
             )
-    return Wish(claim, requests)
+    return ClaimRequest(claim, requests)
 
 
 def _alternatives(

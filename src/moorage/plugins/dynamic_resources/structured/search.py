@@ -1,6 +1,6 @@
 """The search for devices: first fit, one device after another, stepping back where it leads nowhere.
 
-Claims, requests and alternatives are tried in their order, devices in the order of the node's outlook; the
+Claims, requests and alternatives are tried in their order, devices in the order of the node's; the
 first complete solution is taken. Within a request devices are only tried in ascending order: which of them
 comes first makes no difference. A stack of steps, not recursion, holds what can be taken back.
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from moorage.api.quantity import Quantity
 from moorage.cel.budget import Work
-from moorage.plugins.dynamic_resources.structured.allocated_devices import Amounts, Holdings
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices, Amounts
 from moorage.plugins.dynamic_resources.structured.constraints import Constraint, constraint
 from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed, fits
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
-from moorage.plugins.dynamic_resources.structured.inventory import Outlook
+from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, Wish
+from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
 from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
 
 MAX_RESULTS = 32
@@ -39,7 +39,7 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pick:
-    """A device for a request, by its place in the outlook; `amounts` is what it takes of a shared device."""
+    """A device for a request, by its place on the node; `amounts` is what it takes of a shared device."""
 
     alternative: Alternative
     index: int
@@ -81,20 +81,20 @@ class Search:
 
     def __init__(
         self,
-        wishes: tuple[Wish, ...],
-        outlook: Outlook,
-        holdings: Holdings,
+        claim_requests: tuple[ClaimRequest, ...],
+        node_devices: NodeDevices,
+        allocated: AllocatedDevices,
         work: Work,
         reading: Reading,
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._wishes = wishes
+        self._claim_requests = claim_requests
         self._work = work
         self._reading = reading
-        self._outlook = outlook
-        self._holdings = holdings
+        self._node_devices = node_devices
+        self._allocated = allocated
         self._out_of_time = out_of_time
-        self._counters = Counters(holdings)
+        self._counters = Counters(allocated)
         self._taking: dict[DeviceId, set[int]] = {}
         self._capacity: dict[DeviceId, list[dict[str, Quantity]]] = {}
         self._constraints: list[list[Constraint]] = []
@@ -104,8 +104,8 @@ class Search:
 
     def run(self) -> tuple[tuple[Pick, ...], ...] | None:
         """The devices for each claim, or None if there is no solution."""
-        for wished in self._wishes:
-            self._prepare(wished)
+        for claim_request in self._claim_requests:
+            self._prepare(claim_request)
         stack: list[_Request | _Device] = []
         if self._advance(stack, 0, -1):
             return self._solution()
@@ -128,31 +128,31 @@ class Search:
 
     # Before the search
 
-    def _prepare(self, wished: Wish) -> None:
+    def _prepare(self, claim_request: ClaimRequest) -> None:
         fewest = 0
-        for alternatives in wished.requests:
+        for alternatives in claim_request.requests:
             for alternative in alternatives:
                 if alternative.all:
-                    self._everything[alternative] = self._find_all(wished, alternative)
+                    self._everything[alternative] = self._find_all(claim_request, alternative)
             fewest += min(map(self._count, alternatives))
         if fewest > MAX_RESULTS:
             raise AllocationError(
-                f"claim {wished.claim.key}: number of requested devices {fewest} "
+                f"claim {claim_request.claim.key}: number of requested devices {fewest} "
                 f"exceeds the claim limit of {MAX_RESULTS}"
             )
-        made = map(constraint, wished.claim.spec.devices.constraints)
+        made = map(constraint, claim_request.claim.spec.devices.constraints)
         self._constraints.append([each for each in made if each is not None])
         self._results.append([])
 
-    def _find_all(self, wished: Wish, alternative: Alternative) -> list[int]:
+    def _find_all(self, claim_request: ClaimRequest, alternative: Alternative) -> list[int]:
         chosen: list[int] = []
         start = 0
-        for view in self._outlook.views:
+        for view in self._node_devices.views:
             if not view.usable:
                 trouble = "being updated" if view.incomplete else "invalid"
                 raise AllocationError(
-                    f"claim {wished.claim.key}, request {alternative.own_name}: asks for all devices, but "
-                    f"resource pool {'/'.join(view.id)} is currently {trouble}"
+                    f"claim {claim_request.claim.key}, request {alternative.own_name}: "
+                    f"asks for all devices, but resource pool {'/'.join(view.id)} is currently {trouble}"
                 )
             end = start + len(view.entries)
             places = range(start, end)
@@ -171,9 +171,9 @@ class Search:
     def _advance(self, stack: list[_Request | _Device], claim: int, request: int) -> bool:
         """Go on after a request: to the next one, the next claim, or the end (True)."""
         request += 1
-        while claim < len(self._wishes):
-            if request < len(self._wishes[claim].requests):
-                stack.append(_Request(claim, request, self._wishes[claim].requests[request]))
+        while claim < len(self._claim_requests):
+            if request < len(self._claim_requests[claim].requests):
+                stack.append(_Request(claim, request, self._claim_requests[claim].requests[request]))
                 return False
             claim, request = claim + 1, 0
         return True
@@ -225,7 +225,7 @@ class Search:
         if alternative.all:
             return self._take(step, self._everything[alternative][step.number])
         spend, look_work = self._work.spend, alternative.look_work
-        for index in range(step.start, len(self._outlook.entries)):
+        for index in range(step.start, len(self._node_devices.entries)):
             spend(look_work)
             if (
                 self._available(step, index)
@@ -241,41 +241,41 @@ class Search:
 
     def _available(self, step: _Device, index: int) -> bool:
         """Whether a device is not in use. Administrators share with everybody but themselves."""
-        device = self._outlook.entries[index].id
+        device = self._node_devices.entries[index].id
         taking = self._taking.get(device)
         if step.alternative.admin:
             return not taking or step.request.claim not in taking
-        held = self._holdings.of(device)
+        held = self._allocated.of(device)
         return not taking and (held is None or not held.exclusive)
 
     def _suits(self, alternative: Alternative, index: int) -> bool:
         """Whether the selectors choose a device, and the node reaches it."""
-        kind = self._outlook.entries[index].kind
-        return alternative.accepts(kind, self._work, self._reading) and self._outlook.reachable[index]
+        kind = self._node_devices.entries[index].kind
+        return alternative.accepts(kind, self._work, self._reading) and self._node_devices.reachable[index]
 
     def _has_capacity(self, alternative: Alternative, index: int) -> bool:
-        entry = self._outlook.entries[index]
+        entry = self._node_devices.entries[index]
         if not entry.device.capacity and not alternative.capacity:
             return True
         self._work.spend(len(entry.device.capacity) * CAPACITY_WORK)
-        held = self._holdings.of(entry.id)
+        held = self._allocated.of(entry.id)
         taken = held.capacity if held is not None and held.measured else _NOTHING
         return fits(entry.device.capacity, alternative.capacity, taken, *self._capacity.get(entry.id, ()))
 
     def _take(self, step: _Device, index: int) -> bool:
         """Take a device if everything allows it; nothing is changed if not."""
-        entry = self._outlook.entries[index]
+        entry = self._node_devices.entries[index]
         alternative, claim = step.alternative, step.request.claim
         self._work.spend(TAKE_WORK + CONSTRAINT_WORK * len(self._constraints[claim]))
         shared = entry.device.allow_multiple_allocations
         if not self._available(step, index):
             return False
-        held = self._holdings.of(entry.id)
+        held = self._allocated.of(entry.id)
         in_shares = shared and ((held is not None and held.measured > 0) or entry.id in self._capacity)
         if not alternative.tolerates(entry.device.taints):
             return False
         counts = bool(entry.device.consumes_counters) and not in_shares
-        view = self._outlook.view_of[index]
+        view = self._node_devices.view_of[index]
         if counts:
             self._work.spend(COUNTER_WORK * len(view.counters or ()))
         if counts and not self._counters.take(view, entry):
@@ -286,8 +286,8 @@ class Search:
                 self._undo_checks(step)
                 if alternative.all:
                     raise AllocationError(
-                        f"claim {self._wishes[claim].claim.key}, request {alternative.own_name}: cannot add "
-                        f"device {entry.id} because a claim constraint would not be satisfied"
+                        f"claim {self._claim_requests[claim].claim.key}, request {alternative.own_name}: "
+                        f"cannot add device {entry.id} because a claim constraint would not be satisfied"
                     )
                 return False
             step.added += 1
@@ -306,7 +306,7 @@ class Search:
     def _give_back(self, step: _Device) -> None:
         if step.taken < 0:
             return
-        entry = self._outlook.entries[step.taken]
+        entry = self._node_devices.entries[step.taken]
         pick = self._results[step.request.claim].pop()
         if pick.shared:
             shares = self._capacity[entry.id]
@@ -322,5 +322,7 @@ class Search:
         for each in reversed(self._constraints[step.request.claim][: step.added]):
             each.remove(alternative.request, alternative.name)
         if step.counted:
-            self._counters.give_back(self._outlook.view_of[step.taken], self._outlook.entries[step.taken])
+            self._counters.give_back(
+                self._node_devices.view_of[step.taken], self._node_devices.entries[step.taken]
+            )
         step.taken, step.counted, step.added = -1, False, 0

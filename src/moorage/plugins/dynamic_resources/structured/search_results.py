@@ -17,8 +17,8 @@ from typing import Final
 from moorage.cel.budget import Work
 from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
 from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
-from moorage.plugins.dynamic_resources.structured.inventory import Outlook
-from moorage.plugins.dynamic_resources.structured.requests import Wish
+from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
+from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search import Pick
 
 MAX_RESULTS: Final = 100_000
@@ -44,30 +44,32 @@ class SearchResult:
 class ClaimResults:
     """The results for claims that ask for the same."""
 
-    def __init__(self, wishes: Sequence[Wish]) -> None:
+    def __init__(self, claim_requests: Sequence[ClaimRequest]) -> None:
         self.reading = Reading()
-        self.by_situation: dict[Hashable, SearchResult] = {}
+        self.by_device_state: dict[Hashable, SearchResult] = {}
         """Results by all that any search could see."""
         self._by_reading: dict[Hashable, SearchResult] = {}
         """Results by what the searches for these claims read: few where nodes differ in other things."""
-        constraints = [each for wished in wishes for each in wished.claim.spec.devices.constraints]
+        constraints = [
+            each for claim_request in claim_requests for each in claim_request.claim.spec.devices.constraints
+        ]
         self._constrained = tuple(sorted(set(map(constrained_attribute, constraints))))
 
     def __len__(self) -> int:
         """Number of results kept."""
-        return len(self.by_situation) + len(self._by_reading)
+        return len(self.by_device_state) + len(self._by_reading)
 
-    def get(self, outlook: Outlook, taken: Hashable, work: Work) -> SearchResult | None:
+    def get(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> SearchResult | None:
         """The result of another search that saw the same as far as it read it."""
-        return self._by_reading.get(self._key(outlook, taken, work))
+        return self._by_reading.get(self._key(node_devices, taken, work))
 
-    def put(self, outlook: Outlook, taken: Hashable, work: Work, result: SearchResult) -> None:
+    def put(self, node_devices: NodeDevices, taken: Hashable, work: Work, result: SearchResult) -> None:
         """Keep the result of a search by what has been read by now."""
-        self._by_reading[self._key(outlook, taken, work)] = result
+        self._by_reading[self._key(node_devices, taken, work)] = result
 
-    def _key(self, outlook: Outlook, taken: Hashable, work: Work) -> Hashable:
-        seen = outlook.situation_to(self.reading, work)
-        return seen, outlook.equal_values(self._constrained, work), taken
+    def _key(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> Hashable:
+        seen = node_devices.device_state_for(self.reading, work)
+        return seen, node_devices.equal_values(self._constrained, work), taken
 
 
 class SearchResults:
@@ -81,12 +83,12 @@ class SearchResults:
         """Number of results kept."""
         return sum(map(len, self._by_content.values()))
 
-    def of(self, wishes: Sequence[Wish]) -> ClaimResults:
+    def of(self, claim_requests: Sequence[ClaimRequest]) -> ClaimResults:
         """The results for some claims; they become the most recently used."""
-        content = tuple(map(_content, wishes))
+        content = tuple(map(_content, claim_requests))
         results = self._by_content.pop(content, None)
         if results is None or len(results) > self._limit:
-            results = ClaimResults(wishes)
+            results = ClaimResults(claim_requests)
         kept = len(self) + len(results)
         while kept > self._limit or len(self._by_content) >= MAX_CONTENTS:
             kept -= len(self._by_content.popitem(last=False)[1])
@@ -94,8 +96,8 @@ class SearchResults:
         return results
 
 
-def _content(wished: Wish) -> bytes:
+def _content(claim_request: ClaimRequest) -> bytes:
     """A digest of what a claim asks for, its device classes included."""
-    classes = {each.device_class.name: each.device_class for one in wished.requests for each in one}
+    classes = {each.device_class.name: each.device_class for one in claim_request.requests for each in one}
     specs = [(name, each.spec) for name, each in classes.items()]
-    return sha256(CONTENT_ENCODER.encode((wished.claim.spec.devices, specs))).digest()
+    return sha256(CONTENT_ENCODER.encode((claim_request.claim.spec.devices, specs))).digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.plugins.dynamic_resources.structured.allocated_devices import Holdings
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.pools import (
     CounterAmounts,
     Entry,
@@ -15,8 +15,8 @@ from moorage.plugins.dynamic_resources.structured.pools import (
 class Counters:
     """What is left of each pool's counters, with what the search has taken so far."""
 
-    def __init__(self, holdings: Holdings) -> None:
-        self._holdings = holdings
+    def __init__(self, allocated: AllocatedDevices) -> None:
+        self._allocated = allocated
         self._left: dict[PoolId, CounterAmounts] = {}
 
     def take(self, view: View, entry: Entry) -> bool:
@@ -45,7 +45,7 @@ class Counters:
         if left is None:
             left = self._left[view.id] = dict(view.counters or {})
             for entry in (*view.entries, *view.others):
-                if entry.device.consumes_counters and self._holdings.of(entry.id) is not None:
+                if entry.device.consumes_counters and self._allocated.of(entry.id) is not None:
                     for key, amount in consumption(entry.device).items():
                         left[key] -= amount
         return left
