@@ -19,8 +19,9 @@ from moorage.framework.diagnosis import Diagnosis, Refusal
 from moorage.framework.nodes import Nodes
 from moorage.framework.row_filters import RowFilters
 from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.candidate_ranking import SelectVictims, VictimStats
+from moorage.plugins.default_preemption.dry_run import SelectVictims
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
+from moorage.plugins.default_preemption.victims import VictimStats
 
 _MIN_COLUMNAR_ROWS: Final = 12
 """Minimum number of rows for which columns are faster than one node at a time."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.extenders import Extenders, NodeVictims
-from moorage.plugins.default_preemption.candidate_ranking import DryRun, VictimStats
+from moorage.plugins.default_preemption.dry_run import DryRun
+from moorage.plugins.default_preemption.victims import VictimStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

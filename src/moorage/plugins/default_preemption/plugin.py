@@ -34,12 +34,8 @@ from moorage.framework.verdict import Reason, Verdict
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.cache import CachedDryRun, PreemptionCache
-from moorage.plugins.default_preemption.candidate_ranking import (
-    DryRun,
-    UncachedDryRun,
-    find_candidates,
-    pick_one_node,
-)
+from moorage.plugins.default_preemption.candidate_ranking import find_candidates, pick_one_node
+from moorage.plugins.default_preemption.dry_run import DryRun, UncachedDryRun
 from moorage.plugins.default_preemption.extenders import remaining_candidates
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
 from moorage.plugins.default_preemption.victims import Victims, find_victims

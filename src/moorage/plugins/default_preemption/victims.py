@@ -1,10 +1,10 @@
-"""Potential victims on many nodes at once, in reprieve order."""
+"""Potential victims on many nodes at once, in reprieve order, and their statistics by node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from moorage.cluster.pods import NOT_STARTED
 from moorage.framework.changes import Changes
 from moorage.framework.nodes import Nodes
 from moorage.plugins.default_preemption.budgets import Budgets
+
+_PRIORITY_OFFSET: Final = 1 << 31
+"""Makes every priority positive, so that more victims never sum up to less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,3 +113,47 @@ def _having_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     has_equals[order[1:][is_as_before]] = True
     has_equals[order[:-1][is_as_before]] = True
     return has_equals
+
+
+class VictimStats:
+    """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
+
+    __slots__ = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
+
+    def __init__(self, rows: int) -> None:
+        self.count = np.zeros(rows, np.int32)
+        """The number of victims."""
+        self.pdb_violations = np.zeros(rows, np.int32)
+        """The number of PDB violations among them."""
+        self.highest_priority = np.zeros(rows, np.int64)
+        """The highest priority among them."""
+        self.priority_sum = np.zeros(rows, np.int64)
+        """The sum of their priorities, each made positive."""
+        self.earliest_start = np.zeros(rows, np.int64)
+        """Start time of the first of those of the highest priority, in microseconds."""
+
+    def put_all(self, rows: NDArray[np.intp], victims: Victims, removed: NDArray[np.bool_]) -> None:
+        """Store which pods are removed from the nodes of `victims`, which are in these rows."""
+        size = len(rows)
+        place, priority, started = victims.place[removed], victims.priority[removed], victims.started[removed]
+        highest_priority = np.full(size, np.iinfo(np.int64).min)
+        np.maximum.at(highest_priority, place, priority)
+        priority_sum = np.zeros(size, np.int64)
+        np.add.at(priority_sum, place, priority + _PRIORITY_OFFSET)
+        most_important = priority == highest_priority[place]
+        earliest_start = np.full(size, np.iinfo(np.int64).max)
+        np.minimum.at(earliest_start, place[most_important], started[most_important])
+        self.count[rows] = np.bincount(place, minlength=size)
+        self.pdb_violations[rows] = np.bincount(place[victims.violates[removed]], minlength=size)
+        self.highest_priority[rows] = highest_priority
+        self.priority_sum[rows] = priority_sum
+        self.earliest_start[rows] = earliest_start
+
+    def put(self, row: int, priorities: Sequence[int], started: Sequence[int], pdb_violations: int) -> None:
+        """Store the pods that are removed from one node, the most important first."""
+        self.count[row] = len(priorities)
+        if priorities:
+            self.pdb_violations[row] = pdb_violations
+            self.highest_priority[row] = priorities[0]
+            self.priority_sum[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
+            self.earliest_start[row] = min(started[: priorities.count(priorities[0])])
