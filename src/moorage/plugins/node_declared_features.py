@@ -42,7 +42,7 @@ class NodeDeclaredFeatures:
             on(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
-                _declares_anew,
+                _declares_other_features,
                 per_template=True,
             ),
             on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
@@ -66,7 +66,7 @@ class NodeDeclaredFeatures:
         )
 
 
-def _declares_anew(pod: Pod, old: Node | None, new: Node) -> bool:
+def _declares_other_features(pod: Pod, old: Node | None, new: Node) -> bool:
     return old is None or old.status.declared_features != new.status.declared_features
 
 

@@ -1,4 +1,4 @@
-"""PrioritySort: important pods first, among equals whoever came first."""
+"""PrioritySort: by priority, then by the time in the queue."""
 
 from __future__ import annotations
 

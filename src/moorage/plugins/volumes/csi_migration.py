@@ -1,7 +1,7 @@
 """Volumes of the drivers that were once part of Kubernetes, as the CSI drivers that replaced them see them.
 
-A cluster may still have volumes that name such a disk in the old way. Whoever counts volumes or looks where
-they can be reached must see them as the CSI driver does: with its name, its handle and its topology label.
+A cluster may still have volumes that name such a disk in the old way. Plugins that count volumes or check
+where they are accessible must see them as the CSI driver does: with its name, handle and topology label.
 """
 
 from __future__ import annotations
