@@ -25,7 +25,7 @@ from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nodes import Nodes
 from moorage.framework.profiles import Profiles
 from moorage.plugins import default_registry
-from moorage.plugins.default_preemption import DefaultPreemption
+from moorage.plugins.default_preemption.plugin import DefaultPreemption
 
 WARM_UP = 100
 UPDATES = 2000
@@ -90,7 +90,7 @@ def dry_runs(node_count: int) -> list[float]:
     assert framework.pre_filter(cycle, boss, everything, Diagnosis(len(everything))) is not None
 
     def one() -> int:
-        _, gone = plugin.dry_run(cycle, boss, everything, Diagnosis(len(everything)))
+        _, gone = plugin.select_victims_on_nodes(cycle, boss, everything, Diagnosis(len(everything)))
         return int(np.count_nonzero(gone))
 
     assert one() == 2 * node_count

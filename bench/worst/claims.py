@@ -26,7 +26,7 @@ from moorage.framework.cycle import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import PluginError
-from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.sim.effects import CacheEffects
 
 DRIVER = "gpu.example.com"

@@ -18,7 +18,7 @@ from moorage.cel.program import (
     compile_selector,
 )
 from moorage.cel.values import CelError
-from tests.devices.test_cel import FACTS, A
+from tests.cel.test_device_selectors import FACTS, A
 
 CANCELLED = "operation cancelled: actual cost limit exceeded"
 MOST_BYTES = 32 * 1024 * 1024

@@ -13,7 +13,7 @@ from pathlib import Path
 from moorage.cel.budget import Budget, CostLimitError, Work
 from moorage.cel.logic import BUDGET
 from moorage.cel.program import CompileError, compile_selector
-from tests.devices.test_cel import FACTS
+from tests.cel.test_device_selectors import FACTS
 
 ROWS = json.loads((Path(__file__).parent / "facts.json").read_text())
 """Known differences are left out: `NOT_SUPPORTED`, and `UNORDERED`, which end a loop over a map early."""

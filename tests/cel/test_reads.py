@@ -14,9 +14,9 @@ from moorage.cel.budget import WORK_LIMIT, Work, WorkLimitError
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.reads import MAX_LITERALS, MAX_NAMES
 from moorage.cel.values import CelError
-from moorage.devices.kinds import published
+from moorage.plugins.dynamic_resources.structured.device_kinds import published
 from tests import strategies as s
-from tests.devices.device_objects import device
+from tests.plugins.dynamic_resources.device_objects import device
 from tests.strategies import examples
 
 DRIVER, OTHER = "dra.example.com", "other.example.com"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.client import kinds
 from moorage.config.defaults import default_profile
 from moorage.config.load import parse_profiles
 from moorage.config.types import PluginConfig, PluginRef, Plugins, PluginSet, Profile
@@ -38,6 +39,10 @@ class Fails:
         raise ValueError("no luck")
 
 
+def _filter(self: object, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    return ALL
+
+
 async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
     return ALL
 
@@ -62,6 +67,14 @@ async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nod
             "write def filter_node(self, cycle, pod, node)",
         ),
         (type("Mine", (), {"name": "Mine", "filter": _async_filter}), "filter cannot be async"),
+        (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "watched_kinds": ("namespaces",)}),
+            "watched_kinds must be a tuple of kinds, such as (kinds.NAMESPACE,)",
+        ),
+        (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "watched_kinds": (kinds.CONFIG_MAP,)}),
+            "watched_kinds: no plugin can read ConfigMap",
+        ),
         (
             type("Mine", (), {"name": "Mine", "filter": lambda: ALL}),
             "write def filter(self, cycle, pod, nodes)",

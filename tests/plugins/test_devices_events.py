@@ -10,7 +10,13 @@ from moorage.api.base import Object
 from moorage.api.devices import ResourceClaim
 from moorage.api.pod import Pod
 from tests.builders import make_node, make_pod
-from tests.devices.device_objects import allocated, claim, device_class, pod_claiming, pool_slice
+from tests.plugins.dynamic_resources.device_objects import (
+    allocated,
+    claim,
+    device_class,
+    pod_claiming,
+    pool_slice,
+)
 from tests.plugins.waking import wakes
 
 USES_C = pod_claiming("p", "c", uid="p")

@@ -15,7 +15,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, PluginError
 from moorage.plugins.node_volume_limits import TOO_MANY_VOLUMES, NodeVolumeLimits
 from tests.builders import make_node
-from tests.plugins.volume_objects import (
+from tests.plugins.volumes.volume_objects import (
     DRIVER,
     EPHEMERAL,
     Manifest,

@@ -9,7 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import container, make_node, make_pod
-from tests.devices.device_objects import device_class
+from tests.plugins.dynamic_resources.device_objects import device_class
 from tests.plugins.waking import wakes
 
 GPU = "example.com/gpu"

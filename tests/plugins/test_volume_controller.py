@@ -10,10 +10,10 @@ from moorage.api.base import Object
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.effects import BindVolume, SelectNode
+from moorage.plugins.volumes.persistent_volume_claims import is_bound
 from moorage.sim.volume_controller import VolumeController
-from moorage.volumes.claims import is_bound
 from tests.builders import HOSTNAME, ZONE, make_node
-from tests.plugins.volume_objects import (
+from tests.plugins.volumes.volume_objects import (
     DRIVER,
     Manifest,
     capacity,

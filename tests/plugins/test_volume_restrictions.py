@@ -15,7 +15,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Code
 from moorage.plugins.volume_restrictions import CLAIM_IN_USE, NO_DISK, VolumeRestrictions
 from tests.builders import make_node
-from tests.plugins.volume_objects import Manifest, ask, claim, passing, pod_with, pod_with_sources
+from tests.plugins.volumes.volume_objects import Manifest, ask, claim, passing, pod_with, pod_with_sources
 
 
 def gce(name: str, *, read_only: bool = False) -> Manifest:

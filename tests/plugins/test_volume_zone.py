@@ -11,7 +11,7 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP
 from moorage.plugins.volume_zone import WRONG_ZONE, VolumeZone
 from tests.builders import ZONE, make_node
-from tests.plugins.volume_objects import (
+from tests.plugins.volumes.volume_objects import (
     BETA_ZONE,
     EPHEMERAL,
     REGION,

@@ -9,7 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import ZONE, make_node, make_pod
-from tests.plugins.volume_objects import (
+from tests.plugins.volumes.volume_objects import (
     DRIVER,
     EPHEMERAL,
     attachment,

@@ -9,8 +9,8 @@ import pytest
 from bench.worst.claims import CLAIMS, DRIVER, slices
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
-from moorage.devices.state import work_limit
-from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.dynamic_resources.plugin import DynamicResources
+from moorage.plugins.dynamic_resources.pod_devices import work_limit
 from tests.scheduler.running import World, in_world
 
 SELECTOR = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}

@@ -13,7 +13,8 @@ from moorage import klog
 from moorage.client.kinds import POD
 from moorage.engine import engine
 from moorage.framework.status import unschedulable
-from moorage.plugins import default_binder, default_preemption
+from moorage.plugins import default_binder
+from moorage.plugins.default_preemption import plugin as default_preemption
 from moorage.queue import queue_log
 from moorage.scheduler import event_handlers as handlers
 from moorage.scheduler import pod_status_writer as statuses

@@ -16,7 +16,7 @@ from moorage.client.client import Client
 from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
 from moorage.client.retry import Retrying
-from moorage.devices.claims import FINALIZER, protected
+from moorage.plugins.dynamic_resources.pod_claims import FINALIZER, protected
 from moorage.scheduler.resource_claim_writer import ResourceClaimWriter
 from moorage.transport import Request, Response
 from tests.scheduler.running import World, in_world

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from moorage.api.pod import Pod
+from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.framework.cycle import CycleState
 from moorage.plugins import DEFAULT_PLUGINS
-from moorage.queue.cluster_events import Action, Interest, on
-from moorage.scheduler.watched_kinds import LOOKED_AT, CustomObject
+from moorage.queue.cluster_events import Action, Interest, Resource, on
+from moorage.scheduler.event_handlers import RESOURCES
+from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS, CustomObject, needed_kinds
+from tests.builders import make_framework
+from tests.framework.helpers import framework_of
 from tests.scheduler.plugins import profile, registry_with
 from tests.scheduler.running import World, in_world
 
@@ -41,8 +45,33 @@ DEFINITIONS = Kind(
 )
 
 
-def test_of_every_default_plugin_it_is_known_what_it_looks_at() -> None:
-    assert {plugin.name for plugin in DEFAULT_PLUGINS} == LOOKED_AT.keys()  # type: ignore[attr-defined]
+@pytest.mark.parametrize("plugin", DEFAULT_PLUGINS, ids=lambda plugin: plugin.name)
+def test_every_default_plugin_declares_the_kinds_of_its_events(plugin: Any) -> None:
+    made = make_framework(plugin.name).plugins[plugin.name]
+    named = {str(interest.event.resource) for interest in getattr(made, "events", tuple)()}
+    declared = {str(RESOURCES[kind.name]) for kind in plugin.watched_kinds if kind.name in RESOURCES}
+    assert named <= {Resource.NODE, Resource.POD, *declared}
+
+
+class DeclaresNothing:
+    """May read any kind that the default plugins read."""
+
+    name = "DeclaresNothing"
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: Any) -> str | None:
+        return None
+
+
+class ReadsNamespaces(DeclaresNothing):
+    """Declares what it reads."""
+
+    name = "ReadsNamespaces"
+    watched_kinds = (kinds.NAMESPACE,)
+
+
+def test_a_plugin_from_outside_may_declare_what_it_reads() -> None:
+    assert needed_kinds([framework_of(ReadsNamespaces())]) == [kinds.NAMESPACE]
+    assert set(needed_kinds([framework_of(DeclaresNothing())])) == set(WATCHED_BY_DEFAULT_PLUGINS)
 
 
 def _only(*plugins: str) -> dict[str, Any]:

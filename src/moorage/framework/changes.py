@@ -25,7 +25,7 @@ class WantedPods(Protocol):
     def candidates(self, classes: ClassVocabulary, /) -> Collection[int]:
         """The codes of their classes."""
 
-    def means(self, each: PodClass, /) -> bool:
+    def matches(self, each: PodClass, /) -> bool:
         """Whether pods of a class are among them."""
 
 
@@ -103,7 +103,7 @@ class Changes:
         for each in wanted:
             table[list(each.candidates(pods.class_codes))] += 1
         return self._sum(
-            table[pods.classes.codes], lambda info: sum(each.means(info.pod_class) for each in wanted)
+            table[pods.classes.codes], lambda info: sum(each.matches(info.pod_class) for each in wanted)
         )
 
     def by_terms(self, weight: Callable[[PodTerms], int]) -> NDArray[np.int64]:

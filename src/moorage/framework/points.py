@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.pod_table import PodInfo
 from moorage.framework.cycle import CycleState
 from moorage.framework.diagnosis import Diagnosis
@@ -88,6 +89,17 @@ class EventsPlugin(Protocol):
         `index` only where an event can concern them. The tables of other objects show the change already.
         One that raises is taken to say yes.
         """
+
+
+@runtime_checkable
+class WatchingPlugin(Protocol):
+    """Declares which objects it reads: the scheduler has informers for these, and a role allows no others."""
+
+    watched_kinds: tuple[Kind, ...]
+    """The kinds of `moorage.kinds` beside nodes and pods.
+
+    A plugin without this attribute may read all kinds that the default plugins read.
+    """
 
 
 @runtime_checkable

@@ -11,10 +11,12 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from moorage.api.decode import KINDS
+from moorage.client.kinds import Kind
 from moorage.framework.arguments import ArgumentsError, typed_arguments
 from moorage.framework.handle import Handle
 from moorage.framework.places import described, place_in_plugin
-from moorage.framework.points import BINDING_POINTS, POINTS, Plugin, implements
+from moorage.framework.points import BINDING_POINTS, POINTS, Plugin, WatchingPlugin, implements
 
 Factory = Callable[..., Plugin]
 
@@ -151,9 +153,20 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         raise RegistryError(f'plugin {name}: its class says name = {actual!r}; make it name = "{name}"')
     if not any(implements(plugin, point) for point in POINTS):
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
+    if isinstance(plugin, WatchingPlugin):
+        _check_watched(name, plugin.watched_kinds)
     for method, parameters in _SIGNATURES.items():
         if hasattr(plugin, method):
             _check_method(name, method, getattr(plugin, method), parameters)
+
+
+def _check_watched(name: str, watched: Any) -> None:
+    if not isinstance(watched, tuple) or not all(isinstance(kind, Kind) for kind in watched):
+        raise RegistryError(
+            f"plugin {name}: watched_kinds must be a tuple of kinds, such as (kinds.NAMESPACE,)"
+        )
+    if unknown := [kind.name for kind in watched if kind.name not in KINDS]:
+        raise RegistryError(f"plugin {name}: watched_kinds: no plugin can read {', '.join(unknown)}")
 
 
 def _check_method(name: str, method: str, bound: Any, parameters: str) -> None:

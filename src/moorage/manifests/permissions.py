@@ -24,7 +24,8 @@ from moorage.client.kinds import (
     Kind,
 )
 from moorage.framework.runtime import Framework
-from moorage.scheduler.watched_kinds import LOOKED_AT, custom_kinds, needed_kinds
+from moorage.plugins import DEFAULT_PLUGINS
+from moorage.scheduler.watched_kinds import custom_kinds, needed_kinds
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 
 
@@ -71,6 +72,7 @@ _DEVICES: Final = (
 
 _OUTSIDE: Final = ""
 """Stands for every plugin that does not come with moorage."""
+_DEFAULT_NAMES: Final = frozenset(plugin.name for plugin in DEFAULT_PLUGINS)
 _WRITTEN: Final[Mapping[str, Mapping[str, tuple[Permission, ...]]]] = {
     "post_filter": {"DefaultPreemption": _EVICTION, "DynamicResources": _DEVICES, _OUTSIDE: _EVICTION},
     "pre_bind": {"VolumeBinding": _VOLUMES, "DynamicResources": _DEVICES},
@@ -94,7 +96,7 @@ def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
 def _written(framework: Framework) -> Iterator[Permission]:
     for point, by_plugin in _WRITTEN.items():
         for step in framework.at(point):
-            yield from by_plugin.get(step.plugin if step.plugin in LOOKED_AT else _OUTSIDE, ())
+            yield from by_plugin.get(step.plugin if step.plugin in _DEFAULT_NAMES else _OUTSIDE, ())
 
 
 def lease_permissions(name: str) -> list[Permission]:

@@ -1,30 +1,52 @@
-"""The default plugins, one file each, and the registry that names them."""
+"""The default plugins, and the registry that names them.
+
+A plugin is one file, or a folder of the same name with `plugin.py` and the parts of its rules; the docstring
+of a folder lists the forms in which each rule exists. Beside the plugins is what several of them share:
+
+    topology_counts    pods counted by node and topology domain (PodTopologySpread, InterPodAffinity)
+    volumes            claims, columns by node and CSI migration (the volume plugins)
+    queueing_hints     parts of the hints that plugins give the queue
+    utilization_shape  scoring functions that a configuration gives as points
+
+A new plugin is its own file or folder, a test beside it in tests/plugins, and a line in DEFAULT_PLUGINS.
+"""
 
 from __future__ import annotations
 
-from moorage.framework.registry import Factory, Registry
+from typing import Protocol
+
+from moorage.client.kinds import Kind
+from moorage.framework.registry import Registry
 from moorage.plugins.default_binder import DefaultBinder
-from moorage.plugins.default_preemption import DefaultPreemption
-from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.default_preemption.plugin import DefaultPreemption
+from moorage.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.plugins.image_locality import ImageLocality
-from moorage.plugins.inter_pod_affinity import InterPodAffinity
+from moorage.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from moorage.plugins.node_affinity import NodeAffinity
 from moorage.plugins.node_declared_features import NodeDeclaredFeatures
 from moorage.plugins.node_name import NodeName
 from moorage.plugins.node_ports import NodePorts
-from moorage.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from moorage.plugins.node_resources_fit import NodeResourcesFit
+from moorage.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from moorage.plugins.node_resources.fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
 from moorage.plugins.node_volume_limits import NodeVolumeLimits
-from moorage.plugins.pod_topology_spread import PodTopologySpread
+from moorage.plugins.pod_topology_spread.plugin import PodTopologySpread
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
 from moorage.plugins.taint_toleration import TaintToleration
-from moorage.plugins.volume_binding import VolumeBinding
+from moorage.plugins.volume_binding.plugin import VolumeBinding
 from moorage.plugins.volume_restrictions import VolumeRestrictions
 from moorage.plugins.volume_zone import VolumeZone
 
-DEFAULT_PLUGINS: tuple[Factory, ...] = (
+
+class DefaultPlugin(Protocol):
+    """What every plugin that comes with moorage declares."""
+
+    name: str
+    watched_kinds: tuple[Kind, ...]
+
+
+DEFAULT_PLUGINS: tuple[type[DefaultPlugin], ...] = (
     SchedulingGates,
     PrioritySort,
     NodeUnschedulable,
@@ -50,4 +72,4 @@ DEFAULT_PLUGINS: tuple[Factory, ...] = (
 
 def default_registry() -> Registry:
     """All plugins that come with moorage, by name; a new registry every time."""
-    return Registry({plugin.name: plugin for plugin in DEFAULT_PLUGINS})  # type: ignore[attr-defined]
+    return Registry({plugin.name: plugin for plugin in DEFAULT_PLUGINS})

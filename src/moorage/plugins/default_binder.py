@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.framework.cycle import CycleState
 from moorage.framework.effects import BindPod
 from moorage.framework.handle import Handle
@@ -15,6 +16,7 @@ class DefaultBinder:
     """Writes the binding of a pod to its node."""
 
     name = "DefaultBinder"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

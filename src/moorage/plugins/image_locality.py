@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import Basis
 from moorage.framework.cycle import CycleState
@@ -29,6 +30,7 @@ class ImageLocality:
     """
 
     name = "ImageLocality"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def basis(self, pod: Pod, objects: Objects) -> Basis:
         """The node's images, and how many nodes have them."""

@@ -20,6 +20,7 @@ from moorage.api.selectors import (
     node_terms,
     required_nodes,
 )
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.basis import NODE, Basis
@@ -30,7 +31,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import Answer, explained
+from moorage.plugins.queueing_hints import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -56,6 +57,7 @@ class NodeAffinity:
     """Matches nodes by their labels and names."""
 
     name = "NodeAffinity"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def __init__(self, args: NodeAffinityArgs) -> None:
         added = args.added_affinity or Affinity()

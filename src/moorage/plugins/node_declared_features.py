@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -33,6 +34,7 @@ class NodeDeclaredFeatures:
     """Refuses nodes that do not declare what the pod needs."""
 
     name = "NodeDeclaredFeatures"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A node may declare more, or come; or the pod do without."""
@@ -40,7 +42,7 @@ class NodeDeclaredFeatures:
             on(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
-                _declares_anew,
+                _declares_other_features,
                 per_equivalence_class=True,
             ),
             on(Resource.POD, Action.UPDATE, _needs_other_features, per_equivalence_class=True),
@@ -64,7 +66,7 @@ class NodeDeclaredFeatures:
         )
 
 
-def _declares_anew(pod: Pod, old: Node | None, new: Node) -> bool:
+def _declares_other_features(pod: Pod, old: Node | None, new: Node) -> bool:
     return old is None or old.status.declared_features != new.status.declared_features
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
@@ -21,6 +22,7 @@ class NodeName:
     """Refuses every node but the one in spec.nodeName."""
 
     name = "NodeName"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """The node may come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import ANY_IP, HostPort, PodInfo
 from moorage.framework.basis import NODE_AND_PODS, Basis
@@ -11,7 +12,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import Answer, explained, is_placed
+from moorage.plugins.queueing_hints import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 
@@ -46,6 +47,7 @@ class NodePorts:
     """Judges each distinct set of ports in use once."""
 
     name = "NodePorts"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A port may get free, or a node come where it is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -12,7 +13,7 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.status import Code
 from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
-from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 
@@ -23,6 +24,7 @@ class NodeUnschedulable:
     """Refuses cordoned nodes."""
 
     name = "NodeUnschedulable"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A node may be uncordoned, or come; or the pod learns to tolerate it."""
@@ -46,7 +48,7 @@ class NodeUnschedulable:
         return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
-        """Whoever tolerates the unschedulable taint may go to a cordoned node."""
+        """Pods that tolerate the unschedulable taint may go to a cordoned node."""
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL
         return refuse_where(nodes.unschedulable, UNSCHEDULABLE, resolvable=False)

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a CSI driver can attach only so many volumes to a node.
+"""NodeVolumeLimits: a CSI driver can attach a limited number of volumes to a node.
 
 How many is in the node's CSINode. In use are the volumes of the pods on the node, each counted once however
 many pods share it, and what else VolumeAttachments show there. A node whose limit is far away is let pass by
@@ -22,6 +22,8 @@ from moorage.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
@@ -29,19 +31,8 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Code, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import USES_CLAIM, is_placed, uses_claim
-from moorage.volumes.claims import (
-    CLAIM_WITHOUT_NAME,
-    Derived,
-    claim_class,
-    claim_uses,
-    foreign_claim,
-    is_without_storage,
-    not_found,
-    refuse_everywhere,
-)
-from moorage.volumes.columns import HeldVolumes, NodeColumns
-from moorage.volumes.migration import (
+from moorage.plugins.queueing_hints import USES_CLAIM, is_placed, uses_claim
+from moorage.plugins.volumes.csi_migration import (
     DRIVER_OF,
     MigratedDisk,
     TranslationError,
@@ -49,6 +40,18 @@ from moorage.volumes.migration import (
     migration_of,
     persistent_handle,
     volume_handle,
+)
+from moorage.plugins.volumes.node_columns import HeldVolumes, NodeColumns
+from moorage.plugins.volumes.persistent_volume_claims import (
+    CLAIM_WITHOUT_NAME,
+    VOLUME_KINDS,
+    Derived,
+    claim_class,
+    claim_uses,
+    foreign_claim,
+    is_without_storage,
+    not_found,
+    refuse_everywhere,
 )
 
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
@@ -102,6 +105,12 @@ class NodeVolumeLimits:
     """Counts volumes where a limit could be reached."""
 
     name = "NodeVolumeLimits"
+    watched_kinds: tuple[Kind, ...] = (
+        *VOLUME_KINDS,
+        kinds.CSI_NODE,
+        kinds.CSI_DRIVER,
+        kinds.VOLUME_ATTACHMENT,
+    )
 
     def __init__(self) -> None:
         self._limits: NodeColumns[CSINode] = NodeColumns(_limits, absent=_NO_LIMIT)

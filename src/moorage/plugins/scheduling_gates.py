@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
 from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.status import Status, unresolvable
-from moorage.plugins.common.hints import about_itself
+from moorage.plugins.queueing_hints import about_itself
 
 
 class SchedulingGates:
     """Keeps pods with scheduling gates out of the queue."""
 
     name = "SchedulingGates"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """The last gate may be lifted."""

@@ -7,6 +7,7 @@ import numpy as np
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState
@@ -16,7 +17,7 @@ from moorage.framework.numbers import proportional
 from moorage.framework.points import Scores
 from moorage.framework.status import Code
 from moorage.framework.verdict import Reason, Verdict, refuse_where
-from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 
@@ -27,6 +28,7 @@ class TaintToleration:
     """Judges each distinct set of taints once, however many nodes carry it."""
 
     name = "TaintToleration"
+    watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
         """A taint may go, a node without it come, or the pod learn to tolerate it."""

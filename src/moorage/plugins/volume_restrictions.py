@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
+from moorage.client import kinds
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.framework.basis import NODE, Basis
@@ -18,8 +20,13 @@ from moorage.framework.events import Action, EventIndex, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Reason, Verdict
-from moorage.plugins.common.hints import USES_CLAIM, uses_claim
-from moorage.volumes.claims import claim_uses, is_without_storage, not_found, refuse_everywhere
+from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.volumes.persistent_volume_claims import (
+    claim_uses,
+    is_without_storage,
+    not_found,
+    refuse_everywhere,
+)
 
 NO_DISK = "node(s) had no available disk"
 CLAIM_IN_USE = (
@@ -65,6 +72,7 @@ class VolumeRestrictions:
     """Judges each distinct set of disks in use once, and looks for the users of a claim everywhere."""
 
     name = "VolumeRestrictions"
+    watched_kinds: tuple[Kind, ...] = (kinds.PERSISTENT_VOLUME_CLAIM,)
 
     def events(self) -> tuple[Interest, ...]:
         """A disk or claim may get free, a node come where the disk is, or the claim come into being."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.basis import NODE, Basis
 from moorage.framework.cycle import CycleState, StateKey
@@ -15,9 +16,11 @@ from moorage.framework.events import Action, Interest, Resource, on
 from moorage.framework.nodes import Nodes
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.framework.verdict import ALL, Verdict, refuse_where
-from moorage.plugins.common.hints import USES_CLAIM, uses_claim
-from moorage.volumes.claims import (
+from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.volumes.csi_migration import SEPARATOR
+from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
+    VOLUME_KINDS,
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_uses,
@@ -26,7 +29,6 @@ from moorage.volumes.claims import (
     refuse_everywhere,
     waits_for_consumer,
 )
-from moorage.volumes.migration import SEPARATOR
 
 WRONG_ZONE = "node(s) had no available volume zone"
 UNBOUND_WITHOUT_CLASS = "PersistentVolumeClaim had no pv name and storageClass name"
@@ -44,6 +46,7 @@ class VolumeZone:
     """Compares the labels of bound volumes with those of all nodes at once."""
 
     name = "VolumeZone"
+    watched_kinds: tuple[Kind, ...] = VOLUME_KINDS
 
     def events(self) -> tuple[Interest, ...]:
         """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""

@@ -18,7 +18,7 @@ from moorage.client.kinds import Kind
 from moorage.queue import cluster_events as events
 from moorage.queue.event_of_change import node_events, pod_events
 from moorage.scheduler.event_handlers import RESOURCES
-from moorage.scheduler.watched_kinds import LOOKED_AT
+from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS
 from moorage.services.metric_values import Distribution
 from moorage.services.metrics import Metrics
 
@@ -28,7 +28,7 @@ Labels = Callable[[EventType, Any, Any | None], Iterable[str]]
 INFORMERS: Final = "kube-scheduler"
 """What metrics call the informers of this process."""
 _ACTIONS: Final = {"ADDED": "Add", "MODIFIED": "Update", "DELETED": "Delete"}
-_KNOWN: Final = {kinds.NODE, kinds.POD, *(kind for each in LOOKED_AT.values() for kind in each)}
+_KNOWN: Final = {kinds.NODE, kinds.POD, *WATCHED_BY_DEFAULT_PLUGINS}
 _UNSCHEDULED_UPDATE: Final = events.UNSCHEDULED_POD_UPDATE.label
 _ASSIGNED_UPDATE: Final = "AssignedPodUpdate"
 

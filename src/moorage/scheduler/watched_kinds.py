@@ -1,12 +1,13 @@
-"""The kinds to watch: those that the enabled plugins read, and no more.
+"""Which kinds of objects have informers: those that the enabled plugins declare, and no more.
 
-Nodes and pods are always watched. Out-of-tree plugins may read anything, so with one of them every kind is
-watched. Custom kinds (`plural.version.group`) are watched if a plugin registers events of them.
+Nodes and pods always have one. Other kinds are those in `watched_kinds` of the enabled plugins; a plugin
+without that attribute may read all kinds that the default plugins read. Kinds without a type here
+(`plural.version.group`) have an informer if a plugin names them among its events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -14,45 +15,17 @@ import msgspec
 from moorage.api.base import Object, ObjectMeta
 from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
-from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.framework.points import Plugin, WatchingPlugin
 from moorage.framework.runtime import Framework
+from moorage.plugins import DEFAULT_PLUGINS
 from moorage.queue.cluster_events import Resource
 from moorage.queue.queueing_rules import watched_actions
 
-_VOLUMES: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
-_DEVICES: Final = (kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
-
-LOOKED_AT: Final[Mapping[str, tuple[Kind, ...]]] = {
-    "DefaultBinder": (),
-    "DefaultPreemption": (kinds.POD_DISRUPTION_BUDGET,),
-    "DynamicResources": _DEVICES,
-    "ImageLocality": (),
-    "InterPodAffinity": (kinds.NAMESPACE,),
-    "NodeAffinity": (),
-    "NodeDeclaredFeatures": (),
-    "NodeName": (),
-    "NodePorts": (),
-    "NodeResourcesBalancedAllocation": _DEVICES,
-    "NodeResourcesFit": _DEVICES,
-    "NodeUnschedulable": (),
-    "NodeVolumeLimits": (*_VOLUMES, kinds.CSI_NODE, kinds.CSI_DRIVER, kinds.VOLUME_ATTACHMENT),
-    "PodTopologySpread": (
-        kinds.SERVICE,
-        kinds.REPLICATION_CONTROLLER,
-        kinds.REPLICA_SET,
-        kinds.STATEFUL_SET,
-    ),
-    "PrioritySort": (),
-    "SchedulingGates": (),
-    "TaintToleration": (),
-    "VolumeBinding": (*_VOLUMES, kinds.CSI_NODE, kinds.CSI_DRIVER, kinds.CSI_STORAGE_CAPACITY),
-    "VolumeRestrictions": (kinds.PERSISTENT_VOLUME_CLAIM,),
-    "VolumeZone": _VOLUMES,
-}
-"""The kinds that each in-tree plugin reads besides nodes and pods."""
-
-_EVERYTHING: Final = tuple(dict.fromkeys(kind for each in LOOKED_AT.values() for kind in each))
+WATCHED_BY_DEFAULT_PLUGINS: Final = tuple(
+    dict.fromkeys(kind for plugin in DEFAULT_PLUGINS for kind in plugin.watched_kinds)
+)
+"""The kinds beside nodes and pods that any default plugin reads, each once."""
 _KNOWN_RESOURCES: Final = frozenset(str(resource) for resource in Resource)
 
 
@@ -74,9 +47,13 @@ def read_custom(raw: bytes) -> CustomObject:
 
 
 def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
-    """The kinds to watch besides nodes and pods, each once."""
-    plugins = dict.fromkeys(name for framework in frameworks for name in framework.plugins)
-    return list(dict.fromkeys(kind for name in plugins for kind in LOOKED_AT.get(name, _EVERYTHING)))
+    """The kinds to watch beside nodes and pods, each once."""
+    plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
+    return list(dict.fromkeys(kind for plugin in plugins for kind in _watched(plugin)))
+
+
+def _watched(plugin: Plugin) -> tuple[Kind, ...]:
+    return plugin.watched_kinds if isinstance(plugin, WatchingPlugin) else WATCHED_BY_DEFAULT_PLUGINS
 
 
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:

@@ -23,8 +23,8 @@ from moorage.api.storage import (
 )
 from moorage.cluster.cache import Cache
 from moorage.framework.effects import BindVolume, SelectNode
-from moorage.volumes.claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
-from moorage.volumes.reservation import given_to, to_be_provisioned
+from moorage.plugins.volume_binding.reservation import given_to, to_be_provisioned
+from moorage.plugins.volumes.persistent_volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
 
 BOUND = "Bound"
 

@@ -1,1 +1,0 @@
-"""What several plugins share: resources in use, topology domains, spread constraints, victims."""

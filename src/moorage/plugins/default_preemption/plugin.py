@@ -1,0 +1,286 @@
+"""DefaultPreemption: make room for an important pod by evicting less important ones.
+
+For every node that preemption could help, all pods of lower priority are taken away; if the pod then fits,
+they are put back one by one, the most important first, as long as the pod still fits. Those that cannot be
+put back are the node's victims. Many nodes are worked on at once: a round puts one pod back on every node.
+
+Where all filters depend on a node and its pods alone, results are cached for an equivalence class: only nodes
+that have changed are evaluated again (`cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.client import kinds
+from moorage.client.kinds import Kind
+from moorage.cluster.object_tables import Objects
+from moorage.config.args import DefaultPreemptionArgs
+from moorage.framework.cycle import CycleState
+from moorage.framework.diagnosis import Diagnosis, Refusal
+from moorage.framework.effects import Effect, EvictPods, NominateNode
+from moorage.framework.events import Interest
+from moorage.framework.extenders import ExtenderError
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import PostFilterResult
+from moorage.framework.status import Code, Status, unresolvable, unschedulable
+from moorage.framework.verdict import Reason, Verdict
+from moorage.klog import Logger, ObjectRef, kobj
+from moorage.plugins.default_preemption.budgets import Budgets
+from moorage.plugins.default_preemption.cache import CachedDryRun, PreemptionCache
+from moorage.plugins.default_preemption.candidate_ranking import find_candidates, pick_one_node
+from moorage.plugins.default_preemption.dry_run import DryRun, UncachedDryRun
+from moorage.plugins.default_preemption.extenders import remaining_candidates
+from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
+from moorage.plugins.default_preemption.victims import Victims, find_victims
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_CANDIDATE = "no candidate node for preemption"
+PREEMPTION_IN_PROGRESS = "waiting for the preemption for this pod to be finished"
+
+log = Logger(__name__)
+_LOGGER = "PostFilter.DefaultPreemption"
+"""Where lines of the log come from."""
+
+
+class DefaultPreemption:
+    """Finds the best candidate node, and the victims on it."""
+
+    name = "DefaultPreemption"
+    watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+        self._preempting: set[str] = set()
+        self._gate = unresolvable(PREEMPTION_IN_PROGRESS).by(self.name)
+        self._budgets: Budgets | None = None
+        self._no_victims = Refusal(self.name, Reason((NO_VICTIMS,), Code.UNRESOLVABLE))
+
+    def events(self) -> tuple[Interest, ...]:
+        """None: the caller of `PostFilterResult.done` moves the pod back into the queue.
+
+        Events that may help before that are those of the plugins that refused the pod; checking the gate for
+        every deleted victim would be in vain.
+        """
+        return ()
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """A pod whose victims are being deleted right now is not tried before that is done."""
+        return self._gate if pod.uid in self._preempting else None
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
+        """Nominate the best candidate and evict its victims, or say why there is no candidate.
+
+        With extenders that support preemption, the result is awaited.
+        """
+        if reason := _not_eligible(pod, nodes, diagnosis):
+            if log.v >= 5:
+                message = "Pod is not eligible for preemption"
+                log.info(5, message, logger=_LOGGER, pod=kobj(pod), reason=reason)
+            return unschedulable(f"preemption: {reason}")
+        helped = _helped(nodes, diagnosis)
+        dry_run = self._dry_run(cycle, pod, nodes)
+        candidates = self._candidates(pod, dry_run, helped)
+        if not len(candidates):
+            if log.v >= 2:
+                message = "No preemption candidate is found; preemption is not helpful for scheduling"
+                log.info(2, message, logger=_LOGGER, pod=kobj(pod))
+            found = Diagnosis(len(nodes), left_out=unresolvable(NOT_HELPFUL))
+            dry_run.explain(helped, found)
+            return PostFilterResult(unschedulable(f"preemption: {found.message()}"), nominated_node="")
+        if self._handle.extenders.preempting(pod):
+            return self._ask_extenders(pod, dry_run, candidates, nodes)
+        best = pick_one_node(dry_run.stats, candidates)
+        return self._prepare_candidate(pod, best.tolist(), dry_run.victims_on, nodes)
+
+    async def _ask_extenders(
+        self, pod: Pod, dry_run: DryRun, candidates: NDArray[np.intp], nodes: Nodes
+    ) -> PostFilterResult | Status:
+        """Nominate the best candidate that the extenders accept."""
+        try:
+            left = await remaining_candidates(
+                self._handle.extenders, pod, dry_run, candidates, nodes.snapshot
+            )
+        except ExtenderError as error:
+            return Status(Code.ERROR, (f"preemption: {error}",))
+        if not left.victims:
+            return unschedulable(f"preemption: {NO_CANDIDATE}")
+        best = pick_one_node(left.stats, left.rows)
+        return self._prepare_candidate(pod, best.tolist(), left.victims.__getitem__, nodes)
+
+    def _candidates(self, pod: Pod, dry_run: DryRun, nodes: Nodes) -> NDArray[np.intp]:
+        """Enough candidates among the rows where preemption may help."""
+        rows = nodes.row_numbers()
+        if not len(rows):
+            if log.v >= 3:
+                message = "Preemption will not help schedule pod on any node"
+                log.info(3, message, logger=_LOGGER, pod=kobj(pod))
+            return rows
+        offset, enough = self._handle.random.randrange(len(rows)), self._enough(len(rows))
+        if log.v >= 5:
+            self._log_dry_run(pod, nodes, offset, enough)
+        found = find_candidates(dry_run, rows, enough, offset)
+        if log.v >= 5:
+            _log_candidates(pod, dry_run, found, nodes.snapshot.names)
+        return found
+
+    def _log_dry_run(self, pod: Pod, nodes: Nodes, offset: int, enough: int) -> None:
+        numbers = {
+            "potentialNodesNumber": len(nodes),
+            "pdbsNumber": len(self._budgets_of(nodes.objects)),
+            "offset": offset,
+            "candidatesNumber": enough,
+        }
+        log.info(5, "Dry run the preemption", logger=_LOGGER, pod=kobj(pod), **numbers)
+
+    def _enough(self, nodes: int) -> int:
+        share = nodes * self._args.min_candidate_nodes_percentage // 100
+        return min(max(share, self._args.min_candidate_nodes_absolute), nodes)
+
+    def _dry_run(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> DryRun:
+        """The dry run, with cached results of the equivalence class if possible."""
+        budgets = self._budgets_of(nodes.objects)
+        select_victims_on_nodes = partial(self.select_victims_on_nodes, cycle, pod)
+        filters = self._handle.row_filters(cycle)
+        if filters is None or cycle.template is None:
+            return UncachedDryRun(nodes.snapshot, select_victims_on_nodes)
+        memory = cycle.template.memory.get(self)
+        if memory is None or memory.source is not filters.source:
+            memory = cycle.template.memory[self] = PreemptionCache(filters, budgets)
+        memory.catch_up(budgets)
+        return CachedDryRun(
+            memory,
+            pod,
+            SingleNodeDryRun(cycle, pod, filters, budgets),
+            select_victims_on_nodes,
+            self._no_victims,
+        )
+
+    def _budgets_of(self, objects: Objects) -> Budgets:
+        if self._budgets is None or not self._budgets.hold(objects):
+            self._budgets = Budgets(objects, self._budgets)
+        return self._budgets
+
+    def select_victims_on_nodes(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> tuple[Victims, NDArray[np.bool_]]:
+        """The pods of lower priority on nodes, and which of them are victims.
+
+        Nodes where preemption does not help have no victims; the reason is recorded in `diagnosis`.
+        """
+        victims = find_victims(pod, nodes, self._budgets_of(nodes.objects))
+        having = victims.nodes_having()
+        if not having.all():
+            diagnosis.refuse(self.name, nodes, Verdict((~having).view(np.int8), (self._no_victims.reason,)))
+        removed = np.ones(len(victims.pods), bool)
+        helped = self._passing(cycle, pod, victims, np.flatnonzero(having), removed, diagnosis)
+        removed &= helped[victims.place]
+        for turn in victims.reprieve_rounds():
+            turn = turn[helped[victims.place[turn]]]
+            removed[turn] = False
+            places = victims.place[turn]
+            fits = self._passing(cycle, pod, victims, places, removed, Diagnosis(len(nodes.snapshot)))
+            removed[turn] = ~fits[places]
+        return victims, removed
+
+    def _passing(
+        self,
+        cycle: CycleState,
+        pod: Pod,
+        victims: Victims,
+        places: NDArray[np.intp],
+        removed: NDArray[np.bool_],
+        diagnosis: Diagnosis,
+    ) -> NDArray[np.bool_]:
+        """Which nodes let the pod in without the removed pods; only `places` are evaluated."""
+        passing = np.zeros(len(victims.nodes.snapshot), bool)
+        if len(places):
+            passed = self._handle.run_filters(cycle, pod, victims.without(places, removed), diagnosis)
+            passing[passed.row_numbers()] = True
+        return passing[victims.nodes.row_numbers()]
+
+    def _prepare_candidate(
+        self, pod: Pod, best: list[int], victims_on: Callable[[int], tuple[Pod, ...]], nodes: Nodes
+    ) -> PostFilterResult:
+        names, node = nodes.snapshot.names, nodes.snapshot.names[best[0]]
+        if log.v >= 2:
+            message = "the target node for the preemption is determined"
+            log.info(2, message, logger=_LOGGER, pod=kobj(pod), node=node)
+
+        def tied() -> dict[str, tuple[Pod, ...]]:
+            return {names[row]: victims_on(row) for row in best}
+
+        # Nominations of pods of lower priority to the same node are cleared.
+        waiting = nodes.snapshot.nominated.on(node)
+        effects: list[Effect] = [
+            NominateNode(info.pod, "") for info in waiting if info.pod.priority < pod.priority
+        ]
+        victims = victims_on(best[0])
+        leaving = tuple(victim for victim in victims if not victim.terminating)
+        if log.v >= 2:
+            _log_terminating(pod, node, victims)
+        if not leaving:
+            return PostFilterResult(nominated_node=node, effects=tuple(effects), tied=tied)
+        effects.append(EvictPods(leaving, pod, node, self.name, len(victims) - len(leaving)))
+        self._preempting.add(pod.uid)
+        return PostFilterResult(
+            nominated_node=node,
+            effects=tuple(effects),
+            done=lambda: self._preempting.discard(pod.uid),
+            tied=tied,
+        )
+
+
+def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> str:
+    """Why a pod may not preempt others now; empty if it may."""
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    row = nodes.snapshot.row_of.get(pod.status.nominated_node_name)
+    if row is None or diagnosis.code_of(row) is Code.UNRESOLVABLE:
+        return ""
+    leaving = (info.pod for info in nodes.snapshot.pods_of(row).values() if info.pod.priority < pod.priority)
+    return STILL_TERMINATING if any(_preempted(other) for other in leaving) else ""
+
+
+def _preempted(pod: Pod) -> bool:
+    """Whether a pod is terminating because a scheduler preempted it."""
+    condition = next((c for c in pod.status.conditions if c.type == "DisruptionTarget"), None)
+    if not pod.terminating or condition is None:
+        return False
+    return condition.status == "True" and condition.reason == "PreemptionByScheduler"
+
+
+def _helped(nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
+    """The nodes that were refused for a reason that preemption may resolve."""
+    codes = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
+    everywhere = diagnosis.pre_filter is not None and diagnosis.pre_filter.code is Code.UNSCHEDULABLE
+    return nodes.where(np.array([*codes, everywhere])[diagnosis.codes])
+
+
+def _log_candidates(pod: Pod, dry_run: DryRun, rows: NDArray[np.intp], names: Sequence[str]) -> None:
+    """The candidate nodes and the victims on them."""
+    for row in rows.tolist():
+        message, node = "Check the potential node for preemption", names[row]
+        log.info(5, message, logger=_LOGGER, pod=kobj(pod), node=node)
+        for victim in dry_run.victims_on(row):
+            message = "Pod is a potential preemption victim on node"
+            log.info(5, message, logger=_LOGGER, pod=kobj(victim), node=ObjectRef(node))
+
+
+def _log_terminating(pod: Pod, node: str, victims: Sequence[Pod]) -> None:
+    message = "Victim Pod is already being deleted, skipping the API call for it"
+    for victim in victims:
+        if victim.terminating:
+            log.info(2, message, preemptor=kobj(pod), node=node, victim=kobj(victim))

@@ -1,0 +1,159 @@
+"""Potential victims on many nodes at once, in reprieve order, and their statistics by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pod_table import NOT_STARTED
+from moorage.framework.changes import Changes
+from moorage.framework.nodes import Nodes
+from moorage.plugins.default_preemption.budgets import Budgets
+
+_PRIORITY_OFFSET: Final = 1 << 31
+"""Makes every priority positive, so that more victims never sum up to less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Victims:
+    """Potential victims, node by node. All arrays have one entry per pod."""
+
+    nodes: Nodes
+    place: NDArray[np.intp]
+    """The pod's node, by its index in `nodes`."""
+    pods: NDArray[np.intp]
+    """The pod, by its row in the snapshot's pod table."""
+    violates: NDArray[np.bool_]
+    """Whether evicting the pod, after all more important ones, violates a PodDisruptionBudget."""
+
+    @property
+    def priority(self) -> NDArray[np.int64]:
+        """The pods' priorities."""
+        return self.nodes.snapshot.pods.priority.values[self.pods]
+
+    @property
+    def started(self) -> NDArray[np.int64]:
+        """When the pods started; pods that have not started yet come last."""
+        return self.nodes.snapshot.pods.started.values[self.pods]
+
+    def nodes_having(self) -> NDArray[np.bool_]:
+        """Which nodes have any. Shape (nodes,)."""
+        return np.bincount(self.place, minlength=len(self.nodes)) > 0
+
+    def reprieve_rounds(self) -> Iterator[NDArray[np.intp]]:
+        """The pods in rounds: the first of every node, the second of every node, and so on."""
+        first = np.searchsorted(self.place, self.place)
+        rank = np.arange(len(self.place)) - first
+        order = np.argsort(rank, kind="stable")
+        return iter(np.split(order, np.cumsum(np.bincount(rank))[:-1])) if len(order) else iter(())
+
+    def without(self, places: NDArray[np.intp], removed: NDArray[np.bool_]) -> Nodes:
+        """Some nodes without the pods that are `removed` (one entry per pod)."""
+        renumbered = np.full(len(self.nodes), -1, np.intp)
+        renumbered[places] = np.arange(len(places))
+        leaving = removed & (renumbered[self.place] >= 0)
+        chosen = self.nodes.at(places)
+        changes = Changes(
+            self.nodes.snapshot, len(places), renumbered[self.place[leaving]], self.pods[leaving]
+        )
+        return Nodes(chosen.snapshot, chosen.row_numbers(), changes)
+
+    def removed_from(self, row: int, removed: NDArray[np.bool_]) -> tuple[Pod, ...] | None:
+        """The pods removed from the node in a row, the most important first; None: not one of these nodes."""
+        found = np.flatnonzero(self.nodes.row_numbers() == row)
+        if not len(found):
+            return None
+        here = self.pods[removed & (self.place == found[0])]
+        infos = self.nodes.snapshot.pods.infos
+        order = np.lexsort(importance(self.nodes, here))
+        return tuple(infos[pod].pod for pod in here[order].tolist())
+
+
+def find_victims(pod: Pod, nodes: Nodes, budgets: Budgets) -> Victims:
+    """All pods of lower priority: PDB violators first, then by importance: the reprieve order."""
+    table = nodes.snapshot.pods
+    place_of = np.full(len(nodes.snapshot), -1, np.intp)
+    place_of[nodes.row_numbers()] = np.arange(len(nodes))
+    places = place_of[table.node_rows]
+    pods = np.flatnonzero((places >= 0) & (table.priority.values < pod.priority))
+    pods = pods[np.lexsort((*importance(nodes, pods), places[pods]))]
+    violates = budgets.pdb_violations(nodes.snapshot, places[pods], pods)
+    reprieve_order = np.lexsort((~violates, places[pods]))
+    return Victims(nodes, places[pods][reprieve_order], pods[reprieve_order], violates[reprieve_order])
+
+
+def importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
+    """Sort keys that put the most important pods first: by priority, then by start time.
+
+    Of two that started at once, the one that is earlier in its node's list comes first. A pod that has not
+    started counts as started now; of two such pods kube-scheduler takes the one that is later in the list
+    for the older, because it asks for the time twice.
+    """
+    table = nodes.snapshot.pods
+    started, priority = table.started.values[pods], table.priority.values[pods]
+    tie = np.zeros(len(pods), np.int64)
+    equals = _having_equals(table.node_rows[pods], priority, started)
+    tie[equals] = nodes.snapshot.places_on_nodes(pods[equals])
+    return np.where(started == NOT_STARTED, -tie, tie), started, -priority
+
+
+def _having_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries are equal to some other one in all columns."""
+    order = np.lexsort(columns)
+    is_as_before = np.ones(max(len(order) - 1, 0), bool)
+    for column in columns:
+        ordered = column[order]
+        is_as_before &= ordered[1:] == ordered[:-1]
+    has_equals = np.zeros(len(order), bool)
+    has_equals[order[1:][is_as_before]] = True
+    has_equals[order[:-1][is_as_before]] = True
+    return has_equals
+
+
+class VictimStats:
+    """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
+
+    __slots__ = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
+
+    def __init__(self, rows: int) -> None:
+        self.count = np.zeros(rows, np.int32)
+        """The number of victims."""
+        self.pdb_violations = np.zeros(rows, np.int32)
+        """The number of PDB violations among them."""
+        self.highest_priority = np.zeros(rows, np.int64)
+        """The highest priority among them."""
+        self.priority_sum = np.zeros(rows, np.int64)
+        """The sum of their priorities, each made positive."""
+        self.earliest_start = np.zeros(rows, np.int64)
+        """Start time of the first of those of the highest priority, in microseconds."""
+
+    def put_all(self, rows: NDArray[np.intp], victims: Victims, removed: NDArray[np.bool_]) -> None:
+        """Store which pods are removed from the nodes of `victims`, which are in these rows."""
+        size = len(rows)
+        place, priority, started = victims.place[removed], victims.priority[removed], victims.started[removed]
+        highest_priority = np.full(size, np.iinfo(np.int64).min)
+        np.maximum.at(highest_priority, place, priority)
+        priority_sum = np.zeros(size, np.int64)
+        np.add.at(priority_sum, place, priority + _PRIORITY_OFFSET)
+        most_important = priority == highest_priority[place]
+        earliest_start = np.full(size, np.iinfo(np.int64).max)
+        np.minimum.at(earliest_start, place[most_important], started[most_important])
+        self.count[rows] = np.bincount(place, minlength=size)
+        self.pdb_violations[rows] = np.bincount(place[victims.violates[removed]], minlength=size)
+        self.highest_priority[rows] = highest_priority
+        self.priority_sum[rows] = priority_sum
+        self.earliest_start[rows] = earliest_start
+
+    def put(self, row: int, priorities: Sequence[int], started: Sequence[int], pdb_violations: int) -> None:
+        """Store the pods that are removed from one node, the most important first."""
+        self.count[row] = len(priorities)
+        if priorities:
+            self.pdb_violations[row] = pdb_violations
+            self.highest_priority[row] = priorities[0]
+            self.priority_sum[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
+            self.earliest_start[row] = min(started[: priorities.count(priorities[0])])

@@ -1,0 +1,196 @@
+"""The binding half: allocations and reservations are written, and devices get their time to become ready."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from moorage.api.devices import ResourceClaim, ResourceClaimStatus
+from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
+from moorage.framework.effects import (
+    CreateClaim,
+    DeleteClaim,
+    Effect,
+    WriteClaimStatus,
+    WriteExtendedResourceStatus,
+)
+from moorage.framework.handle import Handle
+from moorage.plugins.dynamic_resources.clocks import date
+from moorage.plugins.dynamic_resources.extended_resources import NOT_STORED, NodeClaim, new_claim, to_store
+from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
+from moorage.plugins.dynamic_resources.pod_claims import (
+    BindingFailedError,
+    overdue,
+    protected,
+    ready,
+    reserved,
+    reserved_for,
+    takes_time,
+    unreserved,
+)
+from moorage.plugins.dynamic_resources.pod_devices import PodDevices
+
+
+class BindingError(Exception):
+    """A claim could not be bound; the pod has to be tried again."""
+
+
+class BindingTimeoutError(BindingError):
+    """Devices did not get ready in time."""
+
+
+class ClaimBinder:
+    """Writes what was reserved, and takes it back."""
+
+    def __init__(self, handle: Handle, in_flight: InFlightAllocations, timeout_seconds: float) -> None:
+        self._handle = handle
+        self._in_flight = in_flight
+        self._timeout_seconds = timeout_seconds
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def bind(self, state: PodDevices, pod: Pod) -> None:
+        """Write each claim that the pod has not reserved yet; then wait until all devices are ready."""
+        for place, claim in enumerate(state.claims):
+            if not reserved_for(pod, claim):
+                await self._bind(state, place, pod)
+        if any(map(takes_time, state.claims)):
+            await self._wait(state)
+
+    async def _wait(self, state: PodDevices) -> None:
+        """Wait until all devices are ready, and tell how that went."""
+        began, outcome = self._handle.clock.now(), "error"
+        try:
+            if not await self._handle.wait_until(lambda: self._ready(state), self._timeout_seconds):
+                raise BindingTimeoutError("device binding timeout: context deadline exceeded")
+            outcome = "success"
+        except BindingTimeoutError:
+            outcome = "timeout"
+            raise
+        except BindingFailedError:
+            outcome = "failure"
+            raise
+        finally:
+            given = [claim.status.allocation for claim in state.claims]
+            results = [result for each in given if each is not None for result in each.devices.results]
+            self._handle.reports.devices_awaited(
+                outcome,
+                self._handle.clock.now() - began,
+                [result.driver for result in results],
+                [result.driver for result in results if result.binding_conditions],
+            )
+
+    async def _bind(self, state: PodDevices, place: int, pod: Pod) -> None:
+        extended = state.plan.extended if state.plan is not None and state.is_extended(place) else None
+        if state.claims[place].name == NOT_STORED:
+            if extended is None:
+                return  # the node has the resources itself
+            state.claims[place] = await self._create(extended, pod)
+        claim = self._latest(state.claims[place])
+        status = self._status(state, place, claim, pod)
+        written = protected(claim)
+        stored = await self._handle.effects.perform(WriteClaimStatus(written, status))
+        answer = stored if isinstance(stored, ResourceClaim) else replace(written, status=status)
+        state.claims[place] = answer
+        if place in state.in_flight_uids:
+            self._show(answer)
+            self._in_flight.mark_written(state.in_flight_uids[place], answer)
+        if extended is not None:
+            backed = PodExtendedResourceClaimStatus(
+                request_mappings=extended.mappings, resource_claim_name=answer.name
+            )
+            await self._handle.effects.perform(WriteExtendedResourceStatus(pod, backed))
+
+    async def _create(self, extended: NodeClaim, pod: Pod) -> ResourceClaim:
+        """Create the claim that stands for a pod's extended resources."""
+        created = None
+        try:
+            created = await self._handle.effects.perform(CreateClaim(to_store(extended.claim), pod))
+        finally:
+            self._handle.reports.claim_created(created is not None)
+        if not isinstance(created, ResourceClaim):
+            raise BindingError(f"create claim for extended resources of pod {pod.key}: no answer")
+        return created
+
+    def _latest(self, claim: ResourceClaim) -> ResourceClaim:
+        """A claim as it is now: others may have changed it since the cycle began."""
+        shown = self._handle.objects.of(ResourceClaim).get(claim.namespace, claim.name)
+        return claim if shown is None or shown.metadata.uid != claim.metadata.uid else shown
+
+    def _status(self, state: PodDevices, place: int, claim: ResourceClaim, pod: Pod) -> ResourceClaimStatus:
+        if claim.metadata.deletion_timestamp is not None:
+            raise BindingError(f"claim {claim.key} got deleted in the meantime")
+        given = state.allocations.get(place)
+        if given is not None and claim.status.allocation is not None:
+            raise BindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
+        given = given or claim.status.allocation
+        if given is None:
+            raise BindingError(f"claim {claim.key} got deallocated elsewhere in the meantime")
+        if given.allocation_timestamp is None:
+            given = replace(given, allocation_timestamp=date(self._handle.clock))
+        return reserved(pod, claim.status, given)
+
+    def _show(self, claim: ResourceClaim) -> None:
+        """Let others see what was written before the server's watch shows it."""
+        table = self._handle.objects.of(ResourceClaim)
+        shown = table.get(claim.namespace, claim.name)
+        if shown is not None and shown.metadata.uid == claim.metadata.uid and shown.status != claim.status:
+            table.assume(claim)
+
+    def _ready(self, state: PodDevices) -> bool:
+        """Whether all devices are ready by what is shown now; raises if some will not be."""
+        table = self._handle.objects.of(ResourceClaim)
+        for place, claim in enumerate(state.claims):
+            if not takes_time(claim):
+                continue
+            shown = table.get(claim.namespace, claim.name)
+            if shown is None and not state.is_extended(place):
+                raise BindingError(f'could not find ResourceClaim "{claim.key}"')
+            if shown is None or shown.status.allocation is None:
+                return False  # what was written is not shown yet
+            state.claims[place] = shown
+            if not ready(shown):
+                if overdue(shown, self._timeout_seconds, date(self._handle.clock)):
+                    raise BindingTimeoutError(f"device binding timeout: claim={shown.name}")
+                return False
+        return True
+
+    # Taking back
+
+    def undo(self, state: PodDevices, pod: Pod) -> None:
+        """Forget what is in flight, and take back what was written already; safe to call again."""
+        state.allocations.clear()
+        for place, claim in enumerate(state.claims):
+            uid = state.in_flight_uids.pop(place, None)
+            if uid is not None:
+                self._in_flight.cancel(uid)
+            if state.is_extended(place):
+                if claim.name != NOT_STORED:
+                    state.claims[place] = new_claim(pod)
+                    self._later(DeleteClaim(claim), uid)
+            elif reserved_for(pod, claim):
+                latest = self._latest(claim)
+                written = latest if reserved_for(pod, latest) else claim
+                status = unreserved(pod, written.status)
+                state.claims[place] = replace(written, status=status)
+                self._later(WriteClaimStatus(written, status), None)
+
+    def _later(self, effect: Effect, gone: str | None) -> None:
+        """Write in the background: any failure is repaired in the pod's next attempt.
+
+        gone: the in-flight allocation that ends when it is done.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # a dry run: nothing is written
+        task = loop.create_task(self._attempt(effect, gone))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _attempt(self, effect: Effect, gone: str | None) -> None:
+        with suppress(Exception):
+            await self._handle.effects.perform(effect)
+            if gone is not None:
+                self._in_flight.drop(gone)

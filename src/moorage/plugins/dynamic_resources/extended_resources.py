@@ -1,0 +1,216 @@
+"""Extended resources that devices back.
+
+A device class can stand behind an extended resource: by naming it, and always behind
+`deviceclass.resource.kubernetes.io/CLASS`. Where a node has none of the resource itself, a pod that requests
+it gets devices: the scheduler makes a claim for the pod, with a request for each container and resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from moorage.api.base import ObjectMeta, OwnerReference
+from moorage.api.devices import (
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from moorage.api.names import is_extended_resource
+from moorage.api.node import Node
+from moorage.api.pod import Container, ContainerExtendedResourceRequest, Pod
+from moorage.api.quantity import NANO
+from moorage.api.requests import pod_requests, resource_amounts
+from moorage.cluster.object_tables import ObjectTable
+
+CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
+CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+NOT_STORED = "<extended-resources>"
+"""The name of a pod's claim before it is stored; no stored claim can have it."""
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def can_be_backed(resource: str) -> bool:
+    """Whether a resource is of a sort that devices can stand behind."""
+    return is_extended_resource(resource) or resource.startswith(CLASS_PREFIX)
+
+
+def backing_class(resource: str, classes: ObjectTable[DeviceClass]) -> DeviceClass | None:
+    """The device class behind a resource: of several the newest, then the first by name."""
+    if not can_be_backed(resource):
+        return None
+    if resource.startswith(CLASS_PREFIX):
+        return classes.get("", resource.removeprefix(CLASS_PREFIX))
+    found = sorted((c for c in classes if c.spec.extended_resource_name == resource), key=lambda c: c.name)
+    return max(found, key=lambda c: c.metadata.creation_timestamp or _LONG_AGO, default=None)
+
+
+def wanted_resources(pod: Pod) -> dict[str, int]:
+    """The amounts a pod requests of resources that devices could stand behind."""
+    amounts = resource_amounts(pod_requests(pod))
+    return {name: amount for name, amount in amounts.items() if amount and can_be_backed(name)}
+
+
+def wants_backed_resources(pod: Pod, classes: ObjectTable[DeviceClass]) -> bool:
+    """Whether devices stand behind some resource that a pod requests."""
+    if not classes:
+        return False
+    return any(backing_class(name, classes) is not None for name in wanted_resources(pod))
+
+
+def existing_claim(pod: Pod, claims: ObjectTable[ResourceClaim]) -> ResourceClaim | None:
+    """The claim that an earlier attempt made for a pod's extended resources."""
+    for claim in claims.within(pod.namespace).values():
+        if claim.metadata.annotations.get(CLAIM_ANNOTATION) != "true":
+            continue
+        for owner in claim.metadata.owner_references:
+            if owner.controller and owner.name == pod.name and owner.uid == pod.metadata.uid:
+                return claim
+    return None
+
+
+def new_claim(pod: Pod) -> ResourceClaim:
+    """A claim for a pod's extended resources, not stored yet; each node gets its own requests."""
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.metadata.uid, controller=True)
+    return ResourceClaim(
+        api_version="resource.k8s.io/v1",
+        kind="ResourceClaim",
+        metadata=ObjectMeta(
+            name=NOT_STORED,
+            generate_name=f"{pod.name}-extended-resources-",
+            namespace=pod.namespace,
+            annotations={CLAIM_ANNOTATION: "true"},
+            owner_references=(owner,),
+        ),
+    )
+
+
+def to_store(claim: ResourceClaim) -> ResourceClaim:
+    """The claim as it is sent to the API server, which gives it its name."""
+    return replace(claim, metadata=replace(claim.metadata, name=""))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClaim:
+    """What a pod's claim is on nodes that lack the same resources."""
+
+    claim: ResourceClaim
+    mappings: tuple[ContainerExtendedResourceRequest, ...]
+
+
+def left_to_devices(wanted: Iterable[str], backed: AbstractSet[str], node: Node) -> frozenset[str] | None:
+    """The resources that devices must provide on a node; None if one of them is not provided at all.
+
+    backed: those behind which a class stands.
+    """
+    names = set()
+    allocatable = node.status.allocatable
+    for name in wanted:
+        if name in backed and not allocatable.get(name):
+            names.add(name)
+        elif name not in allocatable:
+            return None
+    return frozenset(names)
+
+
+def node_claim(
+    pod: Pod, claim: ResourceClaim, resources: Iterable[str], classes: ObjectTable[DeviceClass]
+) -> NodeClaim:
+    """A pod's claim with requests for the resources that devices must provide."""
+    requests: list[DeviceRequest] = []
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for resource in sorted(resources):
+        device_class = backing_class(resource, classes)
+        if device_class is not None:
+            made = _Requests(pod, resource, device_class.name)
+            requests += made.requests
+            mappings += made.mappings
+    requests.sort(key=lambda request: request.name)
+    spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests)))
+    return NodeClaim(replace(claim, spec=spec), tuple(mappings))
+
+
+class _Requests:
+    """The device requests for one resource, and which container uses which.
+
+    Containers that run for the pod's whole life have devices of their own. Init containers that end before
+    use those of the containers that start after them, and share one more request among themselves for what
+    the largest of them needs beyond that.
+    """
+
+    def __init__(self, pod: Pod, resource: str, class_name: str) -> None:
+        self._resource = resource
+        self._class_name = class_name
+        self.requests: list[DeviceRequest] = []
+        self.mappings: list[ContainerExtendedResourceRequest] = []
+        containers = [*pod.spec.init_containers, *pod.spec.containers]
+        inits = len(pod.spec.init_containers)
+        lasting: list[DeviceRequest | None] = [None] * len(containers)
+        passing = []
+        for index, container in enumerate(containers):
+            if index < inits and not container.restartable:
+                passing.append((index, container))
+            else:
+                lasting[index] = self._request(index, container, self.mappings)
+        self._add_passing(passing, lasting)
+        self.requests += [request for request in lasting if request is not None]
+
+    def _add_passing(self, passing: list[tuple[int, Container]], lasting: list[DeviceRequest | None]) -> None:
+        used: list[ContainerExtendedResourceRequest] = []
+        extra: list[DeviceRequest] = []
+        for index, container in passing:
+            reusable = [request for request in lasting[index:] if request is not None]
+            request = self._request(index, container, used, reusable)
+            if request is not None:
+                extra.append(request)
+        if extra:
+            largest = max(extra, key=_count)
+            replaced = {request.name for request in extra} - {largest.name}
+            used = [replace(m, request_name=largest.name) if m.request_name in replaced else m for m in used]
+            self.requests.append(largest)
+        self.mappings += used
+
+    def _request(
+        self,
+        index: int,
+        container: Container,
+        mappings: list[ContainerExtendedResourceRequest],
+        reusable: Iterable[DeviceRequest] = (),
+    ) -> DeviceRequest | None:
+        """What a container needs beyond the requests it can use too; None if those are enough."""
+        amounts = container.resources.requests
+        amount = amounts.get(self._resource, 0)
+        if not amount or amount % NANO:
+            return None
+        needed = amount // NANO
+
+        def use(name: str) -> None:
+            mappings.append(
+                ContainerExtendedResourceRequest(
+                    container_name=container.name, resource_name=self._resource, request_name=name
+                )
+            )
+
+        for other in reusable:
+            use(other.name)
+            needed -= _count(other)
+            if needed <= 0:
+                return None
+        name = f"container-{index}-request-{sorted(amounts).index(self._resource)}"
+        use(name)
+        return DeviceRequest(
+            name=name, exactly=ExactDeviceRequest(device_class_name=self._class_name, count=needed)
+        )
+
+
+def _count(request: DeviceRequest) -> int:
+    assert request.exactly is not None
+    return request.exactly.count

@@ -1,0 +1,413 @@
+"""DynamicResources: devices that pods claim.
+
+The cycle decides which devices each claim would get on each node. Reserve keeps the decision for the chosen
+node (`in_flight_allocations`), so that no other pod gets the same devices; pre-bind writes it and waits for
+devices that take time to get ready. Where no node fits, claims are deallocated whose devices some
+node could not use, one at a time, so that the next attempt can choose again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.api.selectors import RequiredNodes, node_terms
+from moorage.cel.budget import Work, WorkLimitError
+from moorage.client.kinds import Kind
+from moorage.cluster.object_tables import Objects, ObjectTable
+from moorage.config.args import DynamicResourcesArgs
+from moorage.framework.basis import Basis
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.effects import DeleteClaim, WriteClaimStatus
+from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.numbers import proportional
+from moorage.framework.points import PostFilterResult, Scores
+from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
+from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
+from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
+from moorage.plugins.dynamic_resources.clocks import date, deadline
+from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
+from moorage.plugins.dynamic_resources.extended_resources import (
+    NOT_STORED,
+    NodeClaim,
+    existing_claim,
+    new_claim,
+    wants_backed_resources,
+)
+from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
+from moorage.plugins.dynamic_resources.node_device_state import NodeDeviceStates
+from moorage.plugins.dynamic_resources.node_extended_resources import NodeExtendedResources
+from moorage.plugins.dynamic_resources.pod_claims import (
+    BindingFailedError,
+    ClaimError,
+    claim_uid,
+    claims_of,
+    overdue,
+    protected,
+    ready,
+)
+from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
+from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
+from moorage.plugins.dynamic_resources.structured.requests import AllocationError, ClaimRequest
+from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResult, SearchResults
+
+CANNOT_ALLOCATE = "cannot allocate all claims"
+NOT_AVAILABLE = "resourceclaim not available on the node"
+INVALID_POOLS = "invalid resource pools were encountered"
+STALE_CLAIM = "cannot schedule extended resource claim"
+CANNOT_FIT = "cannot fit resource"
+
+DEALLOCATED = "deallocation of ResourceClaim completed"
+DELETED = "deletion of ResourceClaim completed"
+NOTHING_TO_DO = "no new claims to deallocate"
+NO_HELP = "still not schedulable"
+NO_STATE = "not found"
+
+_TEXTS = (CANNOT_ALLOCATE, NOT_AVAILABLE, INVALID_POOLS, CANNOT_FIT)
+_REASONS = tuple(Reason((text,), Code.UNRESOLVABLE) for text in _TEXTS)
+_CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
+
+_STATE: StateKey[PodDevices] = StateKey("DynamicResources")
+_DEFAULT_BINDING_SECONDS = 600.0
+_CLAIM_WORK = 12
+"""The units of work of finding a claim and making it ready."""
+
+
+class DynamicResources:
+    """Finds, keeps, writes and takes back the devices of pods."""
+
+    name = "DynamicResources"
+    watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
+
+    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._filter_seconds = float(args.filter_timeout or 0)
+        binding = args.binding_timeout
+        self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
+        self._in_flight = in_flight_allocations_of(handle.objects)
+        self._binder = ClaimBinder(handle, self._in_flight, self._binding_seconds)
+        self._device_states = NodeDeviceStates()
+        self._results = SearchResults()
+        self._node_extended_resources = NodeExtendedResources()
+
+    # When to try
+
+    def events(self) -> tuple[Interest, ...]:
+        """Claims may come, change or be given up; classes, slices and nodes come or change."""
+        either = Action.ADD | Action.UPDATE
+        return (
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+            on(Resource.RESOURCE_CLAIM, either, self._claim_helps),
+            on(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_claims_now),
+            on(Resource.DEVICE_CLASS, either),
+            on(Resource.RESOURCE_SLICE, either),
+        )
+
+    def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+        """Whether a claim gives devices back, or is the pod's own and got another status."""
+        freed = old is not None and old.status.allocation is not None and new.status.allocation is None
+        if not freed and new.namespace != pod.namespace:
+            return False
+        try:
+            own = claims_of(pod, self._handle.objects.of(ResourceClaim))
+        except ClaimError:
+            return False
+        if freed:
+            return True
+        is_own = any(claim_uid(claim) == claim_uid(new) for claim in own)
+        return is_own and (old is None or old.status != new.status)
+
+    def _has_claims_now(self, pod: Pod, old: Pod, new: Pod) -> bool:
+        return new.uid == pod.uid and self.pre_enqueue(new) is None
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """A pod whose claims are not there yet need not be tried."""
+        if not pod.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod, self._handle.objects.of(ResourceClaim))
+        except ClaimError as error:
+            return unresolvable(str(error))
+        return None
+
+    # What the pod needs
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods that want no devices are none of its business."""
+        if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
+            return None
+        return Basis(tables=(DeviceClass,), acts=False)
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Gather the pod's claims, and what is taken already."""
+        cycle.write(_STATE, PodDevices())  # post-filter asks whether this plugin has seen the pod at all
+        try:
+            state = self._gather(pod, nodes)
+        except ClaimError as error:
+            return unresolvable(str(error))
+        except WorkLimitError as error:
+            raise PluginError(self.name, "pre_filter", str(error)) from None
+        if not state.claims:
+            return SKIP
+        cycle.write(_STATE, state)
+        return None
+
+    def _gather(self, pod: Pod, nodes: Nodes) -> PodDevices:
+        """The pod's claims in this cycle; ClaimError if one of them has to be waited for."""
+        objects = nodes.objects
+        claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
+        state = PodDevices(claims_of(pod, claims), work=Work(work_limit(len(nodes.snapshot))))
+        if wants_backed_resources(pod, classes):
+            state.claims.append(existing_claim(pod, claims) or new_claim(pod))
+            state.has_extended = True
+        state.work.spend(_CLAIM_WORK * len(state.claims))
+        waiting = False
+        for place, claim in enumerate(state.claims):
+            given = claim.status.allocation
+            if given is None:
+                waiting = True
+                if self._in_flight.allocation(claim_uid(claim)) is not None:
+                    raise ClaimError(f"resource claim {claim.key} is in the process of being allocated")
+                if claim is not state.extended:
+                    _check_classes(claim, classes)
+            elif given.node_selector is not None:
+                state.homes[place] = RequiredNodes((), node_terms(given.node_selector))
+        if waiting:
+            self._device_states.refresh(objects, self._in_flight.claims())
+            state.allocator = Allocator(
+                self._device_states.inventory,
+                self._device_states.allocated,
+                state.work,
+                self._results,
+                lambda: deadline(self._handle.clock, self._filter_seconds),
+            )
+        return state
+
+    # Which nodes have it
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
+        try:
+            state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes))
+            if not state.claims:
+                return ALL
+            if state.extended is not None and state.extended.spec.devices.requests:
+                everywhere = np.ones(len(nodes), bool)
+                return refuse_where(everywhere, STALE_CLAIM, resolvable=False)
+            return self._judge(state, pod, nodes)
+        except ClaimError as error:
+            return refuse_where(np.ones(len(nodes), bool), str(error), resolvable=False)
+        except (AllocationError, WorkLimitError) as error:
+            raise PluginError(self.name, "filter", str(error)) from None
+
+    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
+        """One search for all nodes that are alike: the first of them in order speaks for the others."""
+        variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
+        if state.allocator is None or state.has_extended:
+            outcomes, numbers = self._outcomes_by_group(state, variants, nodes)
+        else:
+            outcomes, numbers = self._outcomes_of_searches(state.allocator, variants, nodes)
+        codes = np.array([each.refusal for each in outcomes], np.int8)[numbers]
+        uses_claims = np.array([each.uses_claims for each in outcomes], bool)[numbers]
+        for place, mask in self._unusable(state, nodes).items():
+            missing = mask & uses_claims
+            if missing.any():
+                state.unavailable.add(place)
+                codes[missing] = _CODES[NOT_AVAILABLE]
+        plans = [each.plan for each in outcomes]
+        if any(plans):
+            noted = state.plans_for(nodes.snapshot, self._device_states.inventory)
+            noted.note(nodes, numbers, plans, codes == 0)
+        return Verdict(codes, _REASONS) if codes.any() else ALL
+
+    def _outcomes_by_group(
+        self, state: PodDevices, variants: Variants, nodes: Nodes
+    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+        """An outcome for each group of nodes that want and find the same, and the number of each node's."""
+        codes, size = np.zeros(len(nodes), np.intp), 1
+        if state.allocator is not None:
+            codes, size = codes + self._device_states.of(nodes), len(self._device_states)
+        if state.has_extended:
+            codes, size = (
+                codes + size * self._node_extended_resources.of(nodes),
+                size * len(self._node_extended_resources),
+            )
+        groups = Groups(codes, size)
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
+        return [_look_for(state, variants, there[row]) for row in rows], groups.numbers
+
+    def _outcomes_of_searches(
+        self, allocator: Allocator, variants: Variants, nodes: Nodes
+    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+        """The same where the pod wants the same on all nodes: only situations that are new are searched."""
+        codes = self._device_states.of(nodes)
+        groups = Groups(codes, len(self._device_states))
+        claim_requests = variants.everywhere()
+        results = allocator.results_for(claim_requests)
+        firsts = codes[groups.firsts]
+        serials = self._device_states.serials[firsts]
+        numbers = results.numbers(firsts, serials)
+        there, rows = nodes.snapshot.nodes, nodes.row_numbers()
+        for place in np.flatnonzero(numbers == UNKNOWN).tolist():
+            result = allocator.find(there[rows[groups.firsts[place]]], claim_requests)
+            numbers[place] = results.note(int(firsts[place]), int(serials[place]), result)
+        return [_outcome(claim_requests, each, None) for each in results.distinct], numbers[groups.numbers]
+
+    def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
+        """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
+        unusable: dict[int, NDArray[np.bool_]] = {}
+        for place, claim in enumerate(state.claims):
+            if claim.status.allocation is None:
+                continue
+            if place in state.homes:
+                unusable[place] = ~nodes.required_by(state.homes[place])
+            if self._failed(claim):
+                unusable[place] = np.ones(len(nodes), bool)
+        return unusable
+
+    def _failed(self, claim: ResourceClaim) -> bool:
+        """Whether an allocated claim's devices will not get ready, or have had their time."""
+        try:
+            return not ready(claim) and overdue(claim, self._binding_seconds, date(self._handle.clock))
+        except BindingFailedError:
+            return True
+
+    # Making room
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult | Status:
+        """Deallocate a claim that only this pod uses and that some node could not use."""
+        state = cycle.read(_STATE)
+        if state is None:
+            return unresolvable(NO_STATE)
+        if not state.claims:
+            return unschedulable(NOTHING_TO_DO)
+        for place in sorted(state.unavailable):
+            claim = state.claims[place]
+            users = claim.status.reserved_for
+            if claim is not state.extended and (not users or [user.uid for user in users] == [pod.uid]):
+                freed = WriteClaimStatus(claim, ResourceClaimStatus())
+                return PostFilterResult(unschedulable(DEALLOCATED), effects=(freed,))
+        extended = state.extended
+        if extended is not None and extended.name != NOT_STORED:
+            return PostFilterResult(unschedulable(DELETED), effects=(DeleteClaim(extended),))
+        return unschedulable(NO_HELP)
+
+    # How good it is
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """The more of the preferred alternatives a node has, the better; pods without claims do not mind."""
+        state = cycle.read(_STATE)
+        return np.zeros(len(nodes), np.int64) if state is None else state.scores(nodes)
+
+    def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """The best node gets 100."""
+        return proportional(scores)
+
+    # Keeping it
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Keep the devices found for the chosen node as in-flight allocations."""
+        state = cycle.read(_STATE)
+        if state is None or state.allocator is None:
+            return None
+        found = None if state.plans is None else state.plans.get(node_name)
+        if found is None:
+            if all(state.claims[place] is state.extended for place in state.unallocated()):
+                return None  # the node has the extended resources itself
+            return Status(Code.ERROR, ("claim allocation not found for node",))
+        plan, node_devices = found
+        state.plan = plan
+        for number, place in enumerate(list(state.unallocated())):
+            claim_request = plan.claim_requests[number]
+            if state.claims[place] is state.extended and plan.extended is None:
+                continue
+            given = allocation(
+                claim_request.claim, claim_request, plan.picks[number], node_devices, node_name
+            )
+            state.allocations[place] = given
+            uid = state.in_flight_uids[place] = state.in_flight_uid(place, pod)
+            claim = protected(claim_request.claim)
+            self._in_flight.start(uid, replace(claim, status=replace(claim.status, allocation=given)))
+        return None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Give everything back."""
+        state = cycle.read(_STATE)
+        if state is not None:
+            self._binder.undo(state, pod)
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> PreFlight:
+        """Nothing to do for a pod without claims."""
+        state = cycle.read(_STATE)
+        return SKIP_IN_PARALLEL if state is None or not state.claims else IN_PARALLEL
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write allocations and reservations, and wait for devices that take time."""
+        state = cycle.read(_STATE)
+        if state is None or not state.claims:
+            return None
+        try:
+            await self._binder.bind(state, pod)
+        except (BindingError, BindingFailedError) as error:
+            return Status(Code.ERROR, (str(error),))
+        return None
+
+
+class _Outcome(NamedTuple):
+    """What there is to say of nodes that are alike, but for claims that are allocated already.
+
+    refusal: the code of the reason; 0 for none.
+    uses_claims: whether it matters if those can be used there.
+    """
+
+    refusal: int = 0
+    plan: Plan | None = None
+    uses_claims: bool = False
+
+
+def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
+    """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
+    variant = variants.of(node)
+    if variant is None:
+        return _Outcome(_CODES[CANNOT_FIT])
+    claim_requests, extended = variant
+    if extended is None and not state.user_claims:
+        return _Outcome()
+    if state.allocator is None:
+        return _Outcome(uses_claims=True)
+    return _outcome(claim_requests, state.allocator.find(node, claim_requests), extended)
+
+
+def _outcome(
+    claim_requests: tuple[ClaimRequest, ...], result: SearchResult, extended: NodeClaim | None
+) -> _Outcome:
+    """What the result of a search comes to for a pod."""
+    if result.picks is None:
+        return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
+    return _Outcome(plan=Plan(claim_requests, result.picks, extended), uses_claims=True)
+
+
+def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:
+    """Whether all classes that a claim names exist; ClaimError if the pod has to wait for one."""
+    for request in claim.spec.devices.requests:
+        named = [(f"{request.name}/{each.name}", each.device_class_name) for each in request.first_available]
+        if request.exactly is not None:
+            named = [(request.name, request.exactly.device_class_name)]
+        if not named:
+            raise ClaimError(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        for name, device_class in named:
+            if classes.get("", device_class) is None:
+                raise ClaimError(f"request {name}: device class {device_class} does not exist")

@@ -1,0 +1,154 @@
+"""The devices and capacities that are allocated to claims.
+
+Kept up to date by comparing claims with those of the last time, so that a cycle pays for what changed. Claims
+whose allocation is decided but not written yet count as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from moorage.api.devices import ResourceClaim
+from moorage.cluster.object_tables import ObjectTable
+from moorage.plugins.dynamic_resources.structured.pools import DeviceId, PoolId, View
+
+Amounts = dict[str, int]
+
+
+class DeviceAllocation:
+    """How one device is allocated."""
+
+    __slots__ = ("capacity", "exclusive", "measured", "shares")
+
+    def __init__(self) -> None:
+        self.exclusive = 0
+        self.shares = 0
+        self.measured = 0
+        """How many of the shares take an amount of the device's capacity."""
+        self.capacity: Amounts = {}
+
+    @property
+    def free(self) -> bool:
+        """Whether no claim has any of it."""
+        return not (self.exclusive or self.shares)
+
+    def state(self) -> tuple[Any, ...]:
+        """All that a search could see of it."""
+        taken = frozenset(self.capacity.items()) if self.measured else None
+        return (self.exclusive > 0, self.shares > 0, taken)
+
+
+_ClaimKey = tuple[str, str]
+
+
+class AllocatedDevices:
+    """The allocated devices of all claims."""
+
+    def __init__(self) -> None:
+        self._claims: dict[_ClaimKey, ResourceClaim] = {}
+        self._identities: set[int] = set()
+        """The same claims by identity: to see that nothing is new takes a look at every claim there is."""
+        self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
+        self._table: ObjectTable[ResourceClaim] | None = None
+        self._version = -1
+        self._pending: dict[str, ResourceClaim] = {}
+        self._signatures: dict[PoolId, WeakKeyDictionary[View, Hashable]] = {}
+        self._touched: set[PoolId] = set()
+
+    def refresh(
+        self, table: ObjectTable[ResourceClaim], pending: Mapping[str, ResourceClaim]
+    ) -> AbstractSet[PoolId]:
+        """Take up what changed; returns the pools of which something else is taken now.
+
+        pending: claims with an allocation that is not written yet, by uid. Those that the table shows as
+        allocated already are not counted twice.
+        """
+        if table is not self._table or table.version != self._version:
+            self._table, self._version = table, table.version
+            for claim in [claim for claim in table if id(claim) not in self._identities]:
+                self._replace((claim.namespace, claim.name), claim)
+            if len(self._claims) > len(table):
+                for key in [key for key in self._claims if table.get(*key) is None]:
+                    self._replace(key, None)
+        self._follow(pending)
+        touched, self._touched = self._touched, set()
+        for pool in touched:
+            self._signatures.pop(pool, None)
+        return touched
+
+    def _follow(self, pending: Mapping[str, ResourceClaim]) -> None:
+        counted = {}
+        for uid, claim in pending.items():
+            shown = self._claims.get((claim.namespace, claim.name))
+            if shown is None or shown.status.allocation is None:
+                counted[uid] = claim
+        for uid, claim in self._pending.items():
+            if counted.get(uid) is not claim:
+                self._count(claim, -1)
+        for uid, claim in counted.items():
+            if self._pending.get(uid) is not claim:
+                self._count(claim, 1)
+        self._pending = counted
+
+    def _replace(self, key: _ClaimKey, claim: ResourceClaim | None) -> None:
+        old = self._claims.pop(key, None)
+        if old is not None:
+            self._identities.discard(id(old))
+            self._count(old, -1)
+        if claim is not None:
+            self._claims[key] = claim
+            self._identities.add(id(claim))
+            self._count(claim, 1)
+
+    def _count(self, claim: ResourceClaim, sign: int) -> None:
+        if claim.status.allocation is None:
+            return
+        for result in claim.status.allocation.devices.results:
+            if result.admin_access:
+                continue
+            pool = (result.driver, result.pool)
+            devices = self._pools.setdefault(pool, {})
+            held = devices.setdefault(result.device, DeviceAllocation())
+            if result.share_id is None:
+                held.exclusive += sign
+            else:
+                held.shares += sign
+                held.measured += sign * bool(result.consumed_capacity)
+                for name, amount in result.consumed_capacity.items():
+                    held.capacity[name] = held.capacity.get(name, 0) + sign * amount
+            if held.free:
+                del devices[result.device]
+                if not devices:
+                    del self._pools[pool]
+            self._touched.add(pool)
+
+    # Reading
+
+    def of(self, device: DeviceId) -> DeviceAllocation | None:
+        """How a device is taken, if it is."""
+        devices = self._pools.get((device.driver, device.pool))
+        return None if devices is None else devices.get(device.device)
+
+    def signature(self, view: View) -> Hashable:
+        """What is taken of a pool, by the devices' places in a view: all that a search could see of it."""
+        devices = self._pools.get(view.id)
+        if not devices or not view.usable:
+            return ()
+        known = self._signatures.setdefault(view.id, WeakKeyDictionary())
+        signature = known.get(view)
+        if signature is None:
+            places = view.positions
+            taken = ((places[name], held.state()) for name, held in devices.items() if name in places)
+            signature = known[view] = tuple(sorted(taken, key=lambda each: each[0]))
+        return signature
+
+    def contents(self) -> dict[DeviceId, tuple[Any, ...]]:
+        """Everything that is taken: for comparing and for debugging."""
+        return {
+            DeviceId(*pool, name): held.state()
+            for pool, devices in self._pools.items()
+            for name, held in devices.items()
+        }

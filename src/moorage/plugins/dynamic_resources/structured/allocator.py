@@ -1,0 +1,202 @@
+"""From claims to allocations: one search per distinct device state, and the result as the API has it.
+
+Nodes whose pools have the same shape, with the same places allocated, have equal states: the search runs
+once and its result is read with each node's own devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import NAMESPACE_URL, uuid5
+
+from moorage.api.base import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from moorage.api.devices import (
+    AllocationResult,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
+from moorage.api.node import Node
+from moorage.api.selectors import NODE_NAME_FIELD, Operator
+from moorage.cel.budget import Work
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
+from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
+from moorage.plugins.dynamic_resources.structured.pools import Entry
+from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
+from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
+from moorage.plugins.dynamic_resources.structured.search_results import (
+    ClaimResults,
+    Picks,
+    SearchResult,
+    SearchResults,
+    search_result,
+)
+
+FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"
+
+_LOOKUP_WORK, _SEARCH_WORK = 4, 40
+"""The units of work of looking for a kept result, and of starting a search."""
+
+
+class Allocator:
+    """Searches for devices, in one cycle: nothing that it reads may change while it is in use.
+
+    work: how much of it the searches may take.
+    results: those of earlier searches.
+    deadline: makes what tells a search that its time is over; called when a search starts.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        allocated: AllocatedDevices,
+        work: Work,
+        results: SearchResults,
+        deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
+    ) -> None:
+        self._inventory = inventory
+        self._work = work
+        self._allocated = allocated
+        self._deadline = deadline
+        self._all_results = results
+        self._results: dict[tuple[ClaimRequest, ...], ClaimResults] = {}
+
+    def results_for(self, claim_requests: tuple[ClaimRequest, ...]) -> ClaimResults:
+        """What is known of claims."""
+        results = self._results.get(claim_requests)
+        if results is None:
+            results = self._results[claim_requests] = self._all_results.of(claim_requests)
+        return results
+
+    def find(self, node: Node, claim_requests: tuple[ClaimRequest, ...]) -> SearchResult:
+        """Devices for claims on a node; AllocationError if no node can help."""
+        self._work.spend(_LOOKUP_WORK)
+        results = self.results_for(claim_requests)
+        node_devices = self._inventory.seen_from(node)
+        taken = tuple(map(self._allocated.signature, node_devices.views))
+        result = results.get(node_devices, taken, self._work)
+        if result is None:
+            picks = self._search(node, claim_requests, node_devices, results.reading)
+            is_invalid = any(view.invalid for view in node_devices.views)
+            result = search_result(picks, meets_invalid_pools=is_invalid)
+            results.put(node_devices, taken, self._work, result)
+        return result
+
+    def _search(
+        self,
+        node: Node,
+        claim_requests: tuple[ClaimRequest, ...],
+        node_devices: NodeDevices,
+        reading: Reading,
+    ) -> Picks | None:
+        self._work.spend(_SEARCH_WORK)
+        search = Search(claim_requests, node_devices, self._allocated, self._work, reading, self._deadline())
+        try:
+            return search.run()
+        except OutOfTimeError:
+            raise AllocationError(f"node {node.name}: timed out trying to allocate devices") from None
+
+
+def allocation(
+    claim: ResourceClaim,
+    claim_request: ClaimRequest,
+    picks: Sequence[Pick],
+    node_devices: NodeDevices,
+    node_name: str,
+) -> AllocationResult:
+    """What a claim gets on a node: the devices that were picked, as the node sees them."""
+    entries = [node_devices.entries[pick.index] for pick in picks]
+    results = tuple(
+        _result(claim, pick, entry, place)
+        for place, (pick, entry) in enumerate(zip(picks, entries, strict=True))
+    )
+    devices = DeviceAllocationResult(results=results, config=_config(claim, claim_request, picks))
+    return AllocationResult(devices=devices, node_selector=_node_selector(entries, node_name))
+
+
+def _result(claim: ResourceClaim, pick: Pick, entry: Entry, place: int) -> DeviceRequestAllocationResult:
+    device = entry.device
+    return DeviceRequestAllocationResult(
+        request=pick.alternative.full_name,
+        driver=entry.id.driver,
+        pool=entry.id.pool,
+        device=entry.id.device,
+        admin_access=pick.alternative.admin,
+        tolerations=pick.alternative.tolerations,
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+        share_id=_share_id(claim, entry, place) if pick.shared else None,
+        consumed_capacity=dict(pick.amounts),
+    )
+
+
+def _share_id(claim: ResourceClaim, entry: Entry, place: int) -> str:
+    """One share's name: random to others, yet the same in every replay."""
+    return str(uuid5(NAMESPACE_URL, f"{claim.metadata.uid or claim.key}/{entry.id}/{place}"))
+
+
+def _config(
+    claim: ResourceClaim, claim_request: ClaimRequest, picks: Sequence[Pick]
+) -> tuple[DeviceAllocationConfiguration, ...]:
+    """Settings of the classes, once per class, then those of the claim that are about what was chosen."""
+    chosen: list[Alternative] = []
+    for pick in picks:
+        if pick.alternative not in chosen:
+            chosen.append(pick.alternative)
+    by_request = {alternative.request: alternative for alternative in chosen}
+    requests_of: dict[str, list[Alternative]] = {}
+    for alternatives in claim_request.requests:
+        alternative = by_request.get(alternatives[0].request)
+        if alternative is not None:
+            requests_of.setdefault(alternative.device_class.name, []).append(alternative)
+    config = [
+        DeviceAllocationConfiguration(
+            source=FROM_CLASS,
+            requests=tuple(alternative.full_name for alternative in users),
+            opaque=each.opaque,
+        )
+        for users in requests_of.values()
+        for each in users[0].device_class.spec.config
+    ]
+    for each in claim.spec.devices.config:
+        meant = 1 if not each.requests else _times_meant(each.requests, by_request)
+        config += [
+            DeviceAllocationConfiguration(source=FROM_CLAIM, requests=each.requests, opaque=each.opaque)
+        ] * meant
+    return tuple(config)
+
+
+def _times_meant(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> int:
+    """How many requests some settings are about: they are listed once for each."""
+    return sum(name in requests or alternative.full_name in requests for name, alternative in chosen.items())
+
+
+def _node_selector(entries: Sequence[Entry], node_name: str) -> NodeSelector | None:
+    """Where the devices can be used; None: everywhere."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for entry in entries:
+        spec = entry.slice.spec
+        place = entry.device if spec.per_device_node_selection else spec
+        if place.node_name is not None or entry.device.binds_to_node:
+            here = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator=Operator.IN, values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+        if place.node_selector is None:
+            continue
+        for term in place.node_selector.node_selector_terms:
+            fields += [each for each in term.match_fields if not _listed(each, fields)]
+            expressions += [each for each in term.match_expressions if not _listed(each, expressions)]
+    if not fields and not expressions:
+        return None
+    term = NodeSelectorTerm(match_fields=tuple(fields), match_expressions=tuple(expressions))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _listed(requirement: NodeSelectorRequirement, others: list[NodeSelectorRequirement]) -> bool:
+    return any(
+        (other.key, other.operator, frozenset(other.values))
+        == (requirement.key, requirement.operator, frozenset(requirement.values))
+        for other in others
+    )

@@ -1,0 +1,130 @@
+"""What the devices of a claim must have in common, or must not have in common.
+
+Constraints are asked device by device and keep count: once one says no, more devices do not change its mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Protocol
+
+from moorage.api.devices import DeviceAttribute, DeviceConstraint
+from moorage.plugins.dynamic_resources.structured.pools import Entry
+
+_NO_VALUE = DeviceAttribute()
+_MISSING, _EQUAL_TO_NOTHING = 0, 1
+"""The numbers of an attribute that is not there, and of one without a value."""
+
+
+class Constraint(Protocol):
+    """A condition on all devices of a claim's requests."""
+
+    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+        """Whether a device may be taken; if so, it counts from now on."""
+
+    def remove(self, request: str, alternative: str) -> None:
+        """The device that was added last for a request counts no longer."""
+
+
+def attribute_of(entry: Entry, name: str) -> DeviceAttribute | None:
+    """A device's attribute by its qualified name; the driver's own attributes need no domain."""
+    attributes = entry.device.attributes
+    found = attributes.get(name)
+    if found is not None:
+        return found
+    domain, slash, identifier = name.partition("/")
+    return attributes.get(identifier) if slash and domain == entry.id.driver else None
+
+
+class _Scope:
+    """The requests a constraint is about: all of them if none is named."""
+
+    def __init__(self, requests: tuple[str, ...]) -> None:
+        self._requests = frozenset(requests)
+
+    def covers(self, request: str, alternative: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(alternative) and f"{request}/{alternative}" in self._requests
+
+
+class MatchAttribute:
+    """All devices have one and the same value."""
+
+    def __init__(self, name: str, requests: tuple[str, ...]) -> None:
+        self._name = name
+        self._scope = _Scope(requests)
+        self._value: DeviceAttribute | None = None
+        self._count = 0
+
+    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+        """The first device decides what the others must have."""
+        if not self._scope.covers(request, alternative):
+            return True
+        value = attribute_of(entry, self._name)
+        if value is None:
+            return False
+        if self._count == 0:
+            self._value = value
+        elif value != self._value or value == _NO_VALUE:
+            return False
+        self._count += 1
+        return True
+
+    def remove(self, request: str, alternative: str) -> None:
+        """One device less."""
+        if self._scope.covers(request, alternative):
+            self._count -= 1
+
+
+class DistinctAttribute:
+    """No device has a value that the last device of any request has.
+
+    Only the last value of each request is kept, and none after a step back: that is how kube-scheduler
+    judges, though it lets equal values through where one request asks for three devices or more.
+    """
+
+    def __init__(self, name: str, requests: tuple[str, ...]) -> None:
+        self._name = name
+        self._scope = _Scope(requests)
+        self._values: dict[str, DeviceAttribute] = {}
+        self._count = 0
+
+    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+        """A device must have the attribute, and with a new value."""
+        if not self._scope.covers(request, alternative):
+            return True
+        value = attribute_of(entry, self._name)
+        if value is None:
+            return False
+        if self._count and (value in self._values.values() or (self._values and value == _NO_VALUE)):
+            return False
+        self._values[request] = value
+        self._count += 1
+        return True
+
+    def remove(self, request: str, alternative: str) -> None:
+        """One device less."""
+        if self._scope.covers(request, alternative):
+            self._values.pop(request, None)
+            self._count -= 1
+
+
+def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
+    """What constraints can see of the devices' values of an attribute: which of them are equal."""
+    numbers: dict[Hashable, int] = {None: _MISSING, _NO_VALUE: _EQUAL_TO_NOTHING}
+    return tuple([numbers.setdefault(each, len(numbers)) for each in values])
+
+
+def constraint(source: DeviceConstraint) -> Constraint | None:
+    """A constraint ready to keep count; None for a kind that is not known."""
+    if source.match_attribute is not None:
+        return MatchAttribute(source.match_attribute, source.requests)
+    if source.distinct_attribute is not None:
+        return DistinctAttribute(source.distinct_attribute, source.requests)
+    return None
+
+
+def constrained_attribute(source: DeviceConstraint) -> str:
+    """The attribute that a constraint of a known kind is about."""
+    return source.distinct_attribute or "" if source.match_attribute is None else source.match_attribute

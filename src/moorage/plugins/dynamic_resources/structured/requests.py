@@ -1,0 +1,211 @@
+"""What a claim asks for, made ready for the search: requests, their alternatives, and the selectors of both
+claim and class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moorage.api.devices import (
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelector,
+    DeviceSubRequest,
+    DeviceTaint,
+    DeviceToleration,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from moorage.api.quantity import Quantity
+from moorage.api.taints import tolerates
+from moorage.cel.budget import Work
+from moorage.cel.program import CompileError, compile_selector
+from moorage.cel.values import CelError
+from moorage.cluster.object_tables import ObjectTable
+from moorage.plugins.dynamic_resources.structured.constraints import constraint
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind, Reading, SelectorResult
+
+EXACT_COUNT = "ExactCount"
+ALL = "All"
+
+_LONGEST_REASON = 1024
+"""How many characters are kept of why a selector failed; expressions can make long texts."""
+
+_REQUEST_WORK, _SELECTOR_WORK = 24, 4
+"""The work of making a request or one of its alternatives ready, and one of its selectors."""
+
+_EVALUATION_WORK, _FACT_WORK = 40, 4
+"""The work of asking a selector about a device, beside the cost, and for each of the device's facts."""
+
+_KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
+
+
+class AllocationError(Exception):
+    """Something is wrong with a claim, a class or a selector: no node can help, the attempt fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One selector, and whose it is: `class gpu: selector #0`."""
+
+    whose: str
+    expression: str
+
+    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
+        """Whether devices of a kind are chosen; AllocationError if that cannot be said."""
+        verdict = kind.verdict(self.expression) or self._ask(kind, work)
+        reading.add(verdict.reads)
+        if isinstance(verdict.answer, CelError):
+            raise AllocationError(f"{self.whose}: CEL runtime error: {verdict.answer}")
+        return verdict.answer
+
+    def _ask(self, kind: DeviceKind, work: Work) -> SelectorResult:
+        """The result for a kind; kinds that the selector cannot tell apart are evaluated once."""
+        try:
+            selector = compile_selector(self.expression, work)
+        except CompileError as error:
+            raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
+        look = kind.look_to(selector.reads)
+        known = kind.shared_result(self.expression, look)
+        if known is not None:
+            return known
+        work.spend(_EVALUATION_WORK + _FACT_WORK * kind.facts.size)
+        answer: bool | CelError
+        try:
+            answer = selector.matches(kind.facts, work)
+        except CelError as error:
+            answer = CelError(
+                str(error)[:_LONGEST_REASON]
+            )  # a new one: errors remember where they were raised
+        verdict = SelectorResult(answer, selector.reads)
+        kind.remember(self.expression, look, verdict)
+        return verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """One way to satisfy a request; the only one, without a name, where a request has no alternatives."""
+
+    request: str
+    name: str
+    place: int
+    """How many alternatives are preferred to this one."""
+    device_class: DeviceClass
+    choices: tuple[Choice, ...]
+    all: bool
+    count: int
+    admin: bool
+    tolerations: tuple[DeviceToleration, ...]
+    capacity: Mapping[str, Quantity]
+
+    @property
+    def look_work(self) -> int:
+        """The work of looking at a device that was judged before."""
+        return 6 + 2 * len(self.choices)
+
+    @property
+    def full_name(self) -> str:
+        """How results and settings refer to it."""
+        return f"{self.request}/{self.name}" if self.name else self.request
+
+    @property
+    def own_name(self) -> str:
+        """How messages refer to it."""
+        return self.name or self.request
+
+    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
+        """Whether the selectors of class and request choose devices of a kind."""
+        return all(choice.accepts(kind, work, reading) for choice in self.choices)
+
+    def tolerates(self, taints: tuple[DeviceTaint, ...]) -> bool:
+        """Whether it puts up with all taints that keep others away."""
+        return all(
+            any(tolerates(toleration, taint) for toleration in self.tolerations)
+            for taint in taints
+            if taint.effect in _KEEPING_AWAY
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimRequest:
+    """A claim to allocate, and its requests, each with its alternatives in order of preference."""
+
+    claim: ResourceClaim
+    requests: tuple[tuple[Alternative, ...], ...]
+
+
+def claim_request(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> ClaimRequest:
+    """A claim made ready; AllocationError if it asks for something that cannot be understood."""
+    for request in claim.spec.devices.requests:
+        work.spend(_REQUEST_WORK * (1 + len(request.first_available)))
+        for each in (request.exactly, *request.first_available):
+            work.spend(0 if each is None else len(each.selectors) * _SELECTOR_WORK)
+    requests = tuple(_alternatives(claim, request, classes) for request in claim.spec.devices.requests)
+    for number, source in enumerate(claim.spec.devices.constraints):
+        if constraint(source) is None:
+            raise AllocationError(
+                f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
+            )
+    return ClaimRequest(claim, requests)
+
+
+def _alternatives(
+    claim: ResourceClaim, request: DeviceRequest, classes: ObjectTable[DeviceClass]
+) -> tuple[Alternative, ...]:
+    if request.first_available:
+        return tuple(
+            _alternative(claim, request.name, each.name, place, each, classes)
+            for place, each in enumerate(request.first_available)
+        )
+    if request.exactly is None:
+        raise AllocationError(f"resource claim {claim.key}, request {request.name}: unknown request type")
+    return (_alternative(claim, request.name, "", 0, request.exactly, classes),)
+
+
+def _alternative(
+    claim: ResourceClaim,
+    request: str,
+    name: str,
+    place: int,
+    source: ExactDeviceRequest | DeviceSubRequest,
+    classes: ObjectTable[DeviceClass],
+) -> Alternative:
+    whose = f"claim {claim.key}, request {name or request}"
+    for number, selector in enumerate(source.selectors):
+        if selector.cel is None:
+            raise AllocationError(
+                f"{whose}, selector #{number}: CEL expression empty (unsupported selector type?)"
+            )
+    if not source.device_class_name:
+        raise AllocationError(f"{whose}: missing device class name (unsupported request type?)")
+    device_class = classes.get("", source.device_class_name)
+    if device_class is None:
+        raise AllocationError(
+            f"{whose}: could not retrieve device class {source.device_class_name}: "
+            f'deviceclass.resource.k8s.io "{source.device_class_name}" not found'
+        )
+    if source.allocation_mode not in (EXACT_COUNT, ALL):
+        raise AllocationError(f"{whose}: unsupported count mode {source.allocation_mode}")
+    return Alternative(
+        request=request,
+        name=name,
+        place=place,
+        device_class=device_class,
+        choices=(
+            *_choices(f"class {device_class.name}", device_class.spec.selectors),
+            *_choices(f"claim {claim.key}", source.selectors),
+        ),
+        all=source.allocation_mode == ALL,
+        count=source.count,
+        admin=isinstance(source, ExactDeviceRequest) and source.admin_access,
+        tolerations=source.tolerations,
+        capacity={} if source.capacity is None else source.capacity.requests,
+    )
+
+
+def _choices(whose: str, selectors: tuple[DeviceSelector, ...]) -> list[Choice]:
+    return [
+        Choice(f"{whose}: selector #{number}", "" if selector.cel is None else selector.cel.expression)
+        for number, selector in enumerate(selectors)
+    ]

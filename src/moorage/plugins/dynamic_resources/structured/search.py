@@ -1,0 +1,328 @@
+"""The search for devices: first fit, one device after another, stepping back where it leads nowhere.
+
+Claims, requests and alternatives are tried in their order, devices in the order of the node's; the
+first complete solution is taken. Within a request devices are only tried in ascending order: which of them
+comes first makes no difference. A stack of steps, not recursion, holds what can be taken back.
+
+Invariant: what the steps on the stack took is exactly what `_taking`, `_capacity`, `_counters`, the
+constraints and the results show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from moorage.api.quantity import Quantity
+from moorage.cel.budget import Work
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices, Amounts
+from moorage.plugins.dynamic_resources.structured.constraints import Constraint, constraint
+from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed, fits
+from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
+from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
+from moorage.plugins.dynamic_resources.structured.pools import DeviceId
+from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
+from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
+
+MAX_RESULTS = 32
+"""How many devices a claim can hold."""
+
+TAKE_WORK, CONSTRAINT_WORK, CAPACITY_WORK, COUNTER_WORK = 16, 8, 8, 2
+"""The work of taking a device, and for it of asking a constraint, and measuring a capacity or a counter."""
+
+_NOTHING: Amounts = {}
+
+
+class OutOfTimeError(Exception):
+    """The search was given up."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick:
+    """A device for a request, by its place on the node; `amounts` is what it takes of a shared device."""
+
+    alternative: Alternative
+    index: int
+    shared: bool
+    amounts: dict[str, Quantity]
+
+
+class _Request:
+    """A step: choose an alternative for a request."""
+
+    __slots__ = ("alternatives", "claim", "failed", "number", "place")
+
+    def __init__(self, claim: int, number: int, alternatives: tuple[Alternative, ...]) -> None:
+        self.claim = claim
+        self.number = number
+        self.alternatives = alternatives
+        self.place = -1
+        self.failed = False
+        """Whether some alternative failed for another reason than the size of the claim."""
+
+
+class _Device:
+    """A step: take one device for an alternative; and how to give it back."""
+
+    __slots__ = ("added", "alternative", "counted", "number", "request", "start", "taken")
+
+    def __init__(self, request: _Request, alternative: Alternative, number: int, start: int) -> None:
+        self.request = request
+        self.alternative = alternative
+        self.number = number
+        self.start = start
+        self.taken = -1
+        self.counted = False
+        self.added = 0
+
+
+class Search:
+    """One search, for some claims on one node."""
+
+    def __init__(
+        self,
+        claim_requests: tuple[ClaimRequest, ...],
+        node_devices: NodeDevices,
+        allocated: AllocatedDevices,
+        work: Work,
+        reading: Reading,
+        out_of_time: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._claim_requests = claim_requests
+        self._work = work
+        self._reading = reading
+        self._node_devices = node_devices
+        self._allocated = allocated
+        self._out_of_time = out_of_time
+        self._counters = Counters(allocated)
+        self._taking: dict[DeviceId, set[int]] = {}
+        self._capacity: dict[DeviceId, list[dict[str, Quantity]]] = {}
+        self._constraints: list[list[Constraint]] = []
+        self._results: list[list[Pick]] = []
+        self._everything: dict[Alternative, list[int]] = {}
+        """For alternatives that want all devices: which those are."""
+
+    def run(self) -> tuple[tuple[Pick, ...], ...] | None:
+        """The devices for each claim, or None if there is no solution."""
+        for claim_request in self._claim_requests:
+            self._prepare(claim_request)
+        stack: list[_Request | _Device] = []
+        if self._advance(stack, 0, -1):
+            return self._solution()
+        while stack:
+            if self._out_of_time():
+                raise OutOfTimeError
+            step = stack[-1]
+            if isinstance(step, _Device):
+                if not self._take_next(step):
+                    stack.pop()
+                    step.request.failed |= step.number == 0
+                elif self._after(stack, step):
+                    return self._solution()
+            elif not self._choose_next(stack, step):
+                self._step_back(stack, step)
+        return None
+
+    def _solution(self) -> tuple[tuple[Pick, ...], ...]:
+        return tuple(map(tuple, self._results))
+
+    # Before the search
+
+    def _prepare(self, claim_request: ClaimRequest) -> None:
+        fewest = 0
+        for alternatives in claim_request.requests:
+            for alternative in alternatives:
+                if alternative.all:
+                    self._everything[alternative] = self._find_all(claim_request, alternative)
+            fewest += min(map(self._count, alternatives))
+        if fewest > MAX_RESULTS:
+            raise AllocationError(
+                f"claim {claim_request.claim.key}: number of requested devices {fewest} "
+                f"exceeds the claim limit of {MAX_RESULTS}"
+            )
+        made = map(constraint, claim_request.claim.spec.devices.constraints)
+        self._constraints.append([each for each in made if each is not None])
+        self._results.append([])
+
+    def _find_all(self, claim_request: ClaimRequest, alternative: Alternative) -> list[int]:
+        chosen: list[int] = []
+        start = 0
+        for view in self._node_devices.views:
+            if not view.usable:
+                trouble = "being updated" if view.incomplete else "invalid"
+                raise AllocationError(
+                    f"claim {claim_request.claim.key}, request {alternative.own_name}: "
+                    f"asks for all devices, but resource pool {'/'.join(view.id)} is currently {trouble}"
+                )
+            end = start + len(view.entries)
+            places = range(start, end)
+            self._work.spend(len(places) * alternative.look_work)
+            chosen += [
+                i for i in places if self._suits(alternative, i) and self._has_capacity(alternative, i)
+            ]
+            start = end
+        return chosen
+
+    def _count(self, alternative: Alternative) -> int:
+        return len(self._everything[alternative]) if alternative.all else alternative.count
+
+    # Steps
+
+    def _advance(self, stack: list[_Request | _Device], claim: int, request: int) -> bool:
+        """Go on after a request: to the next one, the next claim, or the end (True)."""
+        request += 1
+        while claim < len(self._claim_requests):
+            if request < len(self._claim_requests[claim].requests):
+                stack.append(_Request(claim, request, self._claim_requests[claim].requests[request]))
+                return False
+            claim, request = claim + 1, 0
+        return True
+
+    def _choose_next(self, stack: list[_Request | _Device], step: _Request) -> bool:
+        """Start on the next alternative that the claim has room for, if there is one."""
+        while step.place + 1 < len(step.alternatives):
+            step.place += 1
+            alternative = step.alternatives[step.place]
+            count = self._count(alternative)
+            if not count:
+                step.failed = True
+            elif len(self._results[step.claim]) + count <= MAX_RESULTS:
+                stack.append(_Device(step, alternative, 0, 0))
+                return True
+        return False
+
+    def _step_back(self, stack: list[_Request | _Device], step: _Request) -> None:
+        """No alternative is left. Other devices do not help a claim that is too large as a whole."""
+        stack.pop()
+        if step.failed:
+            return
+        while stack:
+            above = stack[-1]
+            if isinstance(above, _Request):
+                more = above.place + 1 < len(above.alternatives)
+                if above.claim != step.claim or more or above.failed:
+                    return
+            elif above.request.claim != step.claim:
+                return
+            else:
+                self._give_back(above)
+            stack.pop()
+
+    def _after(self, stack: list[_Request | _Device], step: _Device) -> bool:
+        """Go on after a device: to the request's next one, or to the next request. True at the end."""
+        if step.number + 1 < self._count(step.alternative):
+            stack.append(_Device(step.request, step.alternative, step.number + 1, step.taken + 1))
+            return False
+        return self._advance(stack, step.request.claim, step.request.number)
+
+    def _take_next(self, step: _Device) -> bool:
+        """Give back what the step has, and take the next device that fits."""
+        alternative = step.alternative
+        if step.taken >= 0:
+            self._give_back(step)
+            if alternative.all:
+                return False
+        if alternative.all:
+            return self._take(step, self._everything[alternative][step.number])
+        spend, look_work = self._work.spend, alternative.look_work
+        for index in range(step.start, len(self._node_devices.entries)):
+            spend(look_work)
+            if (
+                self._available(step, index)
+                and self._suits(alternative, index)
+                and self._has_capacity(alternative, index)
+                and self._take(step, index)
+            ):
+                step.start = index + 1
+                return True
+        return False
+
+    # Judging one device
+
+    def _available(self, step: _Device, index: int) -> bool:
+        """Whether a device is not in use. Administrators share with everybody but themselves."""
+        device = self._node_devices.entries[index].id
+        taking = self._taking.get(device)
+        if step.alternative.admin:
+            return not taking or step.request.claim not in taking
+        held = self._allocated.of(device)
+        return not taking and (held is None or not held.exclusive)
+
+    def _suits(self, alternative: Alternative, index: int) -> bool:
+        """Whether the selectors choose a device, and the node reaches it."""
+        kind = self._node_devices.entries[index].kind
+        return alternative.accepts(kind, self._work, self._reading) and self._node_devices.reachable[index]
+
+    def _has_capacity(self, alternative: Alternative, index: int) -> bool:
+        entry = self._node_devices.entries[index]
+        if not entry.device.capacity and not alternative.capacity:
+            return True
+        self._work.spend(len(entry.device.capacity) * CAPACITY_WORK)
+        held = self._allocated.of(entry.id)
+        taken = held.capacity if held is not None and held.measured else _NOTHING
+        return fits(entry.device.capacity, alternative.capacity, taken, *self._capacity.get(entry.id, ()))
+
+    def _take(self, step: _Device, index: int) -> bool:
+        """Take a device if everything allows it; nothing is changed if not."""
+        entry = self._node_devices.entries[index]
+        alternative, claim = step.alternative, step.request.claim
+        self._work.spend(TAKE_WORK + CONSTRAINT_WORK * len(self._constraints[claim]))
+        shared = entry.device.allow_multiple_allocations
+        if not self._available(step, index):
+            return False
+        held = self._allocated.of(entry.id)
+        in_shares = shared and ((held is not None and held.measured > 0) or entry.id in self._capacity)
+        if not alternative.tolerates(entry.device.taints):
+            return False
+        counts = bool(entry.device.consumes_counters) and not in_shares
+        view = self._node_devices.view_of[index]
+        if counts:
+            self._work.spend(COUNTER_WORK * len(view.counters or ()))
+        if counts and not self._counters.take(view, entry):
+            return False
+        step.taken, step.counted, step.added = index, counts, 0
+        for each in self._constraints[claim]:
+            if not each.add(alternative.request, alternative.name, entry):
+                self._undo_checks(step)
+                if alternative.all:
+                    raise AllocationError(
+                        f"claim {self._claim_requests[claim].claim.key}, request {alternative.own_name}: "
+                        f"cannot add device {entry.id} because a claim constraint would not be satisfied"
+                    )
+                return False
+            step.added += 1
+        if not self._has_capacity(alternative, index):
+            self._undo_checks(step)
+            return False
+        amounts: dict[str, Quantity] = {}
+        if shared:
+            amounts = consumed(entry.device.capacity, alternative.capacity)
+            self._capacity.setdefault(entry.id, []).append(amounts)
+        else:
+            self._taking.setdefault(entry.id, set()).add(claim)
+        self._results[claim].append(Pick(alternative, index, shared, amounts))
+        return True
+
+    def _give_back(self, step: _Device) -> None:
+        if step.taken < 0:
+            return
+        entry = self._node_devices.entries[step.taken]
+        pick = self._results[step.request.claim].pop()
+        if pick.shared:
+            shares = self._capacity[entry.id]
+            shares.pop()
+            if not shares:
+                del self._capacity[entry.id]
+        else:
+            self._taking[entry.id].discard(step.request.claim)
+        self._undo_checks(step)
+
+    def _undo_checks(self, step: _Device) -> None:
+        alternative = step.alternative
+        for each in reversed(self._constraints[step.request.claim][: step.added]):
+            each.remove(alternative.request, alternative.name)
+        if step.counted:
+            self._counters.give_back(
+                self._node_devices.view_of[step.taken], self._node_devices.entries[step.taken]
+            )
+        step.taken, step.counted, step.added = -1, False, 0

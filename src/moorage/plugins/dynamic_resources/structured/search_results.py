@@ -1,0 +1,143 @@
+"""Results of searches for devices, kept from one attempt to the next.
+
+A result depends only on what the claims ask for and on what the search could see of the node's pools. Claims
+from one ResourceClaimTemplate ask for the same and share results. A search that reads a device's own
+attributes, such as a serial number, has another result on every node: kept results let the attempts of such a
+pod, each with a limit on its work, get through all nodes in the end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cel.budget import Work
+from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
+from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
+from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
+from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest
+from moorage.plugins.dynamic_resources.structured.search import Pick
+
+MAX_RESULTS: Final = 100_000
+"""Maximum number of results kept, over all claims."""
+
+MAX_CONTENTS: Final = 128
+"""Maximum number of different things that claims ask for of which results are kept."""
+
+UNKNOWN: Final = -1
+"""The number of a result that is not known."""
+
+Picks = tuple[tuple[Pick, ...], ...]
+"""The devices of each claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found in the pools of a node."""
+
+    picks: Picks | None
+    """The devices of each claim; None if there are not enough."""
+    meets_invalid_pools: bool
+    """Whether the node sees pools that cannot be used because of mistakes of their drivers."""
+
+
+_NO_DEVICES: Final = {invalid: SearchResult(None, invalid) for invalid in (False, True)}
+
+
+def search_result(picks: Picks | None, *, meets_invalid_pools: bool) -> SearchResult:
+    """A result; the same object for all searches that found nothing."""
+    invalid = meets_invalid_pools
+    return _NO_DEVICES[invalid] if picks is None else SearchResult(picks, invalid)
+
+
+class ClaimResults:
+    """The results for claims that ask for the same."""
+
+    def __init__(self, claim_requests: Sequence[ClaimRequest]) -> None:
+        self.reading = Reading()
+        self.distinct: list[SearchResult] = []
+        """The results, each once, by number."""
+        self._number_of: dict[int, int] = {}
+        """The number of each result, by identity."""
+        self._numbers = np.zeros(0, np.int32)
+        """The number of the result for each code of a situation."""
+        self._serials = np.zeros(0, np.int64)
+        """The situation that each code stood for then, by serial number."""
+        self._by_reading: dict[Hashable, SearchResult] = {}
+        """Results by what the searches for these claims read: few where nodes differ in other things."""
+        constraints = [
+            each for claim_request in claim_requests for each in claim_request.claim.spec.devices.constraints
+        ]
+        self._constrained = tuple(sorted(set(map(constrained_attribute, constraints))))
+
+    def __len__(self) -> int:
+        """Number of results kept."""
+        return len(self.distinct) + len(self._by_reading)
+
+    def numbers(self, codes: NDArray[np.int32], serials: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The numbers of the results for some situations, by their codes and serial numbers; or UNKNOWN."""
+        self._grow(int(codes.max(initial=-1)) + 1)
+        return np.where(self._serials[codes] == serials, self._numbers[codes], np.int32(UNKNOWN))
+
+    def note(self, code: int, serial: int, result: SearchResult) -> int:
+        """Keep the result for a situation; returns its number."""
+        number = self._number_of.setdefault(id(result), len(self.distinct))
+        if number == len(self.distinct):
+            self.distinct.append(result)
+        self._numbers[code], self._serials[code] = number, serial
+        return number
+
+    def _grow(self, size: int) -> None:
+        missing = size - len(self._serials)
+        if missing > 0:
+            self._numbers = np.append(self._numbers, np.full(missing, UNKNOWN, np.int32))
+            self._serials = np.append(self._serials, np.full(missing, UNKNOWN, np.int64))
+
+    def get(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> SearchResult | None:
+        """The result of another search that saw the same as far as it read it."""
+        return self._by_reading.get(self._key(node_devices, taken, work))
+
+    def put(self, node_devices: NodeDevices, taken: Hashable, work: Work, result: SearchResult) -> None:
+        """Keep the result of a search by what has been read by now."""
+        self._by_reading[self._key(node_devices, taken, work)] = result
+
+    def _key(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> Hashable:
+        seen = node_devices.device_state_for(self.reading, work)
+        return seen, node_devices.equal_values(self._constrained, work), taken
+
+
+class SearchResults:
+    """The results for all claims, as far as there is room: the least recently used go first."""
+
+    def __init__(self, limit: int = MAX_RESULTS) -> None:
+        self._limit = limit
+        self._by_content: OrderedDict[Hashable, ClaimResults] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Number of results kept."""
+        return sum(map(len, self._by_content.values()))
+
+    def of(self, claim_requests: Sequence[ClaimRequest]) -> ClaimResults:
+        """The results for some claims; they become the most recently used."""
+        content = tuple(map(_content, claim_requests))
+        results = self._by_content.pop(content, None)
+        if results is None or len(results) > self._limit:
+            results = ClaimResults(claim_requests)
+        kept = len(self) + len(results)
+        while kept > self._limit or len(self._by_content) >= MAX_CONTENTS:
+            kept -= len(self._by_content.popitem(last=False)[1])
+        self._by_content[content] = results
+        return results
+
+
+def _content(claim_request: ClaimRequest) -> bytes:
+    """A digest of what a claim asks for, its device classes included."""
+    classes = {each.device_class.name: each.device_class for one in claim_request.requests for each in one}
+    specs = [(name, each.spec) for name, each in classes.items()]
+    return sha256(CONTENT_ENCODER.encode((claim_request.claim.spec.devices, specs))).digest()

@@ -1,0 +1,51 @@
+"""Counters that the partitions of a device share: what is left of them during a search."""
+
+from __future__ import annotations
+
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.pools import (
+    CounterAmounts,
+    Entry,
+    PoolId,
+    View,
+    consumption,
+)
+
+
+class Counters:
+    """What is left of each pool's counters, with what the search has taken so far."""
+
+    def __init__(self, allocated: AllocatedDevices) -> None:
+        self._allocated = allocated
+        self._left: dict[PoolId, CounterAmounts] = {}
+
+    def take(self, view: View, entry: Entry) -> bool:
+        """Take what a device consumes, if there is enough of it.
+
+        Where a pool has given out more than it has, nothing more is given out at all.
+        """
+        left = self._left_in(view)
+        wanted = consumption(entry.device)
+        if any(amount < 0 for amount in left.values()):
+            return False
+        if any(amount > left[key] for key, amount in wanted.items()):
+            return False
+        for key, amount in wanted.items():
+            left[key] -= amount
+        return True
+
+    def give_back(self, view: View, entry: Entry) -> None:
+        """Undo `take`."""
+        left = self._left[view.id]
+        for key, amount in consumption(entry.device).items():
+            left[key] += amount
+
+    def _left_in(self, view: View) -> CounterAmounts:
+        left = self._left.get(view.id)
+        if left is None:
+            left = self._left[view.id] = dict(view.counters or {})
+            for entry in (*view.entries, *view.others):
+                if entry.device.consumes_counters and self._allocated.of(entry.id) is not None:
+                    for key, amount in consumption(entry.device).items():
+                        left[key] -= amount
+        return left

@@ -1,0 +1,294 @@
+"""Required affinity and anti-affinity: counted for one pod, or incremental."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.affinity import PodTerms
+from moorage.cluster.columns import ABSENT
+from moorage.framework.nodes import Nodes
+from moorage.plugins.inter_pod_affinity.terms import ExistingAntiAffinity, IncomingTerm, IncomingTerms
+from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms, count_by_domain
+from moorage.plugins.topology_counts.incremental import IncrementalCount, IncrementalCounts
+from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodMatcher
+
+FITS: Final = 0
+AFFINITY_NOT_MET: Final = 1
+ANTI_AFFINITY_VIOLATED: Final = 2
+EXISTING_ANTI_AFFINITY_VIOLATED: Final = 3
+
+Codes = NDArray[np.int8]
+Mask = NDArray[np.bool_]
+
+_MAX_SINGLE_ROWS: Final = 24
+"""Maximum number of rows that are evaluated one at a time; beyond it, columns are faster."""
+
+
+class AffinityCounts:
+    """Pods that matter to an incoming pod, by domain.
+
+    affinity: pods that match all the affinity terms, by domain of each term's key. anti_affinity: pods that
+    match an anti-affinity term, by domain of its key. existing_anti_affinity: pods with an anti-affinity term
+    that matches the incoming pod, by domain of its key.
+    """
+
+    def __init__(
+        self,
+        incoming_terms: IncomingTerms,
+        affinity: DomainCounts,
+        anti_affinity: DomainCounts,
+        existing_anti_affinity: DomainCounts,
+    ) -> None:
+        self.incoming_terms = incoming_terms
+        self.affinity = affinity
+        self.anti_affinity = anti_affinity
+        self.existing_anti_affinity = existing_anti_affinity
+
+    @property
+    def matters(self) -> bool:
+        """Whether any node can be refused."""
+        return bool(
+            self.incoming_terms.affinity
+            or self.incoming_terms.anti_affinity
+            or self.existing_anti_affinity.total()
+        )
+
+    def judge(self, nodes: Nodes) -> Codes:
+        """The result for each node: affinity first, then anti-affinity, then that of existing pods."""
+        codes = np.zeros(len(nodes), np.int8)
+        codes[self._violates_existing_anti_affinity(nodes)] = EXISTING_ANTI_AFFINITY_VIOLATED
+        codes[self._violates_anti_affinity(nodes)] = ANTI_AFFINITY_VIOLATED
+        codes[~self._has_affinity(nodes)] = AFFINITY_NOT_MET
+        return codes
+
+    def _violates_existing_anti_affinity(self, nodes: Nodes) -> Mask:
+        """Where the anti-affinity of an existing pod matches the incoming pod."""
+        existing_anti = ExistingAntiAffinity(self.incoming_terms.incoming)
+        keys = set(self.existing_anti_affinity.by_key)
+        if nodes.changes is not None:
+            in_domains = nodes.snapshot.pods.terms_codes.in_domains
+            added = (in_domains(info.terms) for _, info in nodes.changes.added)
+            keys.update(key for terms in added for key, _ in existing_anti(terms))
+        mask = np.zeros(len(nodes), bool)
+        for key in keys:
+            domains = nodes.label(key).codes
+            count = self.existing_anti_affinity.at(key, domains)
+            if nodes.changes is not None:
+                weight = partial(_existing_anti_by_key, key=key, existing_anti=existing_anti)
+                count = count + nodes.changes.by_terms(weight) * (domains != ABSENT)
+            mask |= count > 0
+        return mask
+
+    def _violates_anti_affinity(self, nodes: Nodes) -> Mask:
+        """Where the incoming pod's anti-affinity matches an existing pod."""
+        mask = np.zeros(len(nodes), bool)
+        by_key: dict[str, list[PodMatcher]] = {}
+        for each in self.incoming_terms.anti_affinity:
+            by_key.setdefault(each.key, []).append(each.matcher)
+        for key, matcher in by_key.items():
+            domains = nodes.label(key).codes
+            count = self.anti_affinity.at(key, domains)
+            if nodes.changes is not None:
+                count = count + nodes.changes.matching(*matcher) * (domains != ABSENT)
+            mask |= count > 0
+        return mask
+
+    def _has_affinity(self, nodes: Nodes) -> Mask:
+        """Where every affinity term matches a pod, or none does anywhere and the pod matches its own."""
+        in_domains = np.ones(len(nodes), bool)
+        affinity = self.incoming_terms.affinity
+        if not affinity:
+            return in_domains
+        found = np.ones(len(nodes), bool)
+        change = None if nodes.changes is None else nodes.changes.matching(affinity[0].matcher)
+        terms_with = Counter(each.key for each in affinity)
+        total = np.full(len(nodes), self.affinity.total())
+        for each in affinity:
+            domains = nodes.label(each.key).codes
+            in_domains &= domains != ABSENT
+            count = self.affinity.at(each.key, domains)
+            if change is not None:
+                # Each term with this key counts the pod once more.
+                count = count + change * terms_with[each.key]
+                total = total + change * (domains != ABSENT)
+            found &= count > 0
+        if self.incoming_terms.matches_itself:
+            found |= total == 0
+        return in_domains & found
+
+
+def _existing_anti_by_key(terms: PodTerms, key: str, existing_anti: ExistingAntiAffinity) -> int:
+    return sum(weight for each, weight in existing_anti(terms) if each == key)
+
+
+def count_affinity(incoming_terms: IncomingTerms, nodes: Nodes) -> AffinityCounts:
+    """Count the pods that the terms match, and those whose terms match the incoming pod."""
+    affinity, anti_affinity, existing_anti_affinity = DomainCounts(), DomainCounts(), DomainCounts()
+    # All affinity terms together match the same pods.
+    together = (
+        incoming_terms.affinity[0].matcher.candidates(nodes.snapshot.pods.class_codes)
+        if incoming_terms.affinity
+        else ()
+    )
+    rows = nodes.snapshot.pods.nodes_of(together)
+    for each in incoming_terms.affinity:
+        affinity.add(each.key, count_by_domain(nodes.snapshot.label(each.key), rows))
+    for each in incoming_terms.anti_affinity:
+        anti_affinity.add(each.key, count_matching(nodes, each.key, each.matcher))
+    add_existing_terms(existing_anti_affinity, nodes.snapshot, ExistingAntiAffinity(incoming_terms.incoming))
+    return AffinityCounts(incoming_terms, affinity, anti_affinity, existing_anti_affinity)
+
+
+def count_matching(nodes: Nodes, key: str, matcher: PodMatcher) -> Counts:
+    """The number of matching pods in each domain of a topology key."""
+    pods = nodes.snapshot.pods
+    return count_by_domain(nodes.snapshot.label(key), pods.nodes_of(matcher.candidates(pods.class_codes)))
+
+
+class IncrementalAffinityCounts(AffinityCounts):
+    """The same for the pods of one equivalence class, updated as pods come and go."""
+
+    def __init__(self, incremental: IncrementalCounts, incoming_terms: IncomingTerms) -> None:
+        super().__init__(incoming_terms, DomainCounts(), DomainCounts(), DomainCounts())
+        self._incremental = incremental
+        self._version = incremental.version
+        rows = len(incremental.snapshot)
+        self._counters = {
+            each.matcher: incremental.classes.counter_for(each.matcher, rows)
+            for each in (*incoming_terms.affinity, *incoming_terms.anti_affinity)
+        }
+        self._existing_anti = incremental.terms.counter_for(
+            ExistingAntiAffinity(incoming_terms.incoming), rows
+        )
+        self._affinity = [self._incremental_count(each) for each in incoming_terms.affinity]
+        self._anti_affinity = [self._incremental_count(each) for each in incoming_terms.anti_affinity]
+        self._existing_anti_affinity: dict[str, IncrementalCount] = {}
+        self._add_existing_keys()
+        self._add_up()
+        self._matches_itself = incoming_terms.matches_itself
+        self._affinity_total = self._count_affinity()
+        self._codes: Codes | None = None
+        """The result for every row; None: to be computed."""
+
+    def _incremental_count(self, each: IncomingTerm) -> IncrementalCount:
+        return self._incremental.count(self._counters[each.matcher].count(ANY_KEY), each.key)
+
+    def _add_existing_keys(self) -> bool:
+        """Add topology keys that no existing pod had before; whether there are any."""
+        if len(self._existing_anti_affinity) == len(self._existing_anti.by_key):
+            return False
+        for key, count in self._existing_anti.by_key.items():
+            if key not in self._existing_anti_affinity:
+                domain_count = self._existing_anti_affinity[key] = self._incremental.count(count, key)
+                self.existing_anti_affinity.by_key[key] = domain_count.by_domain
+        return True
+
+    def _add_up(self) -> None:
+        self.affinity, self.anti_affinity = DomainCounts(), DomainCounts()
+        for each in self._affinity:
+            self.affinity.add(each.key, each.by_domain)
+        for each in self._anti_affinity:
+            self.anti_affinity.add(each.key, each.by_domain)
+
+    def _count_affinity(self) -> int:
+        return sum(each.pods for each in self._affinity)
+
+    def is_valid_for(self, incremental: IncrementalCounts, incoming_terms: IncomingTerms) -> bool:
+        """Whether the terms and the nodes' labels are those this was made for."""
+        return (
+            self._incremental is incremental
+            and self._version == incremental.version
+            and self.incoming_terms is incoming_terms
+            and self._existing_anti.is_kept
+            and (not self._counters or all(counter.is_kept for counter in self._counters.values()))
+        )
+
+    @property
+    def is_unaffected(self) -> bool:
+        """Whether the pod has no terms, and no existing pod has any that match it."""
+        return not self._counters and not self._existing_anti.by_key
+
+    def catch_up(self) -> None:
+        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
+        incremental = self._incremental
+        incremental.terms.touch(self._existing_anti)
+        if self.is_unaffected:
+            return
+        for counter in self._counters.values():
+            incremental.classes.touch(counter)
+        crossed: list[NDArray[np.intp]] = []
+        is_known = not self._add_existing_keys()
+        for each in (*self._affinity, *self._anti_affinity, *self._existing_anti_affinity.values()):
+            changes = each.catch_up()
+            if changes is None:
+                is_known = False
+            elif changes:
+                crossed += _crossed(each, changes)
+        was_total, self._affinity_total = self._affinity_total, self._count_affinity()
+        if len(self.affinity.by_key) < len(self._affinity) or len(self.anti_affinity.by_key) < len(
+            self._anti_affinity
+        ):
+            self._add_up()  # Terms that share a key are added up; others' counts are the very same arrays.
+        if not is_known or bool(was_total) != bool(self._affinity_total):
+            self._codes = None
+        elif crossed and self._codes is not None:
+            self._codes = self._judge_again(self._codes, np.concatenate(crossed))
+
+    def _judge_again(self, codes: Codes, rows: NDArray[np.intp]) -> Codes:
+        codes = codes.copy()
+        if len(rows) > _MAX_SINGLE_ROWS:
+            codes[rows] = super().judge(Nodes(self._incremental.snapshot, rows))
+        else:
+            for row in rows.tolist():
+                codes[row] = self._judge_one(row)
+        return codes
+
+    def _judge_one(self, row: int) -> int:
+        found = True
+        for each in self._affinity:
+            if each.column.codes[row] == ABSENT:
+                return AFFINITY_NOT_MET
+            found = found and each.at(row) > 0
+        if not found and not (self._matches_itself and self._affinity_total == 0):
+            return AFFINITY_NOT_MET
+        if any(each.at(row) > 0 for each in self._anti_affinity):
+            return ANTI_AFFINITY_VIOLATED
+        return (
+            EXISTING_ANTI_AFFINITY_VIOLATED
+            if any(each.at(row) > 0 for each in self._existing_anti_affinity.values())
+            else FITS
+        )
+
+    @property
+    def matters(self) -> bool:
+        """Whether any node can be refused."""
+        return (
+            bool(self._affinity)
+            or bool(self._anti_affinity)
+            or any(each.pods for each in self._existing_anti_affinity.values())
+        )
+
+    def judge(self, nodes: Nodes) -> Codes:
+        """The result for each node: affinity first, then anti-affinity, then that of existing pods."""
+        if nodes.changes is not None:
+            return super().judge(nodes)
+        if self._codes is None:
+            self._codes = super().judge(Nodes(nodes.snapshot))
+        self._codes.flags.writeable = False
+        return nodes.pick(self._codes)
+
+
+def _crossed(domain_count: IncrementalCount, changes: Mapping[int, int]) -> list[NDArray[np.intp]]:
+    """The rows of the domains that had no pods and have some, or the reverse."""
+    by_domain = domain_count.by_domain
+    return [
+        domain_count.column.rows_in(domain)
+        for domain, change in changes.items()
+        if (by_domain[domain] > 0) != (by_domain[domain] > change)
+    ]

@@ -1,0 +1,157 @@
+"""Counts of pods that are kept up to date with a snapshot, shared by all equivalence classes of a plugin.
+
+Counts by node are updated as pods come and go (`pod_counters`). Which nodes are in which domain changes
+seldom: results that depend on nodes' labels or taints are valid as long as `version` stays the same. Topology
+keys that no node has share one column of no domains.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cluster.columns import ABSENT, CodeColumn
+from moorage.cluster.snapshot import Snapshot
+from moorage.plugins.topology_counts.domains import DomainCounter
+from moorage.plugins.topology_counts.pod_counters import RowCount, of_classes, of_terms
+
+_MAX_CELLS: Final = 1_000_000
+"""Maximum number of rows of all columns together, at 8 to 24 bytes."""
+_MIN_COLUMNS: Final = 16
+"""Number of columns that are kept for any number of rows."""
+
+
+class DomainColumn:
+    """The domain of every row for one topology key; holds as long as no node changes its labels."""
+
+    def __init__(self, column: CodeColumn[str]) -> None:
+        self.size = len(column.vocabulary)
+        """How many codes of domains there are; a table by domain has one entry more, for no domain."""
+        self.codes = column.codes
+        """The domain of each row; ABSENT where there is none."""
+        self.slots = np.where(self.codes == ABSENT, self.size, self.codes).astype(np.intp)
+        """The same as places in a table by domain: the last one for no domain."""
+        self.empty_code = column.vocabulary.code("")
+        """The domain of nodes whose label is empty; ABSENT if there are none."""
+
+    def slots_where(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The slots of some rows, in which all others are in no domain. Shape (rows,)."""
+        if mask.all():
+            return self.slots
+        return np.where(mask, self.slots, self.size) if mask.any() else self._nowhere
+
+    @cached_property
+    def _nowhere(self) -> NDArray[np.intp]:
+        return np.full(len(self.slots), self.size, np.intp)
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.intp], list[int]]:
+        order = np.argsort(self.slots, kind="stable")
+        ends = np.cumsum(np.bincount(self.slots, minlength=self.size + 1))
+        return order, [0, *ends.tolist()]
+
+    def rows_in(self, domain: int) -> NDArray[np.intp]:
+        """The rows of one domain."""
+        order, ends = self._sorted
+        return order[ends[domain] : ends[domain + 1]]
+
+
+class IncrementalCount(DomainCounter):
+    """A count by domain of one topology key, kept up to date."""
+
+    __slots__ = ("column", "key")
+
+    def __init__(self, count: RowCount, key: str, column: DomainColumn) -> None:
+        super().__init__(count, column.slots, column.size)
+        self.key = key
+        self.column = column
+
+    def at(self, row: int) -> int:
+        """What there is in the domain of a row; 0 if it is in none."""
+        return int(self.by_domain[self.column.slots[row]])
+
+
+class IncrementalCounts:
+    """Counts and domains of one snapshot as it moves."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.version = 0
+        """Moves when nodes come or go, and when one has other labels or taints."""
+        self.classes = of_classes(snapshot.pods)
+        self.terms = of_terms(snapshot.pods)
+        self._nodes = list(snapshot.nodes)
+        self._position = snapshot.node_changes.position
+        self._keys_version = snapshot.labels.keys_version
+        self._domains: dict[str, DomainColumn] = {}
+        """By topology keys that nodes have, the least recently used first."""
+        self._no_domains: DomainColumn | None = None
+        """The column of every key that no node has."""
+
+    def catch_up(self) -> None:
+        """Apply the changes since the last call."""
+        self.classes.free_dropped()
+        self.terms.free_dropped()
+        if self.snapshot.node_changes.position != self._position:
+            self._check_nodes()
+        self.classes.catch_up()
+        self.terms.catch_up()
+
+    def _check_nodes(self) -> None:
+        changes, nodes = self.snapshot.node_changes, self.snapshot.nodes
+        rows = changes.since(self._position)
+        self._position = changes.position
+        if rows is None:
+            self._nodes = list(nodes)
+            self._invalidate()
+            return
+        for row in rows:
+            old, new = self._nodes[row], nodes[row]
+            self._nodes[row] = new
+            if old.labels != new.labels or old.spec.taints != new.spec.taints:
+                self._invalidate()
+
+    def _invalidate(self) -> None:
+        self.version += 1
+        self._domains.clear()
+        self._no_domains = None
+        if self._keys_version != self.snapshot.labels.keys_version:
+            self._keys_version = self.snapshot.labels.keys_version
+            self.terms.clear()
+
+    def domains(self, key: str) -> DomainColumn:
+        """The domains of a topology key, as they are now."""
+        if key not in self.snapshot.labels.nodes_having:
+            if self._no_domains is None:
+                self._no_domains = DomainColumn(self.snapshot.label(key))
+            return self._no_domains
+        column = self._domains.pop(key, None) or DomainColumn(self.snapshot.label(key))
+        self._domains[key] = column
+        if len(self._domains) > max(_MAX_CELLS // len(self.snapshot), _MIN_COLUMNS):
+            del self._domains[next(iter(self._domains))]
+        return column
+
+    def count(self, count: RowCount, key: str) -> IncrementalCount:
+        """A count by node as one by domain, as long as `version` stays."""
+        return IncrementalCount(count, key, self.domains(key))
+
+
+class LatestIncrementalCounts:
+    """The incremental counts of the snapshot that a plugin was last called with, usually always the same."""
+
+    __slots__ = ("_incremental",)
+
+    def __init__(self) -> None:
+        self._incremental: IncrementalCounts | None = None
+
+    def of(self, snapshot: Snapshot) -> IncrementalCounts:
+        """The counts of a snapshot, brought up to date."""
+        incremental = self._incremental
+        if incremental is None or incremental.snapshot is not snapshot:
+            incremental = self._incremental = IncrementalCounts(snapshot)
+        else:
+            incremental.catch_up()
+        return incremental

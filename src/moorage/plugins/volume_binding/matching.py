@@ -1,0 +1,196 @@
+"""Which existing volumes a pod's claims would take on each node.
+
+A claim takes the smallest volume that will do and that the node can reach. Volumes are judged once for all
+nodes: each distinct node affinity becomes the list of nodes it allows, and the volumes then give themselves,
+smallest first, to the nodes in their list that have none yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.base import NodeSelector
+from moorage.api.selectors import (
+    EVERYTHING,
+    NodeTerm,
+    Operator,
+    Selector,
+    SelectorError,
+    label_selector,
+    node_terms,
+)
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.cluster.columns import ABSENT
+from moorage.framework.nodes import Label, Nodes
+from moorage.plugins.volumes.persistent_volume_claims import (
+    VolumeError,
+    claim_class,
+    is_given_to,
+    storage_size,
+    volume_class,
+)
+
+NONE = -1
+"""Instead of a volume's number: no volume."""
+
+AVAILABLE = "Available"
+FILESYSTEM = "Filesystem"
+
+
+def volumes_by_class(volumes: Iterable[PersistentVolume]) -> dict[str, list[PersistentVolume]]:
+    """The volumes of each storage class."""
+    by_class: dict[str, list[PersistentVolume]] = {}
+    for volume in volumes:
+        by_class.setdefault(volume_class(volume), []).append(volume)
+    return by_class
+
+
+def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
+    """Where a volume can be reached; None: everywhere."""
+    return None if volume.spec.node_affinity is None else volume.spec.node_affinity.required
+
+
+@lru_cache(maxsize=1 << 16)
+def affinity_terms(affinity: NodeSelector) -> tuple[NodeTerm, ...]:
+    """A volume's node affinity, ready to match. Volumes go by labels: conditions on fields always hold."""
+    return tuple(NodeTerm(term.labels, ()) for term in node_terms(affinity))
+
+
+class Reach:
+    """The nodes of a view that each distinct affinity allows."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._everywhere = np.arange(len(nodes))
+        self._known: dict[NodeSelector, NDArray[np.intp]] = {}
+        self._by_label: dict[str, dict[str, NDArray[np.intp]]] = {}
+
+    def indices(self, affinity: NodeSelector | None) -> NDArray[np.intp]:
+        """The nodes that an affinity allows, by index."""
+        if affinity is None:
+            return self._everywhere
+        known = self._known.get(affinity)
+        if known is None:
+            known = self._known[affinity] = self._allowed(affinity_terms(affinity))
+        return known
+
+    def mask(self, affinity: NodeSelector | None) -> NDArray[np.bool_]:
+        """Which nodes an affinity allows. Shape (nodes,)."""
+        mask = np.zeros(len(self._nodes), bool)
+        mask[self.indices(affinity)] = True
+        return mask
+
+    def _allowed(self, terms: tuple[NodeTerm, ...]) -> NDArray[np.intp]:
+        if len(terms) == 1 and len(terms[0].labels) == 1 and terms[0].labels[0].operator is Operator.IN:
+            return self._labelled(terms[0].labels[0].key, terms[0].labels[0].values)
+        mask = np.zeros(len(self._nodes), bool)
+        for term in terms:
+            mask |= self._nodes.matching_term(term)
+        return np.flatnonzero(mask)
+
+    def _labelled(self, key: str, values: frozenset[str]) -> NDArray[np.intp]:
+        """The nodes with one of a label's values: local volumes ask this once for every node there is."""
+        by_value = self._by_label.get(key)
+        if by_value is None:
+            by_value = self._by_label[key] = _by_value(self._nodes.label(key))
+        found = [by_value[value] for value in values if value in by_value]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate(found)) if found else self._everywhere[:0]
+
+
+def _by_value(label: Label) -> dict[str, NDArray[np.intp]]:
+    """The nodes that have each value of a label, by index."""
+    order = np.argsort(label.codes, kind="stable")
+    codes, starts = np.unique(label.codes[order], return_index=True)
+    groups = zip(codes.tolist(), np.split(order, starts[1:]), strict=True)
+    return {label.vocabulary.values[code] or "": indices for code, indices in groups if code != ABSENT}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The volumes a claim would take.
+
+    choice: the number in `volumes` of the volume on each node, or NONE. Shape (nodes,).
+    """
+
+    claim: PersistentVolumeClaim
+    volumes: Sequence[PersistentVolume]
+    choice: NDArray[np.intp]
+
+
+def match_volumes(
+    claims: Iterable[PersistentVolumeClaim],
+    by_class: Mapping[str, Sequence[PersistentVolume]],
+    nodes: Nodes,
+) -> list[Match]:
+    """What every claim would take on every node, claims that ask for less first; no volume is taken twice."""
+    reach = Reach(nodes)
+    matches: list[Match] = []
+    taken: list[tuple[dict[str, int], NDArray[np.intp]]] = []
+    for claim in sorted(claims, key=lambda each: storage_size(each.spec.resources.requests)):
+        candidates = suitable(claim, by_class.get(claim_class(claim), ()))
+        choice = np.full(len(nodes), NONE, np.intp)
+        left = len(nodes)
+        for number, volume in enumerate(candidates):
+            if not left:
+                break
+            here = reach.indices(affinity_of(volume))
+            here = here[choice[here] == NONE]
+            for numbers, choices in taken:
+                if volume.name in numbers:
+                    here = here[choices[here] != numbers[volume.name]]
+            choice[here] = number
+            left -= len(here)
+        matches.append(Match(claim, candidates, choice))
+        taken.append(({volume.name: number for number, volume in enumerate(candidates)}, choice))
+    return matches
+
+
+def suitable(claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]) -> list[PersistentVolume]:
+    """The volumes a claim could take somewhere; one that is kept for it is the only one.
+
+    The smallest come first, and equal ones by name, so that the choice is the same every time.
+    """
+    selector = _selector(claim)
+    fitting = [volume for volume in volumes if _fits(volume, claim)]
+    fitting.sort(key=lambda volume: (storage_size(volume.spec.capacity), volume.name))
+    kept = [volume for volume in fitting if is_given_to(volume, claim)]
+    if kept:
+        return kept[:1]
+    modes = set(claim.spec.access_modes)
+    return [
+        volume
+        for volume in fitting
+        if volume.status.phase == AVAILABLE
+        and selector.matches(volume.labels)
+        and modes.issubset(volume.spec.access_modes)
+    ]
+
+
+def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """What also a volume kept for the claim must fulfil."""
+    offered, asked = volume.spec, claim.spec
+    return (
+        (offered.claim_ref is None or is_given_to(volume, claim))
+        and storage_size(offered.capacity) >= storage_size(asked.resources.requests)
+        and (offered.volume_mode or FILESYSTEM) == (asked.volume_mode or FILESYSTEM)
+        and (offered.volume_attributes_class_name or "") == (asked.volume_attributes_class_name or "")
+        and volume.metadata.deletion_timestamp is None
+    )
+
+
+def _selector(claim: PersistentVolumeClaim) -> Selector:
+    if claim.spec.selector is None:
+        return EVERYTHING
+    try:
+        return label_selector(claim.spec.selector)
+    except SelectorError as error:
+        raise VolumeError(
+            f"error creating internal label selector for claim: {claim.key}: {error}"
+        ) from error

@@ -1,0 +1,186 @@
+"""How a pod's claims would get their volumes on each node: the whole of what VolumeBinding decides.
+
+Bound claims have a volume, which must be within reach. Claims that waited for the pod take an existing volume
+or, failing that, get a new one, in as far as the node allows either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.base import NodeSelector
+from moorage.api.node import Node
+from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from moorage.cluster.object_tables import Objects
+from moorage.framework.nodes import Nodes
+from moorage.plugins.volume_binding.matching import (
+    NONE,
+    Match,
+    Reach,
+    affinity_of,
+    affinity_terms,
+    match_volumes,
+    volumes_by_class,
+)
+from moorage.plugins.volume_binding.provisioning import Provisioning, capacities_by_class, provisioning
+from moorage.plugins.volumes.csi_migration import (
+    TranslationError,
+    migrated_affinity,
+    migrated_disk,
+    migration_of,
+)
+from moorage.plugins.volumes.node_columns import NodeColumns
+from moorage.plugins.volumes.persistent_volume_claims import SELECTED_NODE, Derived, VolumeError
+
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+"""On a CSINode: the old drivers whose volumes CSI drivers serve on the node, separated by commas."""
+
+
+def _migrated_nodes(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
+    """1 for the nodes on which each old driver has been replaced."""
+    nodes: dict[str, dict[str, int]] = {}
+    for csi_node in csi_nodes:
+        for old_name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(","):
+            nodes.setdefault(old_name, {})[csi_node.name] = 1
+    return nodes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundCheck:
+    """What is wrong with the volumes that a pod has already. Arrays have shape (nodes,)."""
+
+    out_of_reach: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """How claims without a volume would get one. Arrays have shape (nodes,).
+
+    provisions: each with the nodes where the claim would need a new volume.
+    unbindable, short_of_space: where some claim gets none, and why.
+    """
+
+    matches: Sequence[Match]
+    provisions: Sequence[tuple[Provisioning, NDArray[np.bool_]]]
+    unbindable: NDArray[np.bool_]
+    short_of_space: NDArray[np.bool_]
+
+    def at(self, index: int) -> Choice | None:
+        """What is to be done on one node; None if the node will not do."""
+        if self.unbindable[index] or self.short_of_space[index]:
+            return None
+        return Choice(
+            tuple(
+                (match.claim, match.volumes[match.choice[index]])
+                for match in self.matches
+                if match.choice[index] != NONE
+            ),
+            tuple(provision.claim for provision, needed in self.provisions if needed[index]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which claims take which volumes on a node, and which get new ones there."""
+
+    bindings: tuple[tuple[PersistentVolumeClaim, PersistentVolume], ...]
+    provisions: tuple[PersistentVolumeClaim, ...]
+
+
+class Planner:
+    """Plans, with what is worked out of the tables of volumes only when those change."""
+
+    def __init__(self) -> None:
+        self._volumes: Derived[PersistentVolume, dict[str, list[PersistentVolume]]] = Derived(
+            volumes_by_class
+        )
+        self._capacities: Derived[CSIStorageCapacity, dict[str, list[CSIStorageCapacity]]] = Derived(
+            capacities_by_class
+        )
+        self._migrated: NodeColumns[CSINode] = NodeColumns(_migrated_nodes)
+
+    def check(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> BoundCheck:
+        """Where the volumes of bound claims are; the first claim that has a problem on a node decides."""
+        reach = Reach(nodes)
+        undecided = np.ones(len(nodes), bool)
+        out_of_reach = np.zeros(len(nodes), bool)
+        for claim in claims:
+            volume = nodes.objects.of(PersistentVolume).get("", claim.spec.volume_name)
+            if volume is None:
+                return BoundCheck(out_of_reach, undecided)
+            reachable = self._reachable(volume, reach, nodes, undecided)
+            out_of_reach |= undecided & ~reachable
+            undecided &= reachable
+        return BoundCheck(out_of_reach, np.zeros(len(nodes), bool))
+
+    def _reachable(
+        self, volume: PersistentVolume, reach: Reach, nodes: Nodes, asked: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        plain = reach.mask(affinity_of(volume))
+        disk = migrated_disk(volume.spec)
+        if disk is None:
+            return plain
+        csi_nodes = nodes.objects.of(CSINode)
+        replaced = self._migrated.column(csi_nodes, migration_of(disk).old_name, nodes) > 0
+        if not (replaced & asked).any():
+            return plain
+        return np.where(replaced, reach.mask(_translated(volume)), plain)
+
+    def plan(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> Plan:
+        """How claims that waited for a node would get volumes.
+
+        A claim that an earlier attempt asked a provisioner to serve stays with the node chosen then.
+        """
+        everywhere = np.ones(len(nodes), bool)
+        undecided = everywhere.copy()
+        chosen, unchosen = [], []
+        for claim in claims:
+            node_name = claim.metadata.annotations.get(SELECTED_NODE)
+            if node_name is None:
+                unchosen.append(claim)
+            else:
+                chosen.append(claim)
+                undecided &= nodes.row_numbers() == nodes.snapshot.row_of.get(node_name, -1)
+        unbindable = ~undecided
+        short_of_space = np.zeros(len(nodes), bool)
+        by_class = self._volumes.of(nodes.objects.of(PersistentVolume))
+        matches = match_volumes(unchosen, by_class, nodes)
+        needs = [(claim, everywhere) for claim in chosen]
+        needs += [(match.claim, match.choice == NONE) for match in matches]
+        provisions = []
+        for claim, needed in needs:
+            asked = needed & undecided
+            if not asked.any():
+                continue
+            new = provisioning(claim, nodes, self._capacities.of(nodes.objects.of(CSIStorageCapacity)))
+            unbindable |= asked & ~new.allowed
+            short_of_space |= asked & new.allowed & ~new.roomy
+            undecided &= ~(unbindable | short_of_space)
+            provisions.append((new, needed))
+        return Plan(matches, provisions, unbindable, short_of_space)
+
+
+def _translated(volume: PersistentVolume) -> NodeSelector | None:
+    disk = migrated_disk(volume.spec)
+    assert disk is not None
+    try:
+        return migrated_affinity(volume, disk)
+    except TranslationError as error:
+        raise VolumeError(f"could not translate pv: {error}") from error
+
+
+def reachable_from(volume: PersistentVolume, node: Node, objects: Objects) -> bool:
+    """Whether one node can reach a volume: `Planner.check` for the one node a pod is bound to."""
+    affinity = affinity_of(volume)
+    disk = migrated_disk(volume.spec)
+    csi_node = objects.of(CSINode).get("", node.name)
+    if disk is not None and csi_node is not None:
+        replaced = csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
+        if migration_of(disk).old_name in replaced:
+            affinity = _translated(volume)
+    return affinity is None or any(term.matches(node) for term in affinity_terms(affinity))

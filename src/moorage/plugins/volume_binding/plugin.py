@@ -1,0 +1,292 @@
+"""VolumeBinding: a pod goes where its volumes are, and takes or orders the volumes it has not got yet.
+
+pre_filter   which claims are bound, which wait for the pod, and which should have been bound already
+filter       volume_planning: what each node has to offer
+score        volume_scoring: how full the storage would be, if the configuration asks for that
+reserve      volume_reservation: the choice for the pod's node, assumed
+pre_bind     the same, written, and waited for
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from moorage.client import kinds
+from moorage.client.kinds import Kind
+from moorage.cluster.object_tables import Objects
+from moorage.config.args import VolumeBindingArgs
+from moorage.framework.basis import NO_CONCERN, Basis
+from moorage.framework.cycle import CycleState, StateKey
+from moorage.framework.events import Action, Interest, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.nodes import Nodes
+from moorage.framework.points import Scores
+from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
+from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
+from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.utilization_shape import on_shape
+from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, Planner
+from moorage.plugins.volume_binding.reservation import Reservation
+from moorage.plugins.volume_binding.scoring import score_storage
+from moorage.plugins.volumes.persistent_volume_claims import (
+    VOLUME_KINDS,
+    ClaimUse,
+    VolumeError,
+    claim_uses,
+    foreign_claim,
+    is_bound,
+    is_without_storage,
+    not_found,
+    refuse_everywhere,
+    waits_for_consumer,
+)
+
+OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+TIMED_OUT = "context deadline exceeded"
+
+LOST = "Lost"
+
+_PROBLEMS = (OUT_OF_REACH, NOTHING_TO_BIND, NO_SPACE, VOLUME_MISSING)
+_REASONS = tuple(
+    Reason(tuple(text for bit, text in enumerate(_PROBLEMS) if code >> bit & 1), Code.UNRESOLVABLE)
+    for code in range(1, 1 << len(_PROBLEMS))
+)
+"""Every combination of problems a node can have; a code has a bit for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """A pod's claims: those with a volume, and those that wait for the pod's node to get one."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    waiting: tuple[PersistentVolumeClaim, ...]
+    everywhere: Nodes
+    """All nodes of the cycle, for the one that is chosen in the end."""
+
+
+_CLAIMS: StateKey[PodClaims] = StateKey("VolumeBinding/claims")
+_RESERVED: StateKey[Reservation] = StateKey("VolumeBinding/reserved")
+
+
+class VolumeBinding:
+    """Finds volumes for all nodes at once, then sees to it that the pod gets those of its node."""
+
+    name = "VolumeBinding"
+    watched_kinds: tuple[Kind, ...] = (
+        *VOLUME_KINDS,
+        kinds.CSI_NODE,
+        kinds.CSI_DRIVER,
+        kinds.CSI_STORAGE_CAPACITY,
+    )
+
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._timeout_seconds = args.bind_timeout_seconds
+        self._by_percent = (
+            np.array([on_shape(args.shape, percent) for percent in range(101)], np.int64)
+            if args.shape
+            else None
+        )
+        self._planner = Planner()
+
+    def events(self) -> tuple[Interest, ...]:
+        """Claims, volumes and classes may come or change, and so may what storage there is for which node."""
+        either = Action.ADD | Action.UPDATE
+        return (
+            on(Resource.STORAGE_CLASS, either, _allows_other_places, per_equivalence_class=True),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM,
+                either,
+                _is_its_claim,
+                per_equivalence_class=True,
+                index=USES_CLAIM,
+            ),
+            on(Resource.PERSISTENT_VOLUME, either),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            on(Resource.CSI_NODE, either, _migrates_others, per_equivalence_class=True),
+            on(Resource.CSI_DRIVER, Action.UPDATE, _stops_counting, per_equivalence_class=True),
+            on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_equivalence_class=True),
+        )
+
+    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+        """Pods without storage are none of its business."""
+        return NO_CONCERN if is_without_storage(pod) else None
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
+        if not any(claim_uses(pod)):
+            return SKIP
+        claims = _sort_claims(pod, nodes)
+        if isinstance(claims, Status):
+            return claims
+        cycle.write(_CLAIMS, claims)
+        return None
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Refuse nodes that cannot reach a bound volume, or have none to offer to a claim that needs one."""
+        claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
+        if isinstance(claims, Status):
+            return refuse_everywhere(self.name, nodes, claims)
+        cycle.write(_CLAIMS, claims)
+        if not claims.bound and not claims.waiting:
+            return ALL
+        try:
+            check = self._planner.check(claims.bound, nodes)
+            plan = self._planner.plan(claims.waiting, nodes)
+        except VolumeError as error:
+            self._handle.reports.volumes_failed("predicate")
+            raise PluginError(self.name, "filter", str(error)) from error
+        codes = np.zeros(len(nodes), np.int8)
+        for bit, problem in enumerate(
+            (check.out_of_reach, plan.unbindable, plan.short_of_space, check.missing)
+        ):
+            codes += problem.view(np.int8) << bit
+        return Verdict(codes, _REASONS)
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Nothing to score unless the configuration says how."""
+        return SKIP if self._by_percent is None else None
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """How well the storage that the pod would use is filled."""
+        claims = cycle.read(_CLAIMS)
+        if self._by_percent is None or claims is None or not claims.waiting:
+            return np.zeros(len(nodes), np.int64)
+        return score_storage(self._planner.plan(claims.waiting, nodes), self._by_percent, len(nodes))
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Assume the volumes and claims of the chosen node."""
+        claims = cycle.read(_CLAIMS)
+        if claims is None or not claims.waiting:
+            return None
+        nodes = claims.everywhere.named((node_name,))
+        choice = self._planner.plan(claims.waiting, nodes).at(0) if len(nodes) else None
+        if choice is None:
+            return _error(f'no pod volume found for node "{node_name}"')
+        reservation = Reservation(next(iter(nodes)).node)
+        cycle.write(_RESERVED, reservation)
+        try:
+            reservation.assume(choice, self._handle.objects)
+        except VolumeError as error:
+            self._handle.reports.volumes_failed("assume")
+            reservation.take_back(self._handle.objects)
+            return _error(str(error))
+        return None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Take back what `reserve` assumed, if it did."""
+        reservation = cycle.read(_RESERVED)
+        if reservation is not None:
+            reservation.take_back(self._handle.objects)
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> PreFlight:
+        """Nothing to do where every claim is bound already."""
+        return SKIP_IN_PARALLEL if cycle.read(_RESERVED) is None else IN_PARALLEL
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write what was assumed, then wait until every claim is bound."""
+        reservation = cycle.read(_RESERVED)
+        if reservation is None:
+            return None
+        objects, bound = self._handle.objects, False
+        try:
+            await reservation.write(self._handle.effects)
+            bound = await self._handle.wait_until(
+                lambda: reservation.complete(objects), self._timeout_seconds
+            )
+        except VolumeError as error:
+            return _error(f"binding volumes: {error}")
+        finally:
+            if not bound:
+                self._handle.reports.volumes_failed("bind")
+        return None if bound else _error(f"binding volumes: {TIMED_OUT}")
+
+
+def _error(reason: str) -> Status:
+    return Status(Code.ERROR, (reason,))
+
+
+def _sort_claims(pod: Pod, nodes: Nodes) -> PodClaims | Status:
+    """A pod's claims, or what keeps it from being tried at all.
+
+    A claim that names its volume without being bound to it is not the scheduler's business: like one that
+    does not wait for the pod's node, it should have been bound already.
+    """
+    bound: list[PersistentVolumeClaim] = []
+    waiting: list[PersistentVolumeClaim] = []
+    all_ready = True
+    for use in claim_uses(pod):
+        claim = nodes.objects.of(PersistentVolumeClaim).get(pod.namespace, use.name)
+        if claim is None:
+            return unresolvable(_missing(use))
+        if problem := _problem(pod, claim, use):
+            return unresolvable(problem)
+        if is_bound(claim):
+            bound.append(claim)
+        elif not claim.spec.volume_name and waits_for_consumer(claim, nodes.objects):
+            waiting.append(claim)
+        else:
+            all_ready = False
+    return (
+        PodClaims(tuple(bound), tuple(waiting), nodes.all) if all_ready else unresolvable(UNBOUND_IMMEDIATE)
+    )
+
+
+def _missing(use: ClaimUse) -> str:
+    if use.ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
+    return not_found("persistentvolumeclaim", use.name)
+
+
+def _problem(pod: Pod, claim: PersistentVolumeClaim, use: ClaimUse) -> str | None:
+    """What makes a claim unusable."""
+    subject = f'persistentvolumeclaim "{claim.name}"'
+    if claim.status.phase == LOST:
+        return f'{subject} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f"{subject} is being deleted"
+    return foreign_claim(pod, claim) if use.ephemeral else None
+
+
+def _allows_other_places(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:
+    return old is None or old.allowed_topologies != new.allowed_topologies
+
+
+def _is_its_claim(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> bool:
+    return uses_claim(pod, new)
+
+
+def _migrates_others(pod: Pod, old: CSINode | None, new: CSINode) -> bool:
+    if old is None:
+        return True
+    return old.metadata.annotations.get(MIGRATED_PLUGINS) != new.metadata.annotations.get(MIGRATED_PLUGINS)
+
+
+def _stops_counting(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:
+    """Whether a driver does not want to be asked for its free space any more."""
+    return old.spec.storage_capacity and not new.spec.storage_capacity
+
+
+def _offers_more(pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> bool:
+    return old is None or _largest_volume(new) > _largest_volume(old)
+
+
+def _largest_volume(storage: CSIStorageCapacity) -> int:
+    """In bytes; -1 if nothing is said."""
+    limit = storage.capacity if storage.maximum_volume_size is None else storage.maximum_volume_size
+    return -1 if limit is None else limit.value

@@ -1,0 +1,84 @@
+"""Numbers by node that plugins for volumes keep from pod to pod; only what has changed is computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.base import Object
+from moorage.cluster.object_tables import ObjectTable
+from moorage.cluster.row_reader import RowReader
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.nodes import Nodes
+from moorage.plugins.volumes.persistent_volume_claims import Derived
+
+T = TypeVar("T", bound=Object)
+
+ByNode = Mapping[str, Mapping[str, int]]
+"""Numbers by what they are about, and by the node's name."""
+
+
+class NodeColumns(Generic[T]):
+    """What objects of a kind say of nodes, as columns; `absent` for nodes of which they say nothing."""
+
+    def __init__(self, work_out: Callable[[Iterable[T]], ByNode], absent: int = 0) -> None:
+        self._said: Derived[T, ByNode] = Derived(work_out)
+        self._absent = absent
+        self._of: ByNode | None = None
+        self._reader = RowReader()
+        self._columns: dict[str, NDArray[np.int64]] = {}
+
+    def subjects(self, table: ObjectTable[T]) -> ByNode:
+        """What is said at all."""
+        return self._said.of(table)
+
+    def column(self, table: ObjectTable[T], subject: str, nodes: Nodes) -> NDArray[np.int64]:
+        """What is said of each node about a subject. Shape (nodes,)."""
+        said, snapshot = self._said.of(table), nodes.snapshot
+        if self._reader.new_rows(snapshot, snapshot.node_changes) is None or self._of is not said:
+            self._of = said
+            self._columns.clear()
+        column = self._columns.get(subject)
+        if column is None:
+            column = self._columns[subject] = self._laid_out(said.get(subject, {}), snapshot)
+        return nodes.pick(column)
+
+    def _laid_out(self, by_name: Mapping[str, int], snapshot: Snapshot) -> NDArray[np.int64]:
+        column = np.full(len(snapshot), self._absent, np.int64)
+        for name, number in by_name.items():
+            row = snapshot.row_of.get(name)
+            if row is not None:
+                column[row] = number
+        return column
+
+
+class HeldVolumes:
+    """How many claims and disks the pods on each node use."""
+
+    def __init__(self) -> None:
+        self._reader = RowReader()
+        self._counts = np.zeros(0, np.int64)
+
+    def count(self, nodes: Nodes) -> NDArray[np.int64]:
+        """How many there are on each node. Shape (nodes,)."""
+        if nodes.changes is not None:
+            return _counted(nodes)
+        self._catch_up(nodes)
+        return nodes.pick(self._counts)
+
+    def _catch_up(self, nodes: Nodes) -> None:
+        snapshot = nodes.snapshot
+        rows = self._reader.new_rows(snapshot, snapshot.changes)
+        if rows is None:
+            self._counts = _counted(nodes.all)
+            return
+        for row in rows:
+            self._counts[row] = len(snapshot.claims[row] or ()) + len(snapshot.disks[row] or ())
+
+
+def _counted(nodes: Nodes) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = nodes.claims.judge(len, np.int64) + nodes.disks.judge(len, np.int64)
+    return counts

@@ -1,0 +1,136 @@
+"""What the volume plugins share: how pods name claims, what annotations mean, and how filters refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+
+from moorage.api.base import Object, ResourceList
+from moorage.api.pod import Pod, Volume
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.client import kinds
+from moorage.cluster.object_tables import Objects, ObjectTable
+from moorage.framework.nodes import Nodes
+from moorage.framework.status import PluginError, Status
+from moorage.framework.verdict import Reason, Verdict
+
+VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
+"""The kinds that say which volume a claim has or may get."""
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+"""On a claim: its binding is finished. The value means nothing."""
+
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+"""On a volume or claim: the binding was made by a program, not by the user."""
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""On a claim: the node its volume is to be provisioned for."""
+
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""On a volume or claim: its storage class, as it was written before there was a field for it."""
+
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+STORAGE = "storage"
+
+CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
+
+T = TypeVar("T", bound=Object)
+D = TypeVar("D")
+
+
+class VolumeError(Exception):
+    """Something about a volume or claim that fails the attempt, rather than refuses a node."""
+
+
+class Derived(Generic[T, D]):
+    """Something worked out of a table of objects, kept until the table has changed."""
+
+    def __init__(self, work_out: Callable[[Iterable[T]], D]) -> None:
+        self._work_out = work_out
+        self._known: tuple[ObjectTable[T], int, D] | None = None
+
+    def of(self, table: ObjectTable[T]) -> D:
+        """What follows from a table as it is now."""
+        known = self._known
+        if known is None or known[0] is not table or known[1] != table.version:
+            known = self._known = (table, table.version, self._work_out(table))
+        return known[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUse:
+    """A claim that a pod uses: one it names, or one that is made for an ephemeral volume of its own."""
+
+    name: str
+    ephemeral: bool
+
+
+def is_without_storage(pod: Pod) -> bool:
+    """Whether none of a pod's volumes is anything that scheduling looks at."""
+    return all(volume == Volume(name=volume.name) for volume in pod.spec.volumes)
+
+
+def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
+    """The claims a pod uses, in the order of its volumes."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield ClaimUse(volume.persistent_volume_claim.claim_name, ephemeral=False)
+        elif volume.ephemeral is not None:
+            yield ClaimUse(f"{pod.name}-{volume.name}", ephemeral=True)
+
+
+def claim_class(claim: PersistentVolumeClaim) -> str:
+    """The name of a claim's storage class; empty if it has none."""
+    return claim.metadata.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name or "")
+
+
+def volume_class(volume: PersistentVolume) -> str:
+    """The name of a volume's storage class; empty if it has none."""
+    return volume.metadata.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim has its volume for good."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+
+def waits_for_consumer(claim: PersistentVolumeClaim, objects: Objects) -> bool:
+    """Whether a claim gets its volume only when a pod that uses it has a node."""
+    storage_class = objects.of(StorageClass).get("", claim_class(claim))
+    return storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def storage_size(amounts: ResourceList) -> int:
+    """How much storage is requested or offered, in billionths of a byte."""
+    return amounts.get(STORAGE, 0)
+
+
+def is_given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume is bound to a claim, or kept for it by name."""
+    reference = volume.spec.claim_ref
+    if reference is None or (reference.namespace, reference.name) != (claim.namespace, claim.name):
+        return False
+    return reference.uid in ("", claim.metadata.uid)
+
+
+def not_found(resource: str, name: str) -> str:
+    """What an API client says of an object that is not there."""
+    return f'{resource} "{name}" not found'
+
+
+def foreign_claim(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
+    """What is wrong with a claim that has the name of a pod's ephemeral volume but was not made for it."""
+    owner = claim.controller
+    if claim.namespace == pod.namespace and owner is not None and owner.uid == pod.metadata.uid:
+        return None
+    return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
+
+
+def refuse_everywhere(plugin: str, nodes: Nodes, status: Status) -> Verdict:
+    """A filter's answer where the pre-filter would have refused the pod; an error fails the attempt."""
+    if not status.refused:
+        raise PluginError(plugin, "filter", status.message)
+    return Verdict(np.ones(len(nodes), np.int8), (Reason(status.reasons, status.code),))

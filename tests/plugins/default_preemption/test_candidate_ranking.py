@@ -1,0 +1,72 @@
+"""Which nodes are looked at for victims, and which of them is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.nodes import Nodes
+from moorage.plugins.default_preemption import candidate_ranking
+from moorage.plugins.default_preemption.candidate_ranking import find_candidates, pick_one_node
+from moorage.plugins.default_preemption.victims import VictimStats
+
+
+class Recorded:
+    """Knows all losses beforehand, and takes down which rows are looked at."""
+
+    def __init__(self, priorities: list[int], pdb_violations: dict[int, int]) -> None:
+        self.stats = VictimStats(len(priorities))
+        self.evaluated: list[int] = []
+        for row, priority in enumerate(priorities):
+            victims = [priority] if priority >= 0 else []
+            self.stats.put(row, victims, [0] * len(victims), pdb_violations.get(row, 0))
+
+    def evaluate(self, rows: NDArray[np.intp]) -> None:
+        self.evaluated += rows.tolist()
+
+    def victims_on(self, row: int) -> tuple[Pod, ...]:
+        raise NotImplementedError
+
+    def explain(self, nodes: Nodes, found: Diagnosis) -> None:
+        raise NotImplementedError
+
+
+NONE = -1
+"""In place of a victim's priority: nobody goes, and so the node is no candidate."""
+
+
+@pytest.mark.parametrize(
+    ("priorities", "pdb_violations", "enough", "best", "evaluated"),
+    [
+        pytest.param([3, 2, 1, 0], {}, 4, [3], 4, id="all are compared"),
+        pytest.param([3, 2, 1, 0], {}, 2, [1], 2, id="two are enough"),
+        pytest.param([3, NONE, 1, 0, 0, 0, 0], {}, 2, [2], 6, id="who has no victims does not count"),
+        pytest.param([3, 2, 1, 0, 0, 0], {0: 1, 1: 1}, 2, [2], 6, id="one must break no budget"),
+        pytest.param([3, 2, 1], {0: 2, 1: 1, 2: 1}, 2, [2], 3, id="unless all break one"),
+        pytest.param([2, 1, 1, 2], {}, 4, [1, 2], 4, id="equals, the first first"),
+        pytest.param([NONE, NONE], {}, 2, [], 2, id="no candidate"),
+        pytest.param([], {}, 0, [], 0, id="no node"),
+    ],
+)
+def test_which_nodes_are_looked_at_and_which_is_taken(
+    priorities: list[int],
+    pdb_violations: dict[int, int],
+    enough: int,
+    best: list[int],
+    evaluated: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(candidate_ranking, "_MIN_BATCH_ROWS", 2)
+    dry_run = Recorded(priorities, pdb_violations)
+    candidates = find_candidates(dry_run, np.arange(len(priorities)), enough, 0)
+    assert pick_one_node(dry_run.stats, candidates).tolist() == best
+    assert dry_run.evaluated == list(range(evaluated))
+
+
+def test_where_it_begins() -> None:
+    dry_run = Recorded([0] * 5, {})
+    chosen = [find_candidates(dry_run, np.arange(5), 1, start).tolist() for start in range(5)]
+    assert chosen == [[0], [1], [2], [3], [4]]
