@@ -57,7 +57,7 @@ def objects(number: int) -> list[tuple[Kind, dict[str, Any]]]:
         pod(f"volume-{number}", volumes=[volume("claim")]),
         pod(f"lost-{number}", volumes=[volume("missing")]),
     )
-    stateful = {"serviceName": "s", "volumeClaimTemplates": [claim_template("data")]}
+    stateful: dict[str, Any] = {"serviceName": "s", "volumeClaimTemplates": [claim_template("data")]}
     return [
         (
             RESOURCE_QUOTA,

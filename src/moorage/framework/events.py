@@ -26,10 +26,10 @@ __all__ = [
     "EXTENDER",
     "Action",
     "ClusterEvent",
+    "EventIndex",
     "Hint",
     "Interest",
     "Resource",
-    "EventIndex",
     "interests_of",
     "on",
 ]

@@ -42,7 +42,7 @@ def equivalent_pods_key(queued: QueuedPod) -> EquivalentPodsKey:
 class EquivalentPods:
     """Pods of one equivalence class that the same plugins rejected."""
 
-    __slots__ = ("pods", "rejectors", "key")
+    __slots__ = ("key", "pods", "rejectors")
 
     def __init__(self, key: EquivalentPodsKey) -> None:
         self.key = key
