@@ -31,13 +31,18 @@ class Request:
 
 
 class Stream(Protocol):
-    """A body that comes bit by bit."""
+    """A body that comes bit by bit; derive from it."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces."""
 
     def close(self) -> None:
         """Nobody listens any more: the iteration ends."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what comes next is no longer kept, so that the body cannot be completed."""
+        return False
 
 
 @dataclass(slots=True)

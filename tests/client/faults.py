@@ -119,7 +119,7 @@ class FaultyTransport:
         return self._random.randrange(count)
 
 
-class FaultyStream:
+class FaultyStream(Stream):
     """A watch that is not what the server sent."""
 
     def __init__(self, transport: FaultyTransport, stream: Stream) -> None:

@@ -62,7 +62,7 @@ class Line:
         return response
 
 
-class _Cuttable:
+class _Cuttable(Stream):
     """A watch that breaks when the line is cut."""
 
     def __init__(self, stream: Stream) -> None:

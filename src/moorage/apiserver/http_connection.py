@@ -18,7 +18,6 @@ from moorage.apiserver.guard import MAX_BODY_BYTES
 from moorage.apiserver.http_answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
 from moorage.apiserver.http_connections import Connections, Waiting
 from moorage.apiserver.http_requests import Asked, RequestReader
-from moorage.apiserver.rest.watches import Watch
 from moorage.transport import Immediate, Response, Stream, Transport
 
 _SLICE_BYTES: Final = 64 * 1024
@@ -68,8 +67,8 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_outrun(self) -> bool:
-        """Whether this is a watch that has fallen behind the history, so that it cannot be completed."""
-        return isinstance(self._stream, Watch) and self._stream.is_behind
+        """Whether it sends a stream that can no longer be completed."""
+        return self._stream is not None and self._stream.is_behind
 
     def finish(self) -> None:
         """Close once what is under way is answered; a stream ends now."""

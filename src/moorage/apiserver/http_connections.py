@@ -40,7 +40,7 @@ class Connection(Protocol):
 
     @property
     def is_outrun(self) -> bool:
-        """Whether the connection is a watch that has fallen behind the history."""
+        """Whether it sends a stream that can no longer be completed."""
 
     def finish(self) -> None:
         """Close once what is under way is answered; a stream ends now."""

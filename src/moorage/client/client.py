@@ -234,7 +234,7 @@ class _Answer(NamedTuple):
     body: bytes
 
 
-class _Whole:
+class _Whole(Stream):
     """An answer that came in one piece, where pieces were expected."""
 
     def __init__(self, body: bytes) -> None:

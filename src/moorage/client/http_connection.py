@@ -15,7 +15,7 @@ import httptools
 
 from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.client.rhythm import Rhythm
-from moorage.transport import Response
+from moorage.transport import Response, Stream
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024
 """So much of a stream is read ahead; then the server has to wait."""
@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
         self._settle(Response(self._parser.get_status_code(), body, kind, self._headers))
 
 
-class BodyStream:
+class BodyStream(Stream):
     """A body as it comes; ends as the server ends it, or with ConnectionFailed."""
 
     def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
-from moorage.apiserver.rest.watches import Watch
-from moorage.transport import Response
+from moorage.transport import Response, Stream
 from tests.apiserver.http.wire import (
     AtOnce,
     Later,
@@ -254,8 +253,8 @@ def test_where_all_connections_are_busy_or_begun_no_more_are_accepted() -> None:
     play(scenario)
 
 
-class Outrun(Watch):
-    """A watch that the log has moved past."""
+class Outrun(Stream):
+    """A stream of which a piece is lost."""
 
     def __init__(self) -> None:
         self._lines = Lines()

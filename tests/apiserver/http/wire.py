@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from moorage.apiserver.http_connection import HttpConnection
 from moorage.apiserver.http_connections import Connections
-from moorage.transport import Request, Response, Transport
+from moorage.transport import Request, Response, Stream, Transport
 
 
 class Wire(asyncio.Transport):
@@ -118,7 +118,7 @@ def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(scenario())
 
 
-class Lines:
+class Lines(Stream):
     """A stream that says what a test wants."""
 
     def __init__(self) -> None:

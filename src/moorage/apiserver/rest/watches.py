@@ -18,6 +18,7 @@ from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.reads import matches
 from moorage.apiserver.store import Change, ChangeType, Collection, Store, Stored, encode
 from moorage.clock import Clock
+from moorage.transport import Stream
 
 BOOKMARK_SECONDS: Final = 60.0
 _BATCH: Final = 500
@@ -33,7 +34,7 @@ Form = Callable[[bytes], bytes]
 """An encoded object in the form that this watcher's client wants, if that is not what is stored."""
 
 
-class Watch:
+class Watch(Stream):
     """One client's watch: an iterator of encoded events."""
 
     def __init__(

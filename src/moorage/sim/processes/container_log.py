@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from moorage.api.manifests import Now, micro_timestamp
 from moorage.sim.nodes.log_options import LogOptions
+from moorage.transport import Stream
 
 MAX_BYTES: Final = 10 << 20
 """The kubelet's containerLogMaxSize."""
@@ -92,7 +93,7 @@ class ContainerLog:
         return b"".join(_shown(line, options) for line in lines)
 
 
-class LogStream:
+class LogStream(Stream):
     """A log that is followed: what is there, and then what comes, until the container ends."""
 
     def __init__(self, log: ContainerLog, options: LogOptions) -> None:
