@@ -8,54 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.apiserver.api_error import MAX_CAUSES
+from moorage.apiserver.api_error import ApiError as ApiError  # Part of this page.
+from moorage.apiserver.api_error import too_large as too_large
 from moorage.apiserver.fields import FieldError
 from moorage.apiserver.text import qualified, quoted, shortened
 
-_MOST_CAUSES: Final = 100
 _MOST_CAUSES_BYTES: Final = 48 * 1024
 """How much is said of what is wrong with an object: an answer says it twice, as a message and as causes."""
-_LONGEST_MESSAGE: Final = 64 * 1024
 _LONGEST_NAME: Final = 1024
-
-
-class ApiError(Exception):
-    """A request that cannot be fulfilled."""
-
-    def __init__(
-        self,
-        code: int,
-        reason: str,
-        message: str,
-        details: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = int(code)
-        self.reason = reason
-        self.message = shortened(message, _LONGEST_MESSAGE)
-        self.details = details or {}
-        if "causes" in self.details:
-            self.details["causes"] = self.details["causes"][:_MOST_CAUSES]
-        self.headers = headers or {}
-        self.metadata = metadata or {}
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """The Status object that clients read."""
-        status: dict[str, Any] = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": self.metadata,
-            "status": "Failure",
-            "message": self.message,
-        }
-        if self.reason:
-            status["reason"] = self.reason
-        if self.details:
-            status["details"] = self.details
-        status["code"] = self.code
-        return status
 
 
 def _of(group: str, resource: str, name: str, **more: Any) -> dict[str, Any]:
@@ -108,7 +69,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
 def _causes(errors: Sequence[FieldError]) -> Iterator[dict[str, str]]:
     """The first errors for a Status, as many as an answer has room for, but one at least."""
     room = _MOST_CAUSES_BYTES
-    for error in errors[:_MOST_CAUSES]:
+    for error in errors[:MAX_CAUSES]:
         cause = {"reason": error.problem.reason, "message": error.body, "field": error.field}
         room -= len(msgspec.json.encode(cause))
         if room < 0 and error is not errors[0]:
@@ -152,12 +113,6 @@ def unsupported_media_type(supported: Sequence[str]) -> ApiError:
         f"accepted media types include: {', '.join(supported)}"
     )
     return ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
-
-
-def too_large(limit_bytes: int) -> ApiError:
-    """The body is too long."""
-    message = f"Request entity too large: limit is {limit_bytes}"
-    return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)
 
 
 def expired(message: str, token: str = "") -> ApiError:

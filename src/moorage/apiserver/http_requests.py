@@ -12,9 +12,8 @@ from typing import Final
 import httptools
 import msgspec
 
-from moorage.apiserver import errors
+from moorage.apiserver.api_error import too_large
 from moorage.apiserver.guard import MAX_BODY_BYTES
-from moorage.apiserver.store import encode
 from moorage.transport import Request, Response
 
 MAX_HEAD_BYTES: Final = 64 * 1024
@@ -188,8 +187,8 @@ def _text(status: int, text: bytes) -> Response:
 
 
 def _body_too_long(max_body_bytes: int) -> Response:
-    refusal = errors.too_large(max_body_bytes)
-    return Response(refusal.code, encode(refusal.status))
+    refusal = too_large(max_body_bytes)
+    return Response(refusal.code, msgspec.json.encode(refusal.status))
 
 
 _HEAD_TOO_LONG: Final = _text(431, b"431 Request Header Fields Too Large")

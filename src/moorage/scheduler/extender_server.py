@@ -24,7 +24,7 @@ import numpy as np
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.apiserver.errors import ApiError
+from moorage.apiserver.api_error import ApiError
 from moorage.apiserver.guard import Guard
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
