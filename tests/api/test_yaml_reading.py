@@ -22,7 +22,7 @@ from moorage.api.decode import InputError
 from moorage.api.files import load_documents
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
-from moorage.client.errors import KubeconfigError
+from moorage.http.errors import KubeconfigError
 from moorage.client.kubeconfig import choose
 from moorage.config.load import read_document
 

@@ -13,7 +13,7 @@ import msgspec
 
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Stream, Transport
+from moorage.http.transport import Request, Response, Stream, Transport
 
 Answer = Response | Exception
 

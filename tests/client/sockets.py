@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from urllib.parse import unquote
 
-from moorage.transport import Request, Transport
+from moorage.http.transport import Request, Transport
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import uvloop
 
-from moorage.client.errors import AnswerLost, ConnectionFailed
-from moorage.client.http import Endpoint, HttpTransport
-from moorage.transport import Request, Response
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.transport import Request, Response
 from tests.client.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, proxying, serving
 
 GET = Request("GET", "/api/v1/nodes")

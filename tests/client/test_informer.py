@@ -15,7 +15,7 @@ from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.informer import Informer
 from moorage.client.kinds import CONFIG_MAP, NODE
-from moorage.transport import Response, Stream
+from moorage.http.transport import Response, Stream
 from tests.client.faults import refusal
 from tests.client.scripted import ALL_SENT, Changed, ScriptedTransport, said, scripted_object, watched
 from tests.client.world import Heard, World, in_world, running, settled

@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from moorage.client.errors import AnswerLost, ConnectionFailed
-from moorage.client.http import Endpoint, HttpTransport
-from moorage.client.http_pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
-from moorage.client.http_pool import ConnectionPool
 from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
+from moorage.http.pool import ConnectionPool
+from moorage.http.transport import Request, Response
 from tests.client.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
 
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.client.http_connection import Connection
-from moorage.client.http_pipeline import Pipeline
-from moorage.client.http_pool import ConnectionPool
-from moorage.client.rhythm import AT_ONCE, Rhythm
-from moorage.transport import Stream
+from moorage.http.client_connection import Connection
+from moorage.http.pipeline import Pipeline
+from moorage.http.pool import ConnectionPool
+from moorage.http.rhythm import AT_ONCE, Rhythm
+from moorage.http.transport import Stream
 from tests.client.test_pipeline import StagedPool
 
 BEAT_SECONDS = 0.01

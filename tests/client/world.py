@@ -15,7 +15,7 @@ from moorage.client.client import Client
 from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import CONFIG_MAP
 from moorage.clock import VirtualClock
-from moorage.transport import Transport
+from moorage.http.transport import Transport
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NAMES = 8

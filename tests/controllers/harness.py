@@ -18,11 +18,11 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.store import Change, Collection
 from moorage.client.client import Client, PatchType
-from moorage.client.errors import RequestError
 from moorage.client.kinds import CORE_EVENT, NODE, POD, Kind
 from moorage.clock import VirtualClock
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.manager import MakeController, Manager
+from moorage.http.errors import RequestError
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from moorage.apiserver.auth.users import User
 from moorage.client.client import Client
 from moorage.client.kinds import RESOURCE_CLAIM, Kind
 from moorage.config.load import parse_config
+from moorage.http.transport import Request, Response
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.reviews import SUBJECT_ACCESS_REVIEW
-from moorage.transport import Request, Response
 from tests.manifests.printing import Manifest
 from tests.scheduler.running import World
 

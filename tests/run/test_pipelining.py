@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from moorage.client.kinds import NODE, POD
-from moorage.transport import Request, Response, Transport
+from moorage.http.transport import Request, Response, Transport
 from tests.client.sockets import counting_in_flight
 from tests.client.world import World, in_world
 

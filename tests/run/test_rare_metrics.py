@@ -13,12 +13,12 @@ import pytest
 
 from moorage.client.client import Client
 from moorage.client.credentials import from_kubeconfig
-from moorage.client.errors import KubeconfigError
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, STORAGE_CLASS
 from moorage.client.plugins import ExecCredentials
 from moorage.config.load import default_config, parse_config
 from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.framework.registry import Registry
+from moorage.http.errors import KubeconfigError
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler

@@ -19,14 +19,14 @@ from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
 from moorage.framework.registry import Registry
+from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Request, Response, Stream, Transport
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

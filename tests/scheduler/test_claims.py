@@ -13,12 +13,12 @@ from moorage.api.devices import (
 )
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
 from moorage.client.retry import Retrying
 from moorage.devices.claims import FINALIZER, protected
+from moorage.http.errors import AnswerLost, RequestError
+from moorage.http.transport import Request, Response
 from moorage.scheduler.claims import ClaimWriter
-from moorage.transport import Request, Response
 from tests.scheduler.running import World, in_world
 
 CLAIM: Manifest = {

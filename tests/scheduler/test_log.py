@@ -13,10 +13,10 @@ from moorage import klog
 from moorage.client.kinds import POD
 from moorage.engine import engine
 from moorage.framework.status import unschedulable
+from moorage.http.transport import Request, Response
 from moorage.plugins import default_binder, default_preemption
 from moorage.queue import queue_log
 from moorage.scheduler import cycles, handlers, statuses
-from moorage.transport import Request, Response
 from tests.client.faults import refusal
 from tests.logs import LogFormat, without_heads, written
 from tests.scheduler.plugins import Diary, profile, registry_with

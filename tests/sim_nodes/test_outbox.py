@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import VirtualClock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.sim.nodes.outbox import Outbox
 
 

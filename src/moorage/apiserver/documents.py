@@ -12,7 +12,7 @@ from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.negotiation import negotiate
 from moorage.apiserver.openapi_documents import OpenApiDocuments
 from moorage.apiserver.store import encode
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 
 KUBERNETES_VERSION: Final = "v1.36.4"
 """The version whose behaviour is served."""

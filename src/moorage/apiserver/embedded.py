@@ -21,17 +21,14 @@ from moorage.apiserver.auth.bootstrap import bootstrap_objects
 from moorage.apiserver.auth.escalation import GUARDED_RESOURCES, check_escalation
 from moorage.apiserver.auth.jwt import SigningKey
 from moorage.apiserver.auth.openid import IssuerDocuments
-from moorage.apiserver.auth.private_files import load_or_make_private
 from moorage.apiserver.auth.rbac import Rbac
 from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
-from moorage.apiserver.certificates import ServerCertificate, load_or_make
 from moorage.apiserver.customs import DEFINITIONS, TERMINATING, CustomResources
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.documents import Documents
 from moorage.apiserver.event_expiry import EVENT_TTL_SECONDS, EventExpiry
 from moorage.apiserver.garbage import GarbageCollector
-from moorage.apiserver.guard import Guard
 from moorage.apiserver.journal import JournalError, SqliteJournal
 from moorage.apiserver.kinds.catalog import builtin_resources
 from moorage.apiserver.namespace_defaults import NamespaceDefaults
@@ -48,6 +45,9 @@ from moorage.apiserver.server import ApiServer
 from moorage.apiserver.store import Store
 from moorage.apiserver.work import Work
 from moorage.clock import Clock, LoopClock
+from moorage.http.certificates import ServerCertificate, load_or_make
+from moorage.http.guard import Guard
+from moorage.http.private_files import load_or_make_private
 
 Authorization = Literal["AlwaysAllow", "RBAC"]
 _Kept = TypeVar("_Kept")

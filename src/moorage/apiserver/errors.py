@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.api_error import MAX_CAUSES
-from moorage.apiserver.api_error import ApiError as ApiError  # Part of this page.
-from moorage.apiserver.api_error import too_large as too_large
+from moorage.api.text import qualified, quoted, shortened
 from moorage.apiserver.fields import FieldError
-from moorage.apiserver.text import qualified, quoted, shortened
+from moorage.http.api_error import MAX_CAUSES
+from moorage.http.api_error import ApiError as ApiError  # Part of this page.
+from moorage.http.api_error import too_large as too_large
 
 _MOST_CAUSES_BYTES: Final = 48 * 1024
 """How much is said of what is wrong with an object: an answer says it twice, as a message and as causes."""

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from moorage.api.text import quoted, shortened
 from moorage.apiserver.json_values import go_text
-from moorage.apiserver.text import quoted, shortened
 
 
 class Problem(StrEnum):

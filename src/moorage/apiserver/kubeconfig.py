@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from moorage.apiserver.auth.private_files import write_private
+from moorage.http.private_files import write_private
 
 NAME = "moorage"
 """What the cluster, the user and the context are called."""

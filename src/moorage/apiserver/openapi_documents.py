@@ -10,7 +10,7 @@ from moorage.apiserver.resources import Resources
 from moorage.apiserver.schema.definitions import Custom
 from moorage.apiserver.schema.openapi import openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_index
 from moorage.apiserver.store import encode
-from moorage.transport import Response
+from moorage.http.transport import Response
 
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """Clients ask with an @ before the version, but cannot read it in answers: media types have no such sign."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
+from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
 from moorage.apiserver import errors
-from moorage.apiserver.text import quoted
 
 _TOKEN = re.compile(r"\s*(?:(?P<sign>!=|==|=|<|>|!|\(|\)|,)|(?P<word>[^\s!=<>(),]+))")
 _SIGNS = {"=": Operator.IN, "==": Operator.IN, "!=": Operator.NOT_IN, "<": Operator.LT, ">": Operator.GT}

@@ -18,12 +18,12 @@ from moorage.apiserver.auth.tokens import Authenticator
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.documents import Documents
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.guard import Guard
 from moorage.apiserver.options import check_timeout, flag, parse_query
 from moorage.apiserver.resources import Resources
 from moorage.apiserver.rest.dispatch import Dispatcher
 from moorage.apiserver.store import encode
-from moorage.transport import Request, Response
+from moorage.http.guard import Guard
+from moorage.http.transport import Request, Response
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 

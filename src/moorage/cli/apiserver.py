@@ -11,11 +11,9 @@ import typer
 import uvloop
 
 from moorage.api.decode import InputError
-from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.journal import JournalError
-from moorage.apiserver.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
 from moorage.cli.local_server import (
     DEFAULT_EVENT_TTL,
     DEFAULT_KUBECONFIG,
@@ -26,6 +24,8 @@ from moorage.cli.local_server import (
     server_url,
 )
 from moorage.cli.process import long_running
+from moorage.http.certificates import CertificateError
+from moorage.http.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 
 

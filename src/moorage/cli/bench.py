@@ -32,9 +32,9 @@ from moorage.cli.durations import duration
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
-from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
+from moorage.http.errors import KubeconfigError
 
 _WRONG: Final = 1
 """Exit status: the input is wrong, or a workload failed."""

@@ -16,11 +16,9 @@ from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
-from moorage.apiserver.certificates import CertificateError
 from moorage.apiserver.documents import KUBERNETES_VERSION
 from moorage.apiserver.embedded import Authorization, Settings
 from moorage.apiserver.journal import JournalError
-from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.kubelet_options import (
     EvictionHard,
     EvictionMaxPodGracePeriod,
@@ -53,6 +51,8 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.plugin_files import files_read
 from moorage.framework.registry import RegistryError
+from moorage.http.certificates import CertificateError
+from moorage.http.serving import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage.sim.dump import flattened
 from moorage.sim.local import LocalCluster, LocalSettings, Prepared

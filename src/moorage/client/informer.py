@@ -21,7 +21,6 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
 from moorage.client.waiting import Backoff
 from moorage.client.waiting import sleep as sleep  # Who has an informer finds here how to wait on its clock.
@@ -38,6 +37,7 @@ from moorage.client.watching import (
     read_page,
 )
 from moorage.clock import Clock
+from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.klog import Logger, ObjectRef
 
 T = TypeVar("T")

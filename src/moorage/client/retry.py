@@ -10,11 +10,11 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.client.observing import RequestObserver
 from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Transport
+from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
+from moorage.http.transport import Request, Response, Transport
 
 _MOST_WHEN_TOLD: Final = 10
 _MOST_UNASKED: Final = 4

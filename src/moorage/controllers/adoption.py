@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from moorage.api.manifests import Manifest, labels_of
 from moorage.api.selectors import NOTHING, Selector, sound_selector
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, Kind
 from moorage.controllers.cluster import Cluster, controller_of, owner_reference
 from moorage.controllers.controller import Controller
 from moorage.controllers.pods import is_deleted
+from moorage.http.errors import RequestError
 
 Keep = Callable[[Manifest], bool]
 

@@ -15,11 +15,11 @@ import msgspec
 
 from moorage.api.manifests import Manifest, labels_of, timestamp
 from moorage.client.client import Client, PatchType
-from moorage.client.errors import RequestError
 from moorage.client.informer import Index, Informer
 from moorage.client.kinds import CORE_EVENT, Kind
 from moorage.clock import Clock
 from moorage.controllers.event_limits import EventLimits
+from moorage.http.errors import RequestError
 
 _EVENTS_REMEMBERED: Final = 4096
 _read_manifest = msgspec.json.Decoder(Manifest).decode

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import Kind
 from moorage.clock import Timer
 from moorage.controllers.cluster import Cluster, controller_of
+from moorage.http.errors import ConnectionFailed, RequestError
 
 Key = tuple[str, str]
 _FIRST_PAUSE_SECONDS: Final = 0.1

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from moorage.api.cron import Schedule, ScheduleError, parse_schedule
 from moorage.api.manifests import Manifest, copy, moment, status_of, timestamp
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import CRON_JOB, JOB
 from moorage.controllers.cluster import Cluster, owner_reference
@@ -18,6 +17,7 @@ from moorage.controllers.controller import Controller
 from moorage.controllers.job_pods import finished_condition
 from moorage.controllers.pods import is_deleted, is_namespace_going
 from moorage.controllers.statuses import write_status
+from moorage.http.errors import RequestError
 
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _LATENESS: Final = timedelta(milliseconds=100)

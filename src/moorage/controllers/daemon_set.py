@@ -9,7 +9,6 @@ from moorage.api.conditions import is_ready
 from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest, annotations_of, labels_of
 from moorage.api.node import Node
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from moorage.controllers.adoption import claim, follow_pods, selects_nothing
@@ -34,6 +33,7 @@ from moorage.controllers.pods import (
 from moorage.controllers.retries import Retries
 from moorage.controllers.revisions import REVISION_LABEL, forget_old, history_of, name_of
 from moorage.controllers.statuses import write_status
+from moorage.http.errors import RequestError
 
 _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 _GENERATION_LABEL: Final = "pod-template-generation"

@@ -6,7 +6,6 @@ from typing import Final
 
 from moorage.api.conditions import find_condition
 from moorage.api.manifests import Manifest, annotations_of, status_of
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import DEPLOYMENT, POD, REPLICA_SET
 from moorage.controllers.adoption import claim, follow_orphans, selects_nothing
@@ -40,6 +39,7 @@ from moorage.controllers.deployment_sets import (
 from moorage.controllers.pods import is_deleted, is_finished, is_namespace_going
 from moorage.controllers.statuses import with_condition, write_status
 from moorage.controllers.templates import without_label
+from moorage.http.errors import RequestError
 
 _KEEP_ALL: Final = 2**31 - 1
 

@@ -9,7 +9,6 @@ from typing import Final
 from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, copy, labels_of, moment, status_of, timestamp
 from moorage.api.selectors import Selector, sound_selector
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, POD_DISRUPTION_BUDGET
 from moorage.controllers.cluster import Cluster
@@ -22,6 +21,7 @@ from moorage.controllers.node_conditions import (
 )
 from moorage.controllers.pods import is_finished
 from moorage.controllers.statuses import share
+from moorage.http.errors import RequestError
 
 COMPONENT: Final = "controllermanager"
 _DELETION_TIMEOUT: Final = timedelta(minutes=2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import RequestError
 from moorage.client.kinds import DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, Kind
 from moorage.controllers.cluster import Cluster, controller_of
+from moorage.http.errors import RequestError
 
 _KNOWN = {
     ("", "ReplicationController"): REPLICATION_CONTROLLER,

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, status_of, timestamp
-from moorage.client.errors import RequestError
 from moorage.client.kinds import JOB, POD
 from moorage.controllers.adoption import claim, follow_pods, selects_nothing
 from moorage.controllers.cluster import Cluster
@@ -44,6 +43,7 @@ from moorage.controllers.pods import (
     together,
 )
 from moorage.controllers.statuses import write_status
+from moorage.http.errors import RequestError
 
 
 class _Outcome(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Final
 
 from moorage.api.conditions import find_condition
 from moorage.api.manifests import Manifest, status_of
-from moorage.client.errors import RequestError
 from moorage.client.kinds import POD
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.job_indexes import INDEX
 from moorage.controllers.pods import pod_from_template
+from moorage.http.errors import RequestError
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"

@@ -6,13 +6,13 @@ from typing import Final
 
 from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest
-from moorage.client.errors import RequestError
 from moorage.client.kinds import NODE, POD
 from moorage.controllers.cluster import Cluster
 from moorage.controllers.controller import Controller
 from moorage.controllers.node_conditions import READY, mark_disrupted, patch_pod_status
 from moorage.controllers.node_taints import OUT_OF_SERVICE
 from moorage.controllers.pods import is_finished
+from moorage.http.errors import RequestError
 
 _PERIOD_SECONDS: Final = 20.0
 _QUARANTINE_SECONDS: Final = 40.0

@@ -9,9 +9,9 @@ from typing import Final
 
 from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, moment, status_of
-from moorage.client.errors import RequestError
 from moorage.client.kinds import POD
 from moorage.controllers.cluster import Cluster, owner_reference
+from moorage.http.errors import RequestError
 
 BURST: Final = 500
 """The most pods that are made or deleted for one owner before it is looked at again."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, labels_of, status_of
-from moorage.client.errors import RequestError
 from moorage.client.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, Kind
 from moorage.controllers.adoption import (
     claim,
@@ -33,6 +32,7 @@ from moorage.controllers.pods import (
     together,
 )
 from moorage.controllers.statuses import new_condition, write_status
+from moorage.http.errors import RequestError
 
 _FAILURE = "ReplicaFailure"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, copy
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType, Index
 from moorage.client.kinds import POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
 from moorage.controllers.cluster import Cluster, controller_of
 from moorage.controllers.controller import Controller
 from moorage.controllers.node_conditions import patch_pod_status
 from moorage.controllers.pods import is_finished
+from moorage.http.errors import RequestError
 
 COMPONENT: Final = "resource_claim"
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"

@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from moorage.api.manifests import Manifest, annotations_of, copy, labels_of, status_of
-from moorage.client.errors import RequestError
 from moorage.client.kinds import CONTROLLER_REVISION, Kind
 from moorage.controllers.adoption import claim
 from moorage.controllers.cluster import Cluster, controller_of, owner_reference
 from moorage.controllers.pods import created_at
 from moorage.controllers.templates import content_hash, with_label, without_label
+from moorage.http.errors import RequestError
 
 REVISION_LABEL: Final = "controller-revision-hash"
 """The label by which pods say which revision they are of."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import RequestError
 from moorage.client.kinds import PERSISTENT_VOLUME_CLAIM
 from moorage.controllers.cluster import Cluster, owner_reference
 from moorage.controllers.pods import is_deleted
 from moorage.controllers.revisions import name_of
 from moorage.controllers.stateful_pods import claims_for, ordinal_of, ordinals
+from moorage.http.errors import RequestError
 
 _DELETE: Final = "Delete"
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from moorage.api.conditions import is_ready
 from moorage.api.manifests import Manifest, labels_of, status_of
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from moorage.controllers.adoption import claim, follow_pods, selects_nothing
@@ -35,6 +34,7 @@ from moorage.controllers.stateful_pods import (
     revision_name,
 )
 from moorage.controllers.statuses import write_status
+from moorage.http.errors import RequestError
 
 _HASH_LABEL = "controller.kubernetes.io/hash"
 

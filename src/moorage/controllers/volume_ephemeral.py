@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType, Index
 from moorage.client.kinds import PERSISTENT_VOLUME_CLAIM, POD
 from moorage.controllers.cluster import Cluster, owner_reference
 from moorage.controllers.controller import Controller
 from moorage.controllers.volume_facts import claim_key, claim_keys_of, is_made_for
+from moorage.http.errors import RequestError
 
 
 class EphemeralVolumes(Controller):

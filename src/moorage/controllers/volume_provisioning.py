@@ -11,7 +11,6 @@ from typing import Final
 
 from moorage.api.labels import HOSTNAME
 from moorage.api.manifests import Manifest, annotations_of, copy
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType
 from moorage.client.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from moorage.controllers.cluster import Cluster
@@ -26,6 +25,7 @@ from moorage.controllers.volume_facts import (
     phase_of,
     reference_to,
 )
+from moorage.http.errors import RequestError
 
 PROVISIONER: Final = "moorage.io/hostpath"
 """What storage classes name to have their volumes made here."""

@@ -8,10 +8,10 @@ from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.client.client import Answer, Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 from moorage.client.kinds import POD
 from moorage.client.waiting import Backoff, sleep
 from moorage.clock import Clock
+from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 
 _MOST_AT_ONCE: Final = 128
 """So many bindings are written at the same time; the others wait for their turn, in order."""

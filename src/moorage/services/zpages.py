@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
+from moorage.http.transport import Request, Response
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.metrics import KUBERNETES_VERSION
-from moorage.transport import Request, Response
 
 COMPONENT: Final = "kube-scheduler"
 _GROUP: Final = "config.k8s.io"

@@ -17,7 +17,7 @@ from moorage.api.decode import InputError, decode_object, kind_of
 from moorage.api.files import Located, completed
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
-from moorage.apiserver.api_error import ApiError
+from moorage.http.api_error import ApiError
 
 if TYPE_CHECKING:
     from moorage.apiserver.pod_creation import PodCreation

@@ -16,8 +16,8 @@ from typing import Any, Final
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest, copy
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import Kind
+from moorage.http.errors import RequestError
 
 _RANKS: Final = {
     kind: rank

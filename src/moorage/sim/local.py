@@ -14,7 +14,6 @@ from moorage.api.manifests import Manifest, utc_now
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.resources import Resource
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import STORAGE_CLASS
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
@@ -25,6 +24,7 @@ from moorage.controllers.manager import Manager
 from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 from moorage.framework.registry import Registry
+from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring

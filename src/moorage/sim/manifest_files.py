@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
+from moorage.http.errors import RequestError
 from moorage.sim.dump import served_kinds
 
 _BATCH_OBJECTS: Final = 50

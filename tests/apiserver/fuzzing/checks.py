@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from moorage.apiserver.embedded import EmbeddedServer
-from moorage.transport import Response
+from moorage.http.transport import Response
 from tests.apiserver.fuzzing.request import Shot
 
 _CODES = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 504}

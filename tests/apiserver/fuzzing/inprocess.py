@@ -18,7 +18,7 @@ import msgspec
 from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.apiserver.resources import Resource
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response, Stream
+from moorage.http.transport import Request, Response, Stream
 from tests.apiserver.client import START, settled
 from tests.apiserver.fuzzing.checks import Wrong, check_answer, check_event, check_store, content_of
 from tests.apiserver.fuzzing.request import TOKEN, Shot

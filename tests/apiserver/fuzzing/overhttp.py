@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from moorage.apiserver.embedded import EmbeddedServer
-from moorage.apiserver.serving import HttpServer, listen
+from moorage.http.serving import HttpServer, listen
 from tests.apiserver.fuzzing.checks import Wrong, check_answer
 from tests.apiserver.fuzzing.chunks import chunked
 from tests.apiserver.fuzzing.generator import Generator

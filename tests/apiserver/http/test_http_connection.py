@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from moorage.apiserver.guard import MAX_BODY_BYTES
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_requests import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
-from moorage.transport import Response
+from moorage.http.guard import MAX_BODY_BYTES
+from moorage.http.requests import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
+from moorage.http.server_connection import HttpConnection
+from moorage.http.transport import Response
 from tests.apiserver.http.wire import (
     AtOnce,
     Later,

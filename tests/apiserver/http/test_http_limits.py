@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.transport import Response, Stream
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.transport import Response, Stream
 from tests.apiserver.http.wire import (
     AtOnce,
     Later,

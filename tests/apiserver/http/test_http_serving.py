@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from moorage.apiserver.certificates import load_or_make
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.apiserver.serving import HttpServer, listen
-from moorage.transport import Transport
+from moorage.http.certificates import load_or_make
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.serving import HttpServer, listen
+from moorage.http.transport import Transport
 from tests.apiserver.http.wire import AtOnce, get
 
 CERTIFICATE = load_or_make(None)

@@ -7,9 +7,9 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, NamedTuple
 
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.transport import Request, Response, Stream, Transport
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.transport import Request, Response, Stream, Transport
 
 
 class Wire(asyncio.Transport):

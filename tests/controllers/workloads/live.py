@@ -12,7 +12,6 @@ from typing import Self
 from moorage.api.manifests import Manifest, timestamp, utc_now
 from moorage.apiserver.embedded import EmbeddedServer
 from moorage.apiserver.kubeconfig import write_kubeconfig
-from moorage.apiserver.serving import HttpServer, listen
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
@@ -21,6 +20,7 @@ from moorage.controllers.controller import Controller
 from moorage.controllers.manager import Manager
 from moorage.controllers.pods import is_deleted, phase_of
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage.http.serving import HttpServer, listen
 
 STARTS_WITHIN_SECONDS = 30
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of
-from moorage.apiserver.text import quoted
+from moorage.api.text import quoted
 
 _ANNOTATION: Final = "kubernetes.io/enforce-mountable-secrets"
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.api.quantity import parse_quantity
+from moorage.api.text import quoted
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import PODS, Call, Plugin, refusal
-from moorage.apiserver.text import quoted
 
 RUNTIME_CLASSES: Final = "node.k8s.io/runtimeclasses"
 

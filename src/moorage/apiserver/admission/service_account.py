@@ -6,10 +6,10 @@ from random import Random
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
+from moorage.api.text import quoted
 from moorage.apiserver.admission import mountable_secrets
 from moorage.apiserver.admission.base import Attributes, Reader
 from moorage.apiserver.admission.plugin import PODS, Call, Plugin, refusal
-from moorage.apiserver.text import quoted
 
 SERVICE_ACCOUNTS: Final = "/serviceaccounts"
 

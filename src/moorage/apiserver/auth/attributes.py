@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import NamedTuple
 
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.auth.users import User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.text import quoted
 
 
 class RequestAttributes(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver import errors, fields
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import Authorizer
@@ -19,7 +20,6 @@ from moorage.apiserver.auth.rules import (
     rules_of,
 )
 from moorage.apiserver.auth.users import MASTERS, User
-from moorage.apiserver.text import quoted
 
 GUARDED_RESOURCES: Final = frozenset(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
 """The resources of the rbac.authorization.k8s.io group whose writes must be checked."""

@@ -15,13 +15,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from moorage.api.names import dns_subdomain_problems
+from moorage.api.text import quoted
 from moorage.apiserver import errors, fields
 from moorage.apiserver.auth import serviceaccounts
 from moorage.apiserver.auth.attributes import RequestAttributes, forbidden
 from moorage.apiserver.auth.authorizers import Authorize
 from moorage.apiserver.auth.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.apiserver.errors import ApiError
-from moorage.apiserver.text import quoted
 
 _PREFIX: Final = "impersonate-"
 _EXTRA_PREFIX: Final = "impersonate-extra-"

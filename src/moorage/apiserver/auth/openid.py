@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from moorage.apiserver.auth.claims import ISSUER
 from moorage.apiserver.auth.jwt import ALGORITHM, SigningKey
 from moorage.apiserver.store import encode
-from moorage.transport import Response
+from moorage.http.transport import Response
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 KEYS_PATH: Final = "/openid/v1/jwks"

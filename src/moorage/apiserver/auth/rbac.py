@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest, labels_of
 from moorage.api.selectors import sound_selector
+from moorage.api.text import quoted
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import serviceaccounts
 from moorage.apiserver.auth.attributes import RequestAttributes
 from moorage.apiserver.auth.authorizers import ALLOWED, DENIED, Decision, UserRules
 from moorage.apiserver.auth.rules import Rule, RuleSet, rules_of
 from moorage.apiserver.auth.users import MASTERS, User
-from moorage.apiserver.text import quoted
 
 GROUP: Final = "rbac.authorization.k8s.io"
 ROLES: Final = f"{GROUP}/roles"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver.auth.attributes import RequestAttributes
-from moorage.apiserver.text import quoted
 
 ANY: Final = "*"
 

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import jwt
 from moorage.apiserver.auth.claims import ISSUER, Claims, Private, Ref, user_of
 from moorage.apiserver.auth.rules import quoted_list
 from moorage.apiserver.auth.users import User
-from moorage.apiserver.text import quoted
 
 _LEEWAY_SECONDS: Final = 60
 """How far clocks may differ."""

@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from moorage.api.manifests import Manifest, timestamp
+from moorage.api.text import quoted
 from moorage.apiserver import errors, fields
 from moorage.apiserver.admission.base import Reader
 from moorage.apiserver.auth import serviceaccounts
 from moorage.apiserver.auth.bodies import read_as
 from moorage.apiserver.auth.claims import ISSUER, Claims, Private, Ref
 from moorage.apiserver.auth.jwt import SigningKey
-from moorage.apiserver.text import quoted
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, annotations_of
 from moorage.api.names import dns_subdomain_problems
+from moorage.api.text import quoted
 from moorage.apiserver.extensions.keywords import drop_meaningless
 from moorage.apiserver.extensions.names import (
     accepted,
@@ -27,7 +28,6 @@ from moorage.apiserver.fields import (
 )
 from moorage.apiserver.kinds.checks import check_review_versions
 from moorage.apiserver.strategy import Strategy
-from moorage.apiserver.text import quoted
 
 __all__ = [
     "CLEANUP_FINALIZER",

@@ -9,9 +9,9 @@ from typing import Any
 from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, status_of
 from moorage.api.names import dns_1035_label_problems
+from moorage.api.text import quoted
 from moorage.apiserver.fields import FieldError, invalid, required
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.text import quoted
 
 
 def names_problems(names: Manifest, path: str) -> list[FieldError]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from moorage.api.manifests import Manifest, copy
+from moorage.api.text import path_key
 from moorage.apiserver import errors
 from moorage.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, decode_metadata
 from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
 from moorage.apiserver.fields import invalid
 from moorage.apiserver.shape import ANYTHING, SCALAR, Form, Shape
-from moorage.apiserver.text import path_key
 
 
 class Place:

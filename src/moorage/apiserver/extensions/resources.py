@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
+from moorage.api.text import quoted
 from moorage.apiserver.extensions.conversion import CustomConversion
 from moorage.apiserver.extensions.scale import scale_problems
 from moorage.apiserver.extensions.structural import CustomSchema
@@ -17,7 +18,6 @@ from moorage.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.tables.base import NAME_AND_AGE
 from moorage.apiserver.tables.custom import columns_of_custom
-from moorage.apiserver.text import quoted
 
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
 _VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, invalid
-from moorage.apiserver.text import quoted
 
 _MOST_INT32: Final = 2**31 - 1
 _GO_TYPES: Final = {

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.api.text import path_key, quoted
 from moorage.apiserver.extensions.formats import conforms, is_known
 from moorage.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, is_whole
 from moorage.apiserver.extensions.patterns import TooMuchWorkError, compiled
 from moorage.apiserver.fields import FieldError, invalid, not_supported, required, too_long, too_many
 from moorage.apiserver.json_values import go_text, same
-from moorage.apiserver.text import path_key, quoted
 
 ABSENT: Final = object()
 """There is no old value to compare with."""

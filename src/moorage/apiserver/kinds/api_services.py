@@ -6,12 +6,12 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, Now, timestamp, utc_now
 from moorage.api.names import dns_1035_label_problems, path_segment_problems
+from moorage.api.text import quoted
 from moorage.apiserver.fields import FieldError, complaints, invalid, required
 from moorage.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage.apiserver.kinds.checks import check_optional_word
 from moorage.apiserver.kinds.names import check_subdomain
 from moorage.apiserver.kinds.networks import HTTPS_PORT, check_service_port
-from moorage.apiserver.text import quoted
 
 _HIGHEST_GROUP_PRIORITY: Final = 20000
 _HIGHEST_VERSION_PRIORITY: Final = 1000

@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from moorage.apiserver.text import quoted
+from moorage.api.text import quoted
 
 _BLOCK: Final = re.compile(rb"^-----BEGIN ([^\r\n]*)-----\r?$", re.MULTILINE)
 _UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion)

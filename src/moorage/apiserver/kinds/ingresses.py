@@ -7,6 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.names import dns_subdomain_problems, pattern_rule, wildcard_subdomain_problems
+from moorage.api.text import quoted
 from moorage.apiserver.fields import (
     FieldError,
     complaints,
@@ -22,7 +23,6 @@ from moorage.apiserver.kinds.names import check_label, check_subdomain
 from moorage.apiserver.kinds.networks import check_address, check_port, check_port_or_name, is_address
 from moorage.apiserver.kinds.object_references import check_typed_reference
 from moorage.apiserver.strategy import Strategy
-from moorage.apiserver.text import quoted
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 DEFAULT_CLASS_ANNOTATION: Final = "ingressclass.kubernetes.io/is-default-class"

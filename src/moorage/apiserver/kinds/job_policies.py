@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver.fields import OMITTED, FieldError, duplicate, invalid, required, too_long, too_many
 from moorage.apiserver.kinds.checks import (
     CONDITION_STATUSES,
@@ -14,7 +15,6 @@ from moorage.apiserver.kinds.checks import (
     repetitions,
 )
 from moorage.apiserver.kinds.names import check_qualified_name
-from moorage.apiserver.text import quoted
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS: Final = ("In", "NotIn")

@@ -11,6 +11,7 @@ from moorage.api.names import (
     dns_subdomain_problems,
     qualified_name_problems,
 )
+from moorage.api.text import quoted
 from moorage.apiserver.fields import (
     IMMUTABLE,
     NOT_NEGATIVE,
@@ -22,7 +23,6 @@ from moorage.apiserver.fields import (
     too_long,
 )
 from moorage.apiserver.kinds.names import check_label_value, check_qualified_name
-from moorage.apiserver.text import quoted
 
 ANNOTATIONS_LIMIT_BYTES: Final = 256 * 1024
 FIELD_MANAGER_LIMIT_BYTES: Final = 128

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from moorage.api.names import Problems, dns_label_problems, dns_subdomain_problems
+from moorage.api.text import quoted
 from moorage.apiserver.fields import FieldError, invalid, required, too_long
-from moorage.apiserver.text import quoted
 
 _LONGEST_DOMAIN: Final = 253
 _LONGEST_NAME: Final = _LONGEST_DOMAIN + 1 + 63 + 1 + 253

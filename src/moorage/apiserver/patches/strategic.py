@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.errors import ApiError
 from moorage.apiserver.json_values import LIST_TYPE, MAP_TYPE, json_type
@@ -18,7 +19,6 @@ from moorage.apiserver.patches import strategic_lists as lists
 from moorage.apiserver.patches.depth import refuses_bottomless
 from moorage.apiserver.patches.strategic_lists import DIRECTIVE, BadPatchError, unexpected_type
 from moorage.apiserver.shape import ANYTHING, Form, Shape
-from moorage.apiserver.text import quoted
 
 RETAIN_KEYS: Final = "$retainKeys"
 ELEMENT_ORDER: Final = "$setElementOrder"

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
 from moorage.apiserver import errors
 from moorage.apiserver.resources import Resource
@@ -17,8 +18,7 @@ from moorage.apiserver.schema.base import KindSchema
 from moorage.apiserver.schema.builtin import cannot_be_handled
 from moorage.apiserver.schema.protobuf import decode_protobuf
 from moorage.apiserver.schema.strictness import NO_PROBLEMS, BodyProblems, duplicate_fields, json_problems
-from moorage.apiserver.text import quoted
-from moorage.transport import Request
+from moorage.http.transport import Request
 
 Refusal = Callable[[str], errors.ApiError]
 

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.options import Query, dry_run, flag, number
 from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.rest.writes import Writer, finalizers_of
 from moorage.apiserver.store import encode
-from moorage.apiserver.text import quoted
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

@@ -38,7 +38,7 @@ from moorage.apiserver.rest.writes import Writer
 from moorage.apiserver.store import encode
 from moorage.apiserver.warning_header import warning_header
 from moorage.clock import Clock
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 
 _LEAST_WATCH_SECONDS: Final = 1800.0
 """A watch without a time-out ends after this time, or after up to twice as long."""

@@ -6,10 +6,10 @@ from http import HTTPStatus
 from typing import Final
 
 from moorage.api.manifests import Manifest, take
+from moorage.api.text import quoted
 from moorage.apiserver import errors, fields
 from moorage.apiserver.kinds.metadata import IMMUTABLE_FIELDS
 from moorage.apiserver.resources import Resource
-from moorage.apiserver.text import quoted
 
 _KEPT: Final = (*IMMUTABLE_FIELDS, "generation", "selfLink")
 _UINT64_MAX: Final = 2**64 - 1

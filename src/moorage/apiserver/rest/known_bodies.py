@@ -13,7 +13,7 @@ from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.bodies import read_object
 from moorage.apiserver.rest.context import Context
 from moorage.apiserver.store import decode, encode
-from moorage.transport import Request
+from moorage.http.transport import Request
 
 _MOST: Final = 256
 _LONGEST_BYTES: Final = 16_384

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.negotiation import Wanted
 from moorage.apiserver.options import ListOptions
@@ -19,7 +20,6 @@ from moorage.apiserver.selection import FieldSelector, matches_fields, matches_l
 from moorage.apiserver.store import Collection, Key, Stored, decode, encode
 from moorage.apiserver.tables.base import Printer
 from moorage.apiserver.tables.table import partial_metadata, partial_metadata_list, table
-from moorage.apiserver.text import quoted
 
 _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 _NEWEST = -1

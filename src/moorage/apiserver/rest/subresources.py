@@ -32,7 +32,7 @@ from moorage.apiserver.schema import schema_of
 from moorage.apiserver.schema.base import ANYTHING_GOES
 from moorage.apiserver.store import Stored, decode, encode
 from moorage.apiserver.tables.kinds import printer_for
-from moorage.transport import Request, Response, Stream
+from moorage.http.transport import Request, Response, Stream
 
 BINDINGS: Final = "/bindings"
 """Where bindings would be kept, but they never are: creating one binds the pod it names."""

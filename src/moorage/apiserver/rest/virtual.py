@@ -13,7 +13,7 @@ from moorage.apiserver.resources import Resource, Source
 from moorage.apiserver.selection import matches_fields, matches_labels
 from moorage.apiserver.store import encode
 from moorage.apiserver.tables.table import table
-from moorage.transport import Request
+from moorage.http.transport import Request
 
 
 def made_now(

@@ -18,7 +18,7 @@ from moorage.apiserver.resources import Resource
 from moorage.apiserver.rest.reads import matches
 from moorage.apiserver.store import Change, ChangeType, Collection, Store, Stored, encode
 from moorage.clock import Clock
-from moorage.transport import Stream
+from moorage.http.transport import Stream
 
 BOOKMARK_SECONDS: Final = 60.0
 _BATCH: Final = 500

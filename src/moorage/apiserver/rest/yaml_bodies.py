@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from moorage.api.text import quoted
 from moorage.api.yaml_reading import YamlError, YamlLimits, compose_all_yaml, load_yaml
 from moorage.apiserver import errors
-from moorage.apiserver.text import quoted
 
 MAX_YAML_BYTES: Final = 1024 * 1024
 """The longest body; YAML takes a hundred times as long to read as JSON."""

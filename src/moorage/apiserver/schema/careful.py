@@ -13,11 +13,11 @@ import re
 from typing import Any, Final, NamedTuple, NoReturn
 
 from moorage.api.manifests import copy
+from moorage.api.text import path_key
 from moorage.apiserver.schema.base import Decoded
 from moorage.apiserver.schema.moments import canonical_micro_time, canonical_time
 from moorage.apiserver.schema.quantities import WRONG_FORMAT, canonical_quantity
 from moorage.apiserver.schema.wire import ZERO_VALUES, TypeUse, WireType, wire_format
-from moorage.apiserver.text import path_key
 
 _INT_BITS: Final = {"int32": 31, "int64": 63}
 

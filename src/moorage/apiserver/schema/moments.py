@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Final, NoReturn
 
 from moorage.api.manifests import micro_timestamp, timestamp
+from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
-from moorage.apiserver.text import quoted
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.apiserver.text import path_key, quoted
+from moorage.api.text import path_key, quoted
 
 _MOST: Final = 100
 """Kubernetes lists no more problems than this."""

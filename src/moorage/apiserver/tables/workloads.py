@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import qualified
 from moorage.apiserver.tables.base import Column, Printer
 from moorage.apiserver.tables.cells import (
     INVALID,
@@ -36,7 +37,6 @@ from moorage.apiserver.tables.columns import (
     text_at,
     timed,
 )
-from moorage.apiserver.text import qualified
 
 _JOB_STATES: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, micro_timestamp
-from moorage.client.errors import RequestError
 from moorage.client.kinds import LEASE, NODE
 from moorage.clock import Timer
+from moorage.http.errors import RequestError
 from moorage.sim.nodes.kubelet import Kubelet
 from moorage.sim.nodes.nodeobject import allocatable_change, conditions, missing_parts, missing_status
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from moorage.api.manifests import Manifest, Now, moment, timestamp, utc_now
 from moorage.apiserver import errors
+from moorage.http.transport import Stream
 from moorage.sim.nodes.log_options import LogOptions
-from moorage.transport import Stream
 
 ReadLog = Callable[[Manifest, Manifest, LogOptions], bytes | Stream | None]
 """What a container of a pod has written for real; None if it is simulated."""

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 
 Write = Callable[[], Awaitable[None]]
 

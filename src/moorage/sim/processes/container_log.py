@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from moorage.api.manifests import Now, micro_timestamp
+from moorage.http.transport import Stream
 from moorage.sim.nodes.log_options import LogOptions
-from moorage.transport import Stream
 
 MAX_BYTES: Final = 10 << 20
 """The kubelet's containerLogMaxSize."""

@@ -6,8 +6,8 @@ from base64 import b64decode
 
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import CONFIG_MAP, SECRET, Kind
+from moorage.http.errors import RequestError
 
 
 class MissingObjectError(Exception):

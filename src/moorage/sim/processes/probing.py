@@ -10,9 +10,9 @@ from functools import cache
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import ConnectionFailed
-from moorage.client.http import Endpoint, HttpTransport
-from moorage.transport import Request
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.errors import ConnectionFailed
+from moorage.http.transport import Request
 
 _HEADERS: Final = {"user-agent": "kube-probe/1.36", "accept": "*/*", "connection": "close"}
 _MOST_OUTPUT_BYTES: Final = 10 << 10

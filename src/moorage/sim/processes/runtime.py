@@ -11,6 +11,7 @@ from moorage.api.manifests import Manifest, Now
 from moorage.apiserver import errors
 from moorage.client.client import Client
 from moorage.clock import Clock
+from moorage.http.transport import Stream
 from moorage.sim.nodes.addresses import PodAddresses
 from moorage.sim.nodes.log_options import LogOptions
 from moorage.sim.nodes.workload import Host, Tell
@@ -20,7 +21,6 @@ from moorage.sim.processes.sandbox import LOOPBACK, PodSandbox
 from moorage.sim.processes.selection import any_runs, runs
 from moorage.sim.processes.sweeping import Sweeper
 from moorage.sim.processes.tasks import Tasks
-from moorage.transport import Stream
 
 _FIRST_NETWORK: Final = 64
 _NETWORKS: Final = 128

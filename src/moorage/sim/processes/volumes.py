@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest, Now, moment
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import SERVICE_ACCOUNT
+from moorage.http.errors import RequestError
 from moorage.sim.nodes.workload import Host
 from moorage.sim.processes.downward import FieldError, field_value, resource_value
 from moorage.sim.processes.objects import MissingObjectError, NamespacedObjects

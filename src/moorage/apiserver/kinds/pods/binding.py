@@ -7,9 +7,9 @@ from http import HTTPStatus
 
 from moorage.api.conditions import set_condition
 from moorage.api.manifests import Manifest, utc_now
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, not_supported, required
-from moorage.apiserver.text import quoted
 
 
 def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manifest:

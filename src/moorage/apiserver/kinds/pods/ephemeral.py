@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest, annotations_of, take
+from moorage.api.text import quoted
 from moorage.apiserver import errors
 from moorage.apiserver.fields import FieldError, forbidden
 from moorage.apiserver.kinds.pods.differences import described, same
 from moorage.apiserver.kinds.pods.strategy import count_change
 from moorage.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
-from moorage.apiserver.text import quoted
 
 _PATH = "spec.ephemeralContainers"
 

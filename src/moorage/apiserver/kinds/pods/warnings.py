@@ -10,8 +10,8 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_label_problems
 from moorage.api.quantity import NANO, parse_quantity
+from moorage.api.text import quoted
 from moorage.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
-from moorage.apiserver.text import quoted
 
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _VOLUMES: Final = {

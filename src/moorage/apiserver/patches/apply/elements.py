@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
 from moorage.apiserver.json_values import go_json, go_text
 from moorage.apiserver.shape import Shape
-from moorage.apiserver.text import quoted
 
 _FORM_ORDER: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
 from moorage.apiserver.patches.apply.elements import MalformedError
 from moorage.apiserver.patches.apply.fieldset import FieldSet
-from moorage.apiserver.text import quoted
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.api.text import path_key
 from moorage.apiserver.json_values import go_text
 from moorage.apiserver.patches.apply.elements import MalformedError, element_text, item_element
 from moorage.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
 from moorage.apiserver.shape import Form, Shape
-from moorage.apiserver.text import path_key
 
 
 def check_applied(value: Any, shape: Shape) -> None:

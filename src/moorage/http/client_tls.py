@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from moorage.client.errors import KubeconfigError
+from moorage.http.errors import KubeconfigError
 
 
 def client_context(ca_pem: bytes | None, *, skip_verification: bool = False) -> ssl.SSLContext:

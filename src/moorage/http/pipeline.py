@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from moorage.client.errors import ConnectionFailed
-from moorage.client.http_connection import Connection
-from moorage.client.http_pool import ConnectionPool
-from moorage.client.rhythm import Rhythm
-from moorage.transport import Response
+from moorage.http.client_connection import Connection
+from moorage.http.errors import ConnectionFailed
+from moorage.http.pool import ConnectionPool
+from moorage.http.rhythm import Rhythm
+from moorage.http.transport import Response
 
 MOST_TOGETHER: Final = 32
 """The most requests that are under way on one connection with pipelining."""

@@ -12,9 +12,9 @@ from typing import Final
 import httptools
 import msgspec
 
-from moorage.apiserver.api_error import too_large
-from moorage.apiserver.guard import MAX_BODY_BYTES
-from moorage.transport import Request, Response
+from moorage.http.api_error import too_large
+from moorage.http.guard import MAX_BODY_BYTES
+from moorage.http.transport import Request, Response
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 """The longest head of a request."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from moorage.transport import Response
+from moorage.http.transport import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 """What a client wants to hear before it sends a body, if it says so."""

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from moorage.api.manifests import utc_now
-from moorage.apiserver.auth.private_files import write_private
+from moorage.http.private_files import write_private
 
 ALWAYS_NAMED: Final = (
     "127.0.0.1",

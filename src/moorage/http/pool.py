@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from moorage.client.errors import ConnectionFailed, NoAccess
-from moorage.client.http_connection import Connection
-from moorage.client.http_proxy import open_tunnel
+from moorage.http.client_connection import Connection
+from moorage.http.errors import ConnectionFailed, NoAccess
+from moorage.http.proxy import open_tunnel
 
 _IDLE_SECONDS: Final = 60.0
 """After so long a server may have closed a connection, and a request on it would be lost."""

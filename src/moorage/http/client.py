@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
-from moorage.client.http_pipeline import Pipeline
-from moorage.client.http_pool import ConnectionPool
-from moorage.client.http_pool import Endpoint as Endpoint  # Who makes a transport finds here what it needs.
-from moorage.transport import Request, Response
+from moorage.http.pipeline import Pipeline
+from moorage.http.pool import ConnectionPool
+from moorage.http.pool import Endpoint as Endpoint  # Who makes a transport finds here what it needs.
+from moorage.http.transport import Request, Response
 
 MOST_CONNECTIONS: Final = 32
 """For requests that have a connection for themselves; every watch has one besides."""

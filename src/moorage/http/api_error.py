@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from moorage.apiserver.text import shortened
+from moorage.api.text import shortened
 
 MAX_CAUSES: Final = 100
 """Causes in a Status."""

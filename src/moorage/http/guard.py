@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from moorage.apiserver.api_error import ApiError
-from moorage.apiserver.certificates import ALWAYS_NAMED
+from moorage.http.api_error import ApiError
+from moorage.http.certificates import ALWAYS_NAMED
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """The longest body that is read."""

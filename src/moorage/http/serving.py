@@ -10,9 +10,9 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.transport import Transport
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.transport import Transport
 
 MAX_CONNECTIONS: Final = 2000
 """How many connections there may be, unless another number is given."""

@@ -8,7 +8,7 @@ from base64 import b64encode
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from moorage.client.http_connection import Connection
+from moorage.http.client_connection import Connection
 
 _MOST_HEAD_BYTES: Final = 64 * 1024
 

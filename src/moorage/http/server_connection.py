@@ -14,11 +14,11 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final, cast
 
-from moorage.apiserver.guard import MAX_BODY_BYTES
-from moorage.apiserver.http_answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
-from moorage.apiserver.http_connections import Connections, Waiting
-from moorage.apiserver.http_requests import Asked, RequestReader
-from moorage.transport import Immediate, Response, Stream, Transport
+from moorage.http.answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
+from moorage.http.guard import MAX_BODY_BYTES
+from moorage.http.requests import Asked, RequestReader
+from moorage.http.server_connections import Connections, Waiting
+from moorage.http.transport import Immediate, Response, Stream, Transport
 
 _SLICE_BYTES: Final = 64 * 1024
 """Bytes of input that are parsed at a time."""

@@ -13,9 +13,9 @@ from typing import Final, cast
 
 import httptools
 
-from moorage.client.errors import AnswerLost, ConnectionFailed
-from moorage.client.rhythm import Rhythm
-from moorage.transport import Response, Stream
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.rhythm import Rhythm
+from moorage.http.transport import Response, Stream
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024
 """So much of a stream is read ahead; then the server has to wait."""
