@@ -15,14 +15,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage.apiserver.embedded import EmbeddedServer, Settings
-from moorage.apiserver.store import Change, Collection
 from moorage.client.client import Client, PatchType
 from moorage.client.kinds import CORE_EVENT, NODE, POD, Kind
 from moorage.clock import VirtualClock
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.manager import MakeController, Manager
 from moorage.http.errors import RequestError
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.store import Change, Collection
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.manager import MakeController, Manager
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from moorage.client.credentials import from_kubeconfig
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, STORAGE_CLASS
 from moorage.client.plugins import ExecCredentials
 from moorage.config.load import default_config, parse_config
-from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.framework.registry import Registry
 from moorage.http.errors import KubeconfigError
 from moorage.plugins import default_registry
@@ -25,6 +24,7 @@ from moorage.scheduler.scheduler import Scheduler
 from moorage.services.measured import MeasuredPlugin
 from moorage.services.metric_values import Distribution, Number
 from moorage.services.metrics import Metrics
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 from tests.scheduler.storage import add_claim, using

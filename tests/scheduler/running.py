@@ -17,7 +17,6 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
-from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
@@ -27,6 +26,7 @@ from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -14,7 +14,6 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from moorage.api.manifests import utc_now
-from moorage.apiserver.embedded import Settings
 from moorage.client.client import Client
 from moorage.client.kinds import CONFIG_MAP
 from moorage.http.client import Endpoint, HttpTransport
@@ -33,6 +32,7 @@ from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import Metrics
 from moorage.services.serving import Endpoints, SecureServer, ServingOptions
 from moorage.services.users import Unauthenticated, User
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.services.authorities import Authority, trusting_all
 from tests.services.faults import World

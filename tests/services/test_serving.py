@@ -14,8 +14,6 @@ import pytest
 from msgspec.structs import replace
 
 from moorage import klog
-from moorage.apiserver.auth.users import User as ServerUser
-from moorage.apiserver.embedded import Settings
 from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
@@ -42,6 +40,8 @@ from moorage.services.serving import (
     metric_routes,
     verbosity_routes,
 )
+from moorage_cluster.apiserver.auth.users import User as ServerUser
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod
 from tests.logs import written

@@ -7,7 +7,7 @@ import pytest
 
 from moorage.clock import VirtualClock
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.sim.nodes.outbox import Outbox
+from moorage_cluster.nodes.outbox import Outbox
 
 
 def play(scene: Callable[[Outbox, VirtualClock], Awaitable[None]]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
-from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
-from moorage.sim.nodes.simulation import SimulatedNodes
-from moorage.sim.nodes.workload import ContainerRuntime
+from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
+from moorage_cluster.nodes.simulation import SimulatedNodes
+from moorage_cluster.nodes.workload import ContainerRuntime
 from tests.controllers.harness import Harness
 
 IMAGE = "registry.example/app:1"

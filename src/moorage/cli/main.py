@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from moorage.cli import apiserver, bench, config, decide, extender, manifests, plugin, replay, up
+from moorage.cli import bench, config, decide, extender, manifests, plugin, replay
 from moorage.cli import run as run_command
 from moorage.version import __version__
+from moorage_cluster.cli import apiserver, up
 
 CANNOT_WRITE = 3
 """Exit status: the output could not be written."""

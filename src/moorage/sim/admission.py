@@ -20,7 +20,7 @@ from moorage.api.pod import Pod
 from moorage.http.api_error import ApiError
 
 if TYPE_CHECKING:
-    from moorage.apiserver.pod_creation import PodCreation
+    from moorage_cluster.apiserver.pod_creation import PodCreation
 
 _STAMPED: Final = ("uid", "creationTimestamp", "generation")
 """Metadata that a server writes when it stores an object."""
@@ -62,7 +62,7 @@ class Admission:
     @cached_property
     def _creation(self) -> PodCreation:
         # Imported where a pod is new, and nowhere else: schedulers do without the API server.
-        from moorage.apiserver.pod_creation import PodCreation
+        from moorage_cluster.apiserver.pod_creation import PodCreation
 
         return PodCreation(self._cluster)
 

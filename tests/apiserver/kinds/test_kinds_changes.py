@@ -3,25 +3,28 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
-from moorage.apiserver.kinds.daemons import DaemonSetStrategy
-from moorage.apiserver.kinds.device_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.devices import ResourceClaimStrategy, ResourceClaimTemplateStrategy
-from moorage.apiserver.kinds.events import EventsEventStrategy
-from moorage.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.priorities import PriorityClassStrategy
-from moorage.apiserver.kinds.quotas import ResourceQuotaStrategy
-from moorage.apiserver.kinds.rbac import RoleBindingStrategy
-from moorage.apiserver.kinds.runtime_classes import RuntimeClassStrategy
-from moorage.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
-from moorage.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.kinds.claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
+from moorage_cluster.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
+from moorage_cluster.apiserver.kinds.daemons import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.device_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.devices import ResourceClaimStrategy, ResourceClaimTemplateStrategy
+from moorage_cluster.apiserver.kinds.events import EventsEventStrategy
+from moorage_cluster.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.priorities import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.quotas import ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.rbac import RoleBindingStrategy
+from moorage_cluster.apiserver.kinds.runtime_classes import RuntimeClassStrategy
+from moorage_cluster.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import (
+    StorageClassStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage_cluster.apiserver.kinds.volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,
     a_controller,

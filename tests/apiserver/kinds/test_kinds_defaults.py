@@ -5,39 +5,39 @@ from datetime import UTC, datetime
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.cronjobs import CronJobStrategy
-from moorage.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
-from moorage.apiserver.kinds.daemons import DaemonSetStrategy
-from moorage.apiserver.kinds.device_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.devices import (
+from moorage_cluster.apiserver.kinds.claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.config import ConfigMapStrategy, SecretStrategy
+from moorage_cluster.apiserver.kinds.cronjobs import CronJobStrategy
+from moorage_cluster.apiserver.kinds.csi import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
+from moorage_cluster.apiserver.kinds.daemons import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.device_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.devices import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
 )
-from moorage.apiserver.kinds.endpoints import EndpointsStrategy
-from moorage.apiserver.kinds.events import EventStrategy
-from moorage.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.leases import LeaseStrategy
-from moorage.apiserver.kinds.namespaces import NamespaceStrategy
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.policy import PodDisruptionBudgetStrategy
-from moorage.apiserver.kinds.priorities import PriorityClassStrategy
-from moorage.apiserver.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.apiserver.kinds.rbac import ClusterRoleBindingStrategy, RoleStrategy
-from moorage.apiserver.kinds.services import ServiceStrategy
-from moorage.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy
-from moorage.apiserver.kinds.templates import PodTemplateStrategy
-from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
-from moorage.apiserver.kinds.workloads import (
+from moorage_cluster.apiserver.kinds.endpoints import EndpointsStrategy
+from moorage_cluster.apiserver.kinds.events import EventStrategy
+from moorage_cluster.apiserver.kinds.groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.leases import LeaseStrategy
+from moorage_cluster.apiserver.kinds.namespaces import NamespaceStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.policy import PodDisruptionBudgetStrategy
+from moorage_cluster.apiserver.kinds.priorities import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.rbac import ClusterRoleBindingStrategy, RoleStrategy
+from moorage_cluster.apiserver.kinds.services import ServiceStrategy
+from moorage_cluster.apiserver.kinds.stateful import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import StorageClassStrategy
+from moorage_cluster.apiserver.kinds.templates import PodTemplateStrategy
+from moorage_cluster.apiserver.kinds.volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.workloads import (
     DeploymentStrategy,
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,
     UID,

@@ -5,18 +5,21 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.csi import (
+from moorage_cluster.apiserver.kinds.claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.csi import (
     CSIDriverStrategy,
     CSINodeStrategy,
     CSIStorageCapacityStrategy,
     VolumeAttachmentStrategy,
 )
-from moorage.apiserver.kinds.device_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.devices import DeviceClassStrategy, ResourceClaimStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.kinds.volumes import PersistentVolumeStrategy
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.kinds.device_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.devices import DeviceClassStrategy, ResourceClaimStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import (
+    StorageClassStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage_cluster.apiserver.kinds.volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     an_object,
     creation_problems,
