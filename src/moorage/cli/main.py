@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from moorage.cli import bench, config, decide, extender, manifests, plugin, replay
+from moorage.cli import bench, cluster_commands, config, decide, extender, manifests, plugin, replay
 from moorage.cli import run as run_command
 from moorage.version import __version__
-from moorage_cluster.cli import apiserver, up
 
 CANNOT_WRITE = 3
 """Exit status: the output could not be written."""
 
 app = typer.Typer(
     name="moorage",
+    cls=cluster_commands.Commands,
     help="A Kubernetes scheduler in Python: kube-scheduler's decisions, explained.",
     no_args_is_help=True,
     add_completion=False,
@@ -24,14 +24,14 @@ app = typer.Typer(
 )
 app.add_typer(config.app)
 app.add_typer(plugin.app)
-app.command()(apiserver.apiserver)
+cluster_commands.add_placeholder(app, "apiserver")
 app.command()(bench.bench)
 app.command()(decide.decide)
 app.command()(extender.extender)
 app.command()(manifests.manifests)
 app.command()(replay.replay)
 app.command(cls=run_command.KubeFlags)(run_command.run)
-app.command()(up.up)
+cluster_commands.add_placeholder(app, "up")
 
 
 def _show_version(wanted: bool) -> None:
