@@ -23,6 +23,7 @@ from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.store import Change, Collection
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.manager import MakeController, Manager
+from tests.logs import add_handler, remove_handler
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class Harness:
         self.clock = VirtualClock()
         self.runner = asyncio.Runner()
         self._failures = _Failures()
-        logging.getLogger("moorage").addHandler(self._failures)
+        add_handler(self._failures)
         self._task: asyncio.Task[None] | None = None
         self._controllers = controllers
         self._seed = seed
@@ -108,7 +109,7 @@ class Harness:
 
     def close(self) -> None:
         """End everything."""
-        logging.getLogger("moorage").removeHandler(self._failures)
+        remove_handler(self._failures)
         self._await(self._end())
         self.server.close()
         self.runner.close()

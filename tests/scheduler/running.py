@@ -27,6 +27,7 @@ from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from tests.logs import add_handler, remove_handler
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -105,7 +106,7 @@ class World:
         self._settings = Settings(data_dir, history=history)
         self._tasks: list[asyncio.Task[Any]] = []
         self._surprises = _Surprises()
-        logging.getLogger("moorage").addHandler(self._surprises)
+        add_handler(self._surprises)
         self.start_server()
 
     def start_server(self) -> None:
@@ -156,7 +157,7 @@ class World:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)
         self.server.close()
-        logging.getLogger("moorage").removeHandler(self._surprises)
+        remove_handler(self._surprises)
         assert not self._surprises.records, self._surprises.records[0]
         failures = [each for each in results if isinstance(each, Exception)]
         assert not failures, failures

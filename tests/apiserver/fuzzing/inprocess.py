@@ -47,9 +47,9 @@ class _Complaints(logging.Handler):
 
 @contextmanager
 def gathered_complaints(*names: str) -> Iterator[list[str]]:
-    """What loggers, or that of the server, log as errors meanwhile; it is not printed."""
+    """What loggers, or those of the server, log as errors meanwhile; it is not printed."""
     handler = _Complaints()
-    loggers = [logging.getLogger(name) for name in names or ("moorage_cluster.apiserver",)]
+    loggers = [logging.getLogger(name) for name in names or ("moorage_cluster.apiserver", "moorage.http")]
     before = [logger.propagate for logger in loggers]
     for logger in loggers:
         logger.addHandler(handler)

@@ -147,7 +147,7 @@ class HttpTarget:
 @asynccontextmanager
 async def served() -> AsyncIterator[HttpTarget]:
     """A server on a free port."""
-    with gathered_complaints("moorage_cluster.apiserver", "asyncio") as complaints:
+    with gathered_complaints("moorage_cluster.apiserver", "moorage.http", "asyncio") as complaints:
         embedded = EmbeddedServer(random=Random(1))
         listener = listen("127.0.0.1", 0)
         http = HttpServer(embedded.api, embedded.certificate.ssl_context())

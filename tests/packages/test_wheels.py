@@ -1,0 +1,69 @@
+"""Two distributions of one version, each with its own package and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from moorage import __version__
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {"moorage": ROOT, "moorage_cluster": ROOT / "cluster"}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheels, by the name of their package."""
+    return {name: built(name, tmp_path_factory.mktemp(name)) for name in FOLDERS}
+
+
+def built(name: str, into: Path) -> Path:
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
+    subprocess.run(words, cwd=FOLDERS[name], capture_output=True, check=True)
+    (wheel,) = into.iterdir()
+    return wheel
+
+
+def metadata(wheel: Path, name: str) -> Message:
+    with ZipFile(wheel) as archive:
+        return Parser().parsestr(archive.read(f"{name}-{__version__}.dist-info/METADATA").decode())
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_holds_its_package_and_no_other(name: str, wheels: dict[str, Path]) -> None:
+    with ZipFile(wheels[name]) as archive:
+        names = set(archive.namelist())
+    information = f"{name}-{__version__}.dist-info"
+    assert {each.partition("/")[0] for each in names} == {name, information}
+    assert f"{information}/licenses/LICENSE" in names
+    source = FOLDERS[name] / "src"
+    files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    packed = {each for each in names if each.startswith(f"{name}/")}
+    assert packed == {each for each in files if "__pycache__" not in each}
+
+
+def test_versions_are_in_step(wheels: dict[str, Path]) -> None:
+    scheduler, cluster = (metadata(wheels[name], name) for name in FOLDERS)
+    assert scheduler["Version"] == cluster["Version"] == __version__
+    assert f"moorage=={__version__}" in cluster.get_all("Requires-Dist", [])
+    extra = f"moorage-cluster=={__version__}; extra == 'cluster'"
+    assert extra in scheduler.get_all("Requires-Dist", [])
+
+
+def test_the_cluster_needs_nothing_that_the_scheduler_does_not_need() -> None:
+    """So that the lock of what runs is that of both."""
+    scheduler, cluster = (_dependencies(folder) for folder in FOLDERS.values())
+    assert cluster - {f"moorage=={__version__}"} <= scheduler
+
+
+def _dependencies(folder: Path) -> set[str]:
+    project: Any = tomllib.loads((folder / "pyproject.toml").read_text())
+    return set(project["project"]["dependencies"])
