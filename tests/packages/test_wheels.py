@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 from email.message import Message
 from email.parser import Parser
@@ -14,22 +12,16 @@ from zipfile import ZipFile
 import pytest
 
 from moorage import __version__
+from tests.plugin_packages.environment import CLUSTER, ROOT, build_wheel
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = {"moorage": ROOT, "moorage_cluster": ROOT / "cluster"}
+FOLDERS = {"moorage": ROOT, "moorage_cluster": CLUSTER}
 
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The wheels, by the name of their package."""
-    return {name: built(name, tmp_path_factory.mktemp(name)) for name in FOLDERS}
-
-
-def built(name: str, into: Path) -> Path:
-    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
-    subprocess.run(words, cwd=FOLDERS[name], capture_output=True, check=True)
-    (wheel,) = into.iterdir()
-    return wheel
+    into = tmp_path_factory.mktemp("wheels")
+    return {name: build_wheel(into, folder) for name, folder in FOLDERS.items()}
 
 
 def metadata(wheel: Path, name: str) -> Message:
