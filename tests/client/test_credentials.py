@@ -25,7 +25,7 @@ from moorage.http.client import HttpTransport
 from moorage.http.errors import ConnectionFailed, KubeconfigError, NoAccess, RequestError
 from moorage.http.transport import Request
 from tests.client.pki import Authority, data
-from tests.client.sockets import Asked, SocketServer, Writer, answer, proxying, serving
+from tests.http.sockets import Asked, SocketServer, Writer, answer, proxying, serving
 
 LIST = b'{"kind":"NodeList","items":[]}'
 

@@ -13,7 +13,7 @@ import pytest
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
 from moorage.http.transport import Response, Stream
-from tests.apiserver.http.wire import (
+from tests.http.wire import (
     AtOnce,
     Later,
     Lines,

@@ -10,7 +10,7 @@ from moorage.http.guard import MAX_BODY_BYTES
 from moorage.http.requests import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
 from moorage.http.server_connection import HttpConnection
 from moorage.http.transport import Response
-from tests.apiserver.http.wire import (
+from tests.http.wire import (
     AtOnce,
     Later,
     Wire,

@@ -17,7 +17,7 @@ from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
 from moorage.http.serving import HttpServer, listen
 from moorage.http.transport import Transport
-from tests.apiserver.http.wire import AtOnce, get
+from tests.http.wire import AtOnce, get
 
 CERTIFICATE = load_or_make(None)
 RUNNERS = {"asyncio": asyncio.run, "uvloop": uvloop.run}

@@ -13,7 +13,7 @@ from moorage.http.pipeline import Pipeline
 from moorage.http.pool import ConnectionPool
 from moorage.http.rhythm import AT_ONCE, Rhythm
 from moorage.http.transport import Stream
-from tests.client.test_pipeline import StagedPool
+from tests.http.test_pipeline import StagedPool
 
 BEAT_SECONDS = 0.01
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -18,7 +18,7 @@ from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
 from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Request, Response
-from tests.client.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
+from tests.http.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
 
 
 @pytest.fixture(params=(asyncio.run, uvloop.run), ids=("asyncio", "uvloop"))

@@ -13,7 +13,7 @@ import uvloop
 from moorage.http.client import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.transport import Request, Response
-from tests.client.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, proxying, serving
+from tests.http.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, proxying, serving
 
 GET = Request("GET", "/api/v1/nodes")
 WATCH = Request("GET", "/api/v1/nodes", "watch=1")
