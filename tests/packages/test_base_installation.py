@@ -14,6 +14,7 @@ from tests.bench.files import MEASURED, NODES, Files
 from tests.packages.base_installation import CALLS
 
 ENOUGH = ("run", "bench", "decide", "decide stored", "replay", "config", "plugin", "manifests", "extender")
+WITHIN_SECONDS = 120
 ROOT = Path(__file__).parents[2]
 CLUSTER = str(ROOT / "examples" / "cluster.yaml")
 POD = str(ROOT / "examples" / "pod.yaml")
@@ -74,7 +75,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
         "run": ["run", "--help"],
     }
     words = [sys.executable, "-c", CALLS, json.dumps(list(commands.values()))]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, cwd=folder, timeout=WITHIN_SECONDS
+    )
     answers, warnings, loaded = json.loads(done.stdout)
     return Base(dict(zip(commands, (Called(*each) for each in answers), strict=True)), warnings, loaded)
 

@@ -31,11 +31,11 @@ def metadata(wheel: Path, name: str) -> Message:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_wheel_holds_its_package_and_no_other(name: str, wheels: dict[str, Path]) -> None:
+    information = f"{name}-{__version__}.dist-info"
     with ZipFile(wheels[name]) as archive:
         names = set(archive.namelist())
-    information = f"{name}-{__version__}.dist-info"
+        assert archive.read(f"{information}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     assert {each.partition("/")[0] for each in names} == {name, information}
-    assert f"{information}/licenses/LICENSE" in names
     source = FOLDERS[name] / "src"
     files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     packed = {each for each in names if each.startswith(f"{name}/")}
