@@ -29,12 +29,12 @@ help: ## List the targets.
 setup: $(STAMP) ## Make the Python environment (.venv) with all that is needed.
 
 # `make up` needs much less than working on moorage does: no linters, no test tools.
-$(RUN_STAMP): pyproject.toml requirements/up.txt
+$(RUN_STAMP): pyproject.toml cluster/pyproject.toml requirements/up.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "moorage needs Python 3.11 or newer; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(LOCKED) requirements/up.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . --editable cluster
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) requirements/development.txt
@@ -76,7 +76,8 @@ $(SUPPLY_STAMP): requirements/supply.txt
 	@touch $@
 
 lock: $(SUPPLY_STAMP) ## Write the lock files as pyproject.toml has it; LOCK=--upgrade for newer versions.
-	$(COMPILE) --all-extras --output-file requirements/development.txt pyproject.toml
+	$(COMPILE) --extra dev --extra kubectl --extra profile --output-file requirements/development.txt \
+	  pyproject.toml
 	$(COMPILE) --constraint requirements/development.txt --output-file requirements/runtime.txt pyproject.toml
 	$(BUILD_REQUIRES) | $(COMPILE) --constraint requirements/development.txt --output-file requirements/build.txt -
 	$(COMPILE) --constraint requirements/development.txt --extra kubectl --output-file requirements/up.txt \

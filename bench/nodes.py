@@ -16,14 +16,14 @@ from random import Random
 import uvloop
 
 from moorage.api.manifests import utc_now
-from moorage.apiserver.embedded import EmbeddedServer
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.manager import Manager
-from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
-from moorage.sim.nodes.simulation import SimulatedNodes
+from moorage_cluster.apiserver.embedded import EmbeddedServer
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
+from moorage_cluster.nodes.simulation import SimulatedNodes
 
 
 def pod(index: int, nodes: int) -> dict[str, object]:

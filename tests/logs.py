@@ -11,7 +11,19 @@ from contextlib import contextmanager, redirect_stderr
 from moorage import klog
 from moorage.cli.logs import LogFormat, LogOptions, write_logs
 
+_PACKAGES = ("moorage", "moorage_cluster")
 _HEAD = re.compile(r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}\d+ \w+\.py:\d+\] ", re.MULTILINE)
+
+
+def add_handler(handler: logging.Handler) -> None:
+    """From now on, a handler is given what both packages log."""
+    for name in _PACKAGES:
+        logging.getLogger(name).addHandler(handler)
+
+
+def remove_handler(handler: logging.Handler) -> None:
+    for name in _PACKAGES:
+        logging.getLogger(name).removeHandler(handler)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from packaging.markers import Marker
 
 from tools.locks import Locked, canonical, read_lock
 
-_UNLOCKED = {"moorage", "pip", "setuptools"}
+_UNLOCKED = {"moorage", "moorage-cluster", "pip", "setuptools"}
 """In an environment without being in its lock: the project, and what Python's venv puts there."""
 
 

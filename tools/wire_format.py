@@ -1,4 +1,4 @@
-"""Write `src/moorage/apiserver/schema/wire.txt` from a checkout of Kubernetes.
+"""Write `cluster/src/moorage_cluster/apiserver/schema/wire.txt` from a checkout of Kubernetes.
 
     python tools/wire_format.py --upstream ~/kubernetes --version v1.36.4
 
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moorage.apiserver.schema.wire import LEAVES, ZERO_VALUES, TypeUse, WireField, WireType, render
+from moorage_cluster.apiserver.schema.wire import LEAVES, ZERO_VALUES, TypeUse, WireField, WireType, render
 
 SERVED = (
     "/v1",
@@ -45,7 +45,7 @@ SERVED = (
     "authentication.k8s.io/v1",
     "authorization.k8s.io/v1",
 )
-TARGET = Path(__file__).parents[1] / "src/moorage/apiserver/schema/wire.txt"
+TARGET = Path(__file__).parents[1] / "cluster/src/moorage_cluster/apiserver/schema/wire.txt"
 
 _LEAF_WORDS = {name: word for word, name in LEAVES.items()}
 _REF = "#/components/schemas/"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from moorage.api.yaml_reading import MAX_DEPTH, YamlError, YamlLimits, load_all_yaml, load_yaml
-from moorage.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
+from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 
 DEEP = 100_000
 ATTACKS_WITHIN_SECONDS = 60
@@ -20,9 +20,9 @@ import sys
 from pathlib import Path
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
-from moorage.client.errors import KubeconfigError
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
+from moorage.http.errors import KubeconfigError
 from moorage.client.kubeconfig import choose
 from moorage.config.load import read_document
 

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.object_size import check_size
-from moorage.apiserver.store import Change, Collection, Store, Stored, encode
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.object_size import check_size
+from moorage_cluster.apiserver.store import Change, Collection, Store, Stored, encode
 from tests.apiserver.client import Cluster, configmap, pod
 
 PODS = "/api/v1/namespaces/default/pods"

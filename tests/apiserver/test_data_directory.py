@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.journal import JournalError, SqliteJournal
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.apiserver.journal import JournalError, SqliteJournal
 from tests.apiserver.client import Cluster, configmap
 
 

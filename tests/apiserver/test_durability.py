@@ -19,8 +19,8 @@ import pytest
 from kubernetes import client
 from urllib3.exceptions import HTTPError
 
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.journal import JournalError, SqliteJournal
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.apiserver.journal import JournalError, SqliteJournal
 from tests.apiserver.client import Cluster, configmap, owned, owner
 from tests.apiserver.extensions.definitions import crd, widget
 from tests.apiserver.python_client.connecting import connected

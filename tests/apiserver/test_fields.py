@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.fields import (
+from moorage_cluster.apiserver.fields import (
     OMITTED,
     FieldError,
     complaints,

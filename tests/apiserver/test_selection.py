@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.selection import parse_label_selector
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.selection import parse_label_selector
 from tests.apiserver.client import Cluster
 
 BAD_LABEL_SELECTORS = {

@@ -11,9 +11,9 @@ import pytest
 
 from bench.churn import Churn, Sample, resident_bytes, slope_mib
 from bench.line_chart import line_chart
-from moorage.apiserver.embedded import EmbeddedServer
 from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, POD
+from moorage_cluster.apiserver.embedded import EmbeddedServer
 
 EVENT = {
     "metadata": {"name": "e", "namespace": "default"},

@@ -10,10 +10,10 @@ from moorage.api.decode import KINDS, convert
 from moorage.bench.store import Store
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM, SERVICE, Kind
 from moorage.clock import VirtualClock
+from moorage.http.errors import ConnectionFailed, RequestError
 from tests.bench.files import node, pod
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -14,7 +14,14 @@ import moorage
 from moorage.cli.main import COMMANDS, DeferredCommand
 
 HEAVY = {"cryptography", "kubernetes_asyncio", "msgspec", "numpy", "prometheus_client", "uvloop", "yaml"}
-OUR_OWN = {"moorage", "moorage.__main__", "moorage.cli", "moorage.cli.main", "moorage.version"}
+OUR_OWN = {
+    "moorage",
+    "moorage.__main__",
+    "moorage.cli",
+    "moorage.cli.main",
+    "moorage.laptop_cluster",
+    "moorage.version",
+}
 
 
 def modules_after(code: str) -> set[str]:

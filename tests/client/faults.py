@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Stream, Transport
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.transport import Request, Response, Stream, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class FaultyTransport:
         return self._random.randrange(count)
 
 
-class FaultyStream:
+class FaultyStream(Stream):
     """A watch that is not what the server sent."""
 
     def __init__(self, transport: FaultyTransport, stream: Stream) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Transport
+from moorage.http.transport import Request, Response, Stream, Transport
 
 Answer = Response | Exception
 
@@ -32,7 +32,7 @@ class ScriptedTransport:
         return answer
 
 
-class Pieces:
+class Pieces(Stream):
     """A stream of given pieces, which then ends."""
 
     def __init__(self, *pieces: bytes) -> None:

@@ -18,14 +18,14 @@ from moorage.client import credentials
 from moorage.client.authenticated import Authenticated
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access, from_kubeconfig, in_cluster
-from moorage.client.errors import ConnectionFailed, KubeconfigError, NoAccess, RequestError
 from moorage.client.exec_credentials import ExecCredentials
-from moorage.client.http import HttpTransport
 from moorage.client.kinds import NODE
 from moorage.clock import VirtualClock
-from moorage.transport import Request
+from moorage.http.client import HttpTransport
+from moorage.http.errors import ConnectionFailed, KubeconfigError, NoAccess, RequestError
+from moorage.http.transport import Request
 from tests.client.pki import Authority, data
-from tests.client.sockets import Asked, SocketServer, Writer, answer, proxying, serving
+from tests.http.sockets import Asked, SocketServer, Writer, answer, proxying, serving
 
 LIST = b'{"kind":"NodeList","items":[]}'
 

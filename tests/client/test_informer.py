@@ -15,7 +15,7 @@ from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.informer import Informer
 from moorage.client.kinds import CONFIG_MAP, NODE
-from moorage.transport import Response
+from moorage.http.transport import Response, Stream
 from tests.client.faults import refusal
 from tests.client.scripted import ALL_SENT, Changed, ScriptedTransport, said, scripted_object, watched
 from tests.client.world import Heard, World, in_world, running, settled
@@ -174,7 +174,7 @@ def test_versions_that_are_no_numbers_are_only_compared() -> None:
 
 
 def test_a_watch_on_which_nothing_comes_is_begun_anew_after_a_minute_and_a_half() -> None:
-    class Silent:
+    class Silent(Stream):
         def __init__(self) -> None:
             self._closed = asyncio.Event()
 

@@ -14,10 +14,10 @@ import yaml
 from moorage.api.manifests import Manifest
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
-from moorage.client.errors import ConnectionFailed, NoAccess, RequestError
 from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import CONFIG_MAP, NODE
 from moorage.clock import LoopClock
+from moorage.http.errors import ConnectionFailed, NoAccess, RequestError
 from tests.apiserver.client import node
 from tests.apiserver.running import RunningServer, start_server
 from tests.client.pki import Authority, data

@@ -9,7 +9,7 @@ import pytest
 
 from moorage.client.rate_limit import RateLimited
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 from tests.client.scripted import ScriptedTransport
 from tests.client.world import settled
 

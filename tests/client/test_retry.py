@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response
+from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
+from moorage.http.transport import Request, Response
 from tests.client.faults import refusal
 from tests.client.scripted import Answer, ScriptedTransport
 from tests.client.world import settled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.watch_events import Event, EventLines, is_newer, read_metadata
+from moorage.http.errors import ConnectionFailed, RequestError
 
 OBJECT = b'{"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"}}'
 TELLING = b'{"metadata":{"name":"p","annotations":{"a":"\\",\\"object\\":{}}","object":"b"}},"object":{}}'

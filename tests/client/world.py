@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.client.client import Client
 from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import CONFIG_MAP
 from moorage.clock import VirtualClock
-from moorage.transport import Transport
+from moorage.http.transport import Transport
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NAMES = 8

@@ -16,14 +16,15 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage.apiserver.embedded import EmbeddedServer, Settings
-from moorage.apiserver.store import Change, Collection
 from moorage.client.client import Client, PatchType
-from moorage.client.errors import RequestError
 from moorage.client.kinds import CORE_EVENT, NODE, POD, Kind
 from moorage.clock import VirtualClock
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.manager import MakeController, Manager
+from moorage.http.errors import RequestError
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.store import Change, Collection
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.manager import MakeController, Manager
+from tests.logs import add_handler, remove_handler
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class Harness:
         self.clock = VirtualClock(epoch=START)
         self.runner = asyncio.Runner()
         self._failures = _Failures()
-        logging.getLogger("moorage").addHandler(self._failures)
+        add_handler(self._failures)
         self._task: asyncio.Task[None] | None = None
         self._controllers = controllers
         self._seed = seed
@@ -109,7 +110,7 @@ class Harness:
 
     def close(self) -> None:
         """End everything."""
-        logging.getLogger("moorage").removeHandler(self._failures)
+        remove_handler(self._failures)
         self._await(self._end())
         self.server.close()
         self.runner.close()

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from moorage.client.http import Endpoint
-from moorage.transport import Request, Response
+from moorage.http.client import Endpoint
+from moorage.http.transport import Request, Response
 
 URL = "http://extender.example/v1"
 

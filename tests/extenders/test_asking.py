@@ -16,13 +16,13 @@ import pytest
 
 from moorage.api.as_sent import NodeAsSent, PodAsSent, keep
 from moorage.api.decode import InputError, convert
-from moorage.apiserver.serving import HttpServer, listen
-from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.clock import Clock, LoopClock, VirtualClock
 from moorage.config.load import parse_config
 from moorage.framework.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.serving import HttpServer, listen
+from moorage.http.transport import Request, Response
 from moorage.services.extender_client import HttpExtender, http_extenders
-from moorage.transport import Request, Response
 from tests import builders
 from tests.builders import make_node, make_pod
 from tests.extenders.answering import URL, Service, keeping, scoring, told

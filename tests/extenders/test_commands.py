@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from moorage.cli import decide, extender
-from moorage.client.http import Endpoint
+from moorage.http.client import Endpoint
 from moorage.services.extender_client import http_extenders
 from tests import builders
 from tests.extenders.answering import Service, keeping, scoring, told

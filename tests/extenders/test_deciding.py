@@ -22,9 +22,9 @@ from moorage.framework.handle import Handle
 from moorage.framework.profiles import Profiles
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
+from moorage.http.transport import Response
 from moorage.plugins import default_registry
 from moorage.services.extender_client import http_extenders
-from moorage.transport import Response
 from tests.builders import make_node, make_pod
 from tests.extenders.answering import Service, keeping, names_in, scoring, told
 

@@ -11,11 +11,11 @@ from moorage.api.as_sent import NodeAsSent
 from moorage.client.client import Client
 from moorage.client.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD
 from moorage.config.load import default_config, parse_config
+from moorage.http.transport import Response
 from moorage.plugins import default_registry
 from moorage.queue.scheduling_queue import Place
 from moorage.scheduler.debugging import cache_view
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Response
 from tests.extenders.answering import Service, keeping, names_in, scoring, told
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world

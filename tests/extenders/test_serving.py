@@ -16,9 +16,9 @@ from moorage.framework.effects import BindPod, Effect
 from moorage.framework.nodes import Nodes, NodeView
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Status, pending, unresolvable, unschedulable
+from moorage.http.transport import Request, Response
 from moorage.plugins import default_registry
 from moorage.scheduler.extender_server import ExtenderServer, Guarded
-from moorage.transport import Request, Response
 from tests.builders import make_node, make_pod, make_profile
 
 DATA = Path(__file__).parent / "data"

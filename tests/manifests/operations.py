@@ -17,13 +17,13 @@ from moorage.client.kinds import (
     STORAGE_CLASS,
 )
 from moorage.config.load import parse_config
-from moorage.controllers.volume_provisioning import default_storage_class
+from moorage.http.transport import Request, Response
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics
 from moorage.services.serving import Endpoints, metric_routes
-from moorage.transport import Request, Response
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.manifests.printing import Manifest
 from tests.manifests.world import METRICS_READER, NAMESPACE, RoleWorld, refusal
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from moorage.apiserver.auth.bootstrap_roles import cluster_roles
+from moorage_cluster.apiserver.auth.bootstrap_roles import cluster_roles
 from tests.manifests.grants import grants
 from tests.manifests.printing import Manifest, printed, the
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent.parent
+CLUSTER = ROOT / "cluster"
 BUILDS_WITHIN_SECONDS = 120
 
 
@@ -65,8 +66,8 @@ def run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProc
     )
 
 
-def build_wheel(folder: Path) -> Path:
-    """A wheel of moorage, from this very source."""
+def build_wheel(folder: Path, source: Path = ROOT) -> Path:
+    """A wheel of moorage, or of the package in another folder, from this very source."""
     words = [
         "wheel",
         "--no-deps",
@@ -76,9 +77,10 @@ def build_wheel(folder: Path) -> Path:
         "--wheel-dir",
         str(folder),
     ]
-    done = run([sys.executable, "-m", "pip", *words, str(ROOT)])
+    before = set(folder.glob("*.whl"))
+    done = run([sys.executable, "-m", "pip", *words, str(source)])
     assert done.returncode == 0, done.stderr
-    (wheel,) = folder.glob("moorage-*.whl")
+    (wheel,) = set(folder.glob("*.whl")) - before
     return wheel
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.running import Kubectl
-from tests.plugin_packages.environment import CleanEnvironment, build_wheel, needs_of_moorage
+from tests.plugin_packages.environment import CLUSTER, CleanEnvironment, build_wheel, needs_of_moorage
 from tests.run.running import RunningScheduler
 from tests.up.running import PATIENCE, start_cluster
 
@@ -21,11 +21,13 @@ LABEL = f"example.com/{PACKAGE}"
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
-    """An environment with a wheel of moorage, and a generated package that was installed into it."""
+    """An environment with wheels of moorage and its extra, and a generated package installed into it."""
     folder = tmp_path_factory.mktemp("packages")
     environment = CleanEnvironment(folder / "environment")
     environment.link(*needs_of_moorage(), "hatchling", "pytest")
-    environment.install(str(build_wheel(folder)))
+    build_wheel(folder)
+    build_wheel(folder, CLUSTER)
+    environment.install("--find-links", str(folder), "moorage[cluster]")
     written = environment.run("moorage", "plugin", "new", PACKAGE, cwd=folder)
     assert written.returncode == 0, written.stderr
     environment.install(str(folder / PACKAGE))

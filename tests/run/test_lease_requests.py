@@ -14,7 +14,7 @@ from moorage.config.load import default_config
 from moorage.framework.finding import Found
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions
-from tests.client.sockets import Asked, SocketServer, Writer, answer, serving
+from tests.http.sockets import Asked, SocketServer, Writer, answer, serving
 
 LIMIT_SECONDS = 30
 PODS = 200

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from moorage.client.kinds import NODE, POD
-from moorage.transport import Request, Response, Transport
-from tests.client.sockets import counting_in_flight
+from moorage.http.transport import Request, Response, Transport
 from tests.client.world import World, in_world
+from tests.http.sockets import counting_in_flight
 
 PODS = 40
 """Few enough for the default limit on requests, `--kube-api-burst`."""

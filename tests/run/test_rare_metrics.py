@@ -13,18 +13,18 @@ import pytest
 
 from moorage.client.client import Client
 from moorage.client.credentials import from_kubeconfig
-from moorage.client.errors import KubeconfigError
 from moorage.client.exec_credentials import ExecCredentials
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, STORAGE_CLASS
 from moorage.config.load import default_config, parse_config
-from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.framework.registry import Registry
+from moorage.http.errors import KubeconfigError
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metric_values import Distribution, Number
 from moorage.services.metrics import Metrics
 from moorage.services.request_metrics import MeasuredPlugin
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 from tests.scheduler.storage import add_claim, using

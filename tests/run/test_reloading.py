@@ -9,9 +9,9 @@ from moorage.api.storage import PersistentVolumeClaim
 from moorage.client.client import Client
 from moorage.client.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
 from moorage.config.load import default_config, parse_config
+from moorage.http.transport import Request, Response, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Request, Response, Transport
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 from tests.scheduler.storage import add_claim, using

@@ -17,16 +17,17 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
-from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
 from moorage.framework.registry import Registry
+from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Request, Response, Stream, Transport
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from tests.logs import add_handler, remove_handler
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -62,7 +63,7 @@ class Line:
         return response
 
 
-class _Cuttable:
+class _Cuttable(Stream):
     """A watch that breaks when the line is cut."""
 
     def __init__(self, stream: Stream) -> None:
@@ -105,7 +106,7 @@ class World:
         self._settings = Settings(data_dir, history=history)
         self._tasks: list[asyncio.Task[Any]] = []
         self._surprises = _Surprises()
-        logging.getLogger("moorage").addHandler(self._surprises)
+        add_handler(self._surprises)
         self.start_server()
 
     def start_server(self) -> None:
@@ -155,7 +156,7 @@ class World:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)
         self.server.close()
-        logging.getLogger("moorage").removeHandler(self._surprises)
+        remove_handler(self._surprises)
         assert not self._surprises.records, self._surprises.records[0]
         failures = [each for each in results if isinstance(each, Exception)]
         assert not failures, failures

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
-from moorage.controllers.volume_provisioning import default_storage_class
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.scheduler.running import World
 
 

@@ -10,9 +10,9 @@ import pytest
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
+from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response
 from moorage.scheduler.binder import Binder
-from moorage.transport import Request, Response
 from tests.client.faults import refusal
 from tests.scheduler.running import World, in_world
 

@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import EVENT, POD
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 from tests.scheduler.running import Line, World, in_world, version
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from moorage.client.kinds import NODE, POD, SERVICE
 from moorage.client.retry import Retrying
+from moorage.http.transport import Transport
 from moorage.scheduler.scheduler import Scheduler
-from moorage.transport import Transport
 from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import World, in_world
 

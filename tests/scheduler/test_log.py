@@ -13,13 +13,13 @@ from moorage import klog
 from moorage.client.kinds import POD
 from moorage.engine import engine
 from moorage.framework.status import unschedulable
+from moorage.http.transport import Request, Response
 from moorage.plugins import default_binder
 from moorage.plugins.default_preemption import plugin as default_preemption
 from moorage.queue import queue_log
 from moorage.scheduler import event_handlers as handlers
 from moorage.scheduler import pod_status_writer as statuses
 from moorage.scheduler import schedule_one as cycles
-from moorage.transport import Request, Response
 from tests.client.faults import refusal
 from tests.logs import LogFormat, without_heads, written
 from tests.scheduler.plugins import Diary, profile, registry_with

@@ -13,12 +13,12 @@ from moorage.api.devices import (
 )
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
 from moorage.client.retry import Retrying
+from moorage.http.errors import AnswerLost, RequestError
+from moorage.http.transport import Request, Response
 from moorage.plugins.dynamic_resources.pod_claims import FINALIZER, protected
 from moorage.scheduler.resource_claim_writer import ResourceClaimWriter
-from moorage.transport import Request, Response
 from tests.scheduler.running import World, in_world
 
 CLAIM: Manifest = {

@@ -8,9 +8,9 @@ import logging
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import ConnectionFailed
 from moorage.client.kinds import NODE, POD
-from moorage.transport import Request, Response
+from moorage.http.errors import ConnectionFailed
+from moorage.http.transport import Request, Response
 from tests.scheduler.plugins import Diary, Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 

@@ -8,10 +8,10 @@ import pytest
 
 from moorage.client.kinds import STORAGE_CLASS
 from moorage.client.retry import Retrying
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.manager import MakeController, Manager
-from moorage.controllers.persistent_volumes import PersistentVolumeBinder
-from moorage.controllers.volume_provisioning import HostPathProvisioner, default_storage_class
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.manager import MakeController, Manager
+from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
+from moorage_cluster.controllers.volume_provisioning import HostPathProvisioner, default_storage_class
 from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import World, in_world
 from tests.scheduler.storage import add_claim, add_class, add_volume, using

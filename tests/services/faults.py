@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 from random import Random
 
-from moorage.apiserver.embedded import EmbeddedServer, Settings
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.clock import Clock, Timer, VirtualClock
-from moorage.transport import Request, Response, Transport
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.transport import Request, Response, Transport
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from tests.apiserver.client import START, settled
 
 SERVER_ERROR = b'{"kind":"Status","status":"Failure","reason":"InternalError","message":"broken","code":500}'

@@ -14,12 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from moorage.api.manifests import utc_now
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.serving import ServingError
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.http import Endpoint, HttpTransport
 from moorage.client.kinds import CONFIG_MAP
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.serving import ServingError
+from moorage.http.transport import Request, Response
 from moorage.services import answers
 from moorage.services.client_certificates import (
     NAME,
@@ -32,7 +32,7 @@ from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import Metrics
 from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.serving import Endpoints, SecureServer, ServingOptions
-from moorage.transport import Request, Response
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.services.authorities import Authority, trusting_all
 from tests.services.faults import World

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.api.pod import Pod
-from moorage.apiserver.embedded import Settings
 from moorage.client.kinds import EVENT
 from moorage.services import event_broadcaster as events_module
 from moorage.services.event_broadcaster import (
@@ -24,6 +23,7 @@ from moorage.services.event_broadcaster import (
     Recorder,
 )
 from moorage.services.event_series import Reference
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod
 from tests.services.faults import Link, World

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from moorage.http.transport import Request, Response
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.metrics import Metrics
-from moorage.transport import Request, Response
 from tests.services.test_metrics import shown
 
 

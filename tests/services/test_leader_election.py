@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from moorage.client.kinds import CORE_EVENT, LEASE
 from moorage.config.duration import Duration
 from moorage.config.types import LeaderElection as Config
+from moorage.http.transport import Request
 from moorage.services.leader_election import ElectionConfigError, LeaderElection, LostLease, new_identity
 from moorage.services.metrics import Metrics
-from moorage.transport import Request
 from tests.apiserver.client import settled
 from tests.services.faults import PausableClock, PausableLink, World
 

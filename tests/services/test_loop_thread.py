@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from moorage.clock import VirtualClock
+from moorage.http.transport import Request, Response
 from moorage.services import answers
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
-from moorage.transport import Request, Response
 
 REQUEST = Request("GET", "/metrics")
 

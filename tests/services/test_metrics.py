@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from moorage.client.errors import ConnectionFailed, NoAccess
 from moorage.client.rate_limit import RateLimited
 from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
+from moorage.http.errors import ConnectionFailed, NoAccess
+from moorage.http.transport import Request, Response
 from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metrics import PLUGIN_SAMPLE_SHARE, MetricOptions, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.request_metrics import MeasuredRequests
-from moorage.transport import Request, Response
 from tests.builders import make_pod
 
 UPSTREAM = Path(__file__).parent / "data" / "metrics.tsv"

@@ -11,8 +11,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from moorage.apiserver.certificates import load_or_make
-from moorage.apiserver.serving import ServingError, listen
+from moorage.http.certificates import load_or_make
+from moorage.http.serving import ServingError, listen
 from moorage.services.server_tls import NamedCertificate, ServerTls, TlsOptions, named_certificate
 from moorage.services.tls_names import openssl_ciphers
 from tests.services.authorities import Authority, trusting_all

@@ -14,16 +14,15 @@ import pytest
 from msgspec.structs import replace
 
 from moorage import klog
-from moorage.apiserver.auth.users import User as ServerUser
-from moorage.apiserver.certificates import load_or_make
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.serving import ServingError
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.http import Endpoint, HttpTransport
 from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
 from moorage.config.types import Extender, PluginRef, Plugins, PluginSet
+from moorage.http.certificates import load_or_make
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.serving import ServingError
+from moorage.http.transport import Request, Response
 from moorage.klog import Logger
 from moorage.services import answers
 from moorage.services.configz import configz
@@ -41,7 +40,8 @@ from moorage.services.serving import (
     metric_routes,
     verbosity_routes,
 )
-from moorage.transport import Request, Response
+from moorage_cluster.apiserver.auth.users import User as ServerUser
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod
 from tests.logs import written

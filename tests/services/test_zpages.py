@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
+from moorage.http.transport import Request, Response
 from moorage.scheduler.endpoints import page_routes
 from moorage.services.answers import Handler
 from moorage.services.feature_gates import DEFAULT_GATES, set_gates
 from moorage.services.zpages import flagz_routes, statusz_routes
-from moorage.transport import Request, Response
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 FLAGS = flagz_routes({"v": "2", "config": "a.yaml"})

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from moorage.client.client import Client
-from moorage.sim.dump import Brought, bring
+from moorage_cluster.dump import Brought, bring
 from tests.apiserver.client import Cluster, node, pod
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from moorage.client.client import Client
-from moorage.sim.manifest_files import FileObject, create_objects
+from moorage_cluster.manifest_files import FileObject, create_objects
 from tests.apiserver.client import Cluster, configmap, pod
 
 FILE = "objects.yaml"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.client.kinds import NODE
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
 TEMPLATE = NodeTemplate(

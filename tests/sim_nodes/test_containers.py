@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from moorage.sim.nodes.containers import ContainerRun, Role, Running, Terminated, Waiting
-from moorage.sim.nodes.program import Program
-from moorage.sim.nodes.simulated_workload import SimulatedWorkload
-from moorage.sim.nodes.usage import usage_model
+from moorage_cluster.nodes.containers import ContainerRun, Role, Running, Terminated, Waiting
+from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_workload import SimulatedWorkload
+from moorage_cluster.nodes.usage import usage_model
 
 
 def container(

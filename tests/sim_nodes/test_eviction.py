@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from moorage.client.kinds import NODE, POD
-from moorage.sim.nodes.images import size_of
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.images import size_of
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
 SMALL = NodeTemplate(memory="1Gi", reserved={}, ephemeral_storage="10Gi")

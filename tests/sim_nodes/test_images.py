@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.sim.nodes.addresses import Addresses, PodAddresses
-from moorage.sim.nodes.images import Images, digest_name, full_name, size_of
+from moorage_cluster.nodes.addresses import Addresses, PodAddresses
+from moorage_cluster.nodes.images import Images, digest_name, full_name, size_of
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from moorage.api.decode import InputError
-from moorage.cli.kubelet_options import read_kubelets
 from moorage.client.kinds import NODE
-from moorage.sim.nodes.kubelet_config import Kubelets, configured
-from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
+from moorage_cluster.cli.kubelet_options import read_kubelets
+from moorage_cluster.nodes.kubelet_config import Kubelets, configured
+from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
 from tests.sim_nodes.world import World
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}

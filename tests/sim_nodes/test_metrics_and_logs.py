@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.errors import ApiError
 from moorage.client.kinds import NAMESPACE, POD
-from moorage.sim.nodes.logs import Logs
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.nodes.logs import Logs
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
 TEMPLATE = NodeTemplate(reserved={"cpu": "100m", "memory": "256Mi"})

@@ -7,7 +7,7 @@ import pytest
 
 from moorage.api.manifests import Manifest, moment
 from moorage.client.kinds import LEASE, NODE, POD
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
 BARE: Manifest = {

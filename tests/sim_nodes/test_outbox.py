@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import VirtualClock
-from moorage.sim.nodes.outbox import Outbox
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage_cluster.nodes.outbox import Outbox
 
 
 def play(scene: Callable[[Outbox, VirtualClock], Awaitable[None]]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.client.kinds import CORE_EVENT, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import IMAGE, World
 
 NODE = NodeTemplate()

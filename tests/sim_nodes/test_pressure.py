@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.sim.nodes.pressure import Observation, Pressure
-from moorage.sim.nodes.settings import HARD_EVICTION
-from moorage.sim.nodes.thresholds import ThresholdError, parse_thresholds
+from moorage_cluster.nodes.pressure import Observation, Pressure
+from moorage_cluster.nodes.settings import HARD_EVICTION
+from moorage_cluster.nodes.thresholds import ThresholdError, parse_thresholds
 
 MIB = 1 << 20
 GIB = 1 << 30

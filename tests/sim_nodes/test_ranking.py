@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.sim.nodes.ranking import Candidate, eviction_order
+from moorage_cluster.nodes.ranking import Candidate, eviction_order
 
 BEST_EFFORT = Candidate("best-effort", 0, 200, 0)
 BURSTABLE = Candidate("burstable", 0, 250, 100)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.client.kinds import POD
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World
 
 TEMPLATE = NodeTemplate(cpu="8", reserved={})

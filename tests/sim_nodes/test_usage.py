@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.sim.nodes.usage import Curve, usage_model
+from moorage_cluster.nodes.usage import Curve, usage_model
 
 MIB = 1 << 20
 MILLI = 1_000_000

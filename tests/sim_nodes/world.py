@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
-from moorage.sim.nodes.settings import KubeletSettings, NodeTemplate
-from moorage.sim.nodes.simulation import SimulatedNodes
+from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
+from moorage_cluster.nodes.simulation import SimulatedNodes
 from tests.controllers.harness import Harness
 
 IMAGE = "registry.example/app:1"

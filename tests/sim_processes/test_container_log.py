@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from moorage.apiserver.errors import ApiError
-from moorage.sim.nodes.log_options import LogOptions
-from moorage.sim.processes.container_log import ContainerLog, LogStream
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.nodes.log_options import LogOptions
+from moorage_cluster.processes.container_log import ContainerLog, LogStream
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

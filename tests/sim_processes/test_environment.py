@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from moorage.sim.processes.command import CommandError
-from moorage.sim.processes.environment import Environment, expand
-from moorage.sim.processes.objects import NamespacedObjects
+from moorage_cluster.processes.command import CommandError
+from moorage_cluster.processes.environment import Environment, expand
+from moorage_cluster.processes.objects import NamespacedObjects
 from tests.sim_processes.world import ADDRESS, HOST, create_data, create_pod, new_client
 
 

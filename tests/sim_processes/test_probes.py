@@ -9,9 +9,9 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.clock import VirtualClock
-from moorage.sim.processes.probes import Prober, ProbeResult
-from moorage.sim.processes.probing import Probing
-from tests.client.sockets import Asked, SocketServer, Writer, answer, serving
+from moorage_cluster.processes.probes import Prober, ProbeResult
+from moorage_cluster.processes.probing import Probing
+from tests.http.sockets import Asked, SocketServer, Writer, answer, serving
 
 _TURNS = 20
 

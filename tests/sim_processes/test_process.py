@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from moorage.clock import VirtualClock
-from moorage.sim.nodes.log_options import LogOptions
-from moorage.sim.nodes.workload import Ended, Probed, StartDelayed, Started
-from moorage.sim.processes.command import Command, CommandError
-from moorage.sim.processes.container_log import ContainerLog
-from moorage.sim.processes.process import ContainerProcess, Surroundings
-from moorage.sim.processes.sweeping import Sweeper
-from moorage.sim.processes.tasks import Tasks
+from moorage_cluster.nodes.log_options import LogOptions
+from moorage_cluster.nodes.workload import Ended, Probed, StartDelayed, Started
+from moorage_cluster.processes.command import Command, CommandError
+from moorage_cluster.processes.container_log import ContainerLog
+from moorage_cluster.processes.process import ContainerProcess, Surroundings
+from moorage_cluster.processes.sweeping import Sweeper
+from moorage_cluster.processes.tasks import Tasks
 from tests.sim_processes.test_container_log import START
 
 WAITS_WITHIN_SECONDS = 20

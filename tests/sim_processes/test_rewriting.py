@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.sim.processes.rewriting import Rewriting
+from moorage_cluster.processes.rewriting import Rewriting
 
 MOUNTS = {
     "/etc/moorage": Path("/pod/config"),

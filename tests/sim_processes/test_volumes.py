@@ -10,8 +10,8 @@ import pytest
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.kinds import CONFIG_MAP
-from moorage.sim.processes.objects import NamespacedObjects
-from moorage.sim.processes.volumes import MountError, PodVolumes
+from moorage_cluster.processes.objects import NamespacedObjects
+from moorage_cluster.processes.volumes import MountError, PodVolumes
 from tests.sim_processes.world import ADDRESS, HOST, create_data, create_pod, new_client
 
 

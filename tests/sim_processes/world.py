@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.embedded import EmbeddedServer
 from moorage.client.client import Client
 from moorage.client.kinds import CONFIG_MAP, POD, SECRET
-from moorage.sim.nodes.workload import Host
+from moorage_cluster.apiserver.embedded import EmbeddedServer
+from moorage_cluster.nodes.workload import Host
 
 HOST = Host("node-0", "10.0.0.1", {"cpu": "7900m", "memory": "32Gi"})
 ADDRESS = "127.64.0.2"

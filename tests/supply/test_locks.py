@@ -17,6 +17,7 @@ from tools.locks import Locked, LockError, canonical, read_lock
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+OWN = "moorage-cluster"  # installed from its folder
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 RUNTIME: list[str] = PROJECT["project"]["dependencies"]
 BUILD: list[str] = PROJECT["build-system"]["requires"]
@@ -24,7 +25,11 @@ WANTED: dict[str, list[str]] = {
     "runtime": RUNTIME,
     "build": BUILD,
     "up": [*RUNTIME, *BUILD, *EXTRAS["kubectl"]],
-    "development": [*RUNTIME, *BUILD, *(each for extra in EXTRAS.values() for each in extra)],
+    "development": [
+        *RUNTIME,
+        *BUILD,
+        *(each for extra in EXTRAS.values() for each in extra if not each.startswith(OWN)),
+    ],
     "supply": PROJECT["dependency-groups"]["supply"],
 }
 PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
@@ -111,7 +116,7 @@ def test_make_installs_nothing_without_hashes_but_the_project_itself() -> None:
     assert re.search(r"^LOCKED := -m pip install .*--require-hashes --requirement$", text, re.MULTILINE)
     installs = [line for line in text.splitlines() if line.startswith("\t") and "pip install" in line]
     assert [line.split("pip install ")[1] for line in installs] == [
-        "--quiet --no-deps --no-build-isolation --editable ."
+        "--quiet --no-deps --no-build-isolation --editable . --editable cluster"
     ]
     locks = set(re.findall(r"\$\(LOCKED\) requirements/(\w+)\.txt", text))
     assert locks == {"up", "development", "supply"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.apiserver.embedded import Settings
 from moorage.client.kinds import (
     CONFIG_MAP,
     DAEMON_SET,
@@ -19,7 +18,8 @@ from moorage.client.kinds import (
     STATEFUL_SET,
     Kind,
 )
-from moorage.sim.local import LocalSettings
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.local import LocalSettings
 from tests.up.census import count_entries
 from tests.up.objects import apart, budget, claim, claim_template, job, pod, workload
 from tests.up.world import World

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from moorage.client.kinds import CORE_EVENT, DAEMON_SET, DEPLOYMENT, NODE, POD
-from moorage.sim.local import LocalSettings
-from moorage.sim.nodes.settings import NodeTemplate
+from moorage_cluster.local import LocalSettings
+from moorage_cluster.nodes.settings import NodeTemplate
 from tests.up.objects import Manifest, pod, workload
 from tests.up.world import World
 

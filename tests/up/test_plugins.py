@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moorage.cli.main import app
-from moorage.cli.watching import Saved
+from moorage_cluster.cli.watching import Saved
 from tests.apiserver.running import Kubectl, RunningServer
 from tests.up.objects import pod
 from tests.up.running import PATIENCE, line_with

@@ -6,7 +6,7 @@ import asyncio
 
 from moorage.client.kinds import NODE
 from moorage.clock import VirtualClock
-from moorage.sim.local import LocalCluster, LocalSettings
+from moorage_cluster.local import LocalCluster, LocalSettings
 from tests.up.objects import Manifest, pod
 
 MANY = 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.client.kinds import CORE_EVENT, NODE, POD
-from moorage.sim.local import LocalSettings
+from moorage_cluster.local import LocalSettings
 from tests.up.objects import node, pod
 from tests.up.world import World
 

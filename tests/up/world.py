@@ -6,9 +6,9 @@ import asyncio
 from random import Random
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.embedded import Settings
 from moorage.client.kinds import NODE, POD
-from moorage.sim.local import LocalCluster, LocalSettings
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.local import LocalCluster, LocalSettings
 from tests.controllers.harness import Harness
 
 

@@ -19,7 +19,6 @@ from moorage.bench.pods import PodWatch
 from moorage.bench.target import Prepared, WorkloadFailed
 from moorage.bench.usage import Usage, own_usage
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.informer import Informer
 from moorage.client.kinds import (
     CSI_NODE,
@@ -33,6 +32,7 @@ from moorage.client.kinds import (
 )
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.timing import within
 
 _KNOWN: Final = {

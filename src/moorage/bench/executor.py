@@ -33,10 +33,10 @@ from moorage.bench.plan import PlannedWorkload
 from moorage.bench.pods import ATTEMPTED, SCHEDULED, PodGroup, selected
 from moorage.bench.results import Result
 from moorage.bench.target import Prepared, Target, WorkloadFailed
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import POD
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.timing import within
 
 T = TypeVar("T")

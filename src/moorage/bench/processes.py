@@ -19,13 +19,13 @@ from moorage.bench.usage import Usage, own_usage, usage_of
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
-from moorage.client.errors import ConnectionFailed, RequestError
-from moorage.client.http import Endpoint
-from moorage.client.tls import client_context
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.config.load import default_config, dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
+from moorage.http.client import Endpoint
+from moorage.http.client_tls import client_context
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.timing import within
 
 _REQUESTS_PER_SECOND: Final = 5000

@@ -11,8 +11,8 @@ from moorage.bench.executor import WAIT_SECONDS, Executor
 from moorage.bench.plan import PlannedWorkload
 from moorage.bench.results import NotRun, Report
 from moorage.bench.target import Target, WorkloadFailed
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import Clock, LoopClock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.version import __version__
 
 OpenTarget = Callable[[PlannedWorkload], AbstractAsyncContextManager[Target]]

@@ -19,9 +19,9 @@ from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType, Key, Listener
 from moorage.client.kinds import POD, Kind
+from moorage.http.errors import RequestError
 
 _GRACE_SECONDS: Final = 30
 """What a pod has to end, unless it says otherwise."""

@@ -15,12 +15,12 @@ from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest
 from moorage.bench.store import Store
 from moorage.client.client import Client, PatchType
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, POD, Kind
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response
 from moorage.scheduler.encoding import plain
-from moorage.transport import Request, Response
 
 T = TypeVar("T")
 

@@ -32,9 +32,10 @@ from moorage.cli.durations import duration
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
-from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
+from moorage.http.errors import KubeconfigError
+from moorage.laptop_cluster import is_installed, missing
 
 _WRONG: Final = 1
 """Exit status: the input is wrong, or a workload failed."""
@@ -84,6 +85,8 @@ def bench(
     """Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf."""
     long_running("bench")
     try:
+        if http and not is_installed():
+            _end(missing("moorage bench --http"))
         mode, open_target = _mode(engine, http, kubeconfig)
         if profile is not None and mode != "engine":
             raise InputError("--profile", "only what runs in this process can be looked at: use --engine")
@@ -107,7 +110,11 @@ def bench(
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"moorage bench: {'; '.join(message.splitlines())}", err=True)
+    _end(f"moorage bench: {'; '.join(message.splitlines())}")
+
+
+def _end(line: str) -> NoReturn:
+    typer.echo(line, err=True)
     raise typer.Exit(_WRONG)
 
 

@@ -18,25 +18,25 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.apiserver.serving import HttpServer, ServingError, listen
 from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
-from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
 from moorage.framework.finding import Found, plugins_in_files
 from moorage.framework.registry import RegistryError
 from moorage.framework.runtime import Framework
+from moorage.http.errors import KubeconfigError
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.serving import HttpServer, ServingError, listen
+from moorage.http.transport import Request, Response, Transport
 from moorage.scheduler.extender_cluster import ExtenderCluster
 from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
-from moorage.transport import Request, Response, Transport
 
 DEFAULT_PORT: Final = 8888
 _MAX_BODY_BYTES: Final = 512 * 1024 * 1024

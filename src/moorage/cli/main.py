@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from moorage.laptop_cluster import is_installed, missing
 from moorage.version import __version__
 
 CANNOT_WRITE = 3
@@ -19,7 +20,7 @@ CANNOT_WRITE = 3
 
 COMMANDS: Final = {
     "apiserver": (
-        "moorage.cli.apiserver:apiserver",
+        "moorage_cluster.cli.apiserver:apiserver",
         "Run a Kubernetes API server that kubectl and client libraries accept.",
     ),
     "bench": (
@@ -47,7 +48,7 @@ COMMANDS: Final = {
         "Schedule the pods of a cluster, as kube-scheduler does, or beside it.",
     ),
     "up": (
-        "moorage.cli.up:up",
+        "moorage_cluster.cli.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",
     ),
     "config": (
@@ -70,8 +71,11 @@ class DeferredCommand(TyperCommand):
         self._target = target
 
     def load(self) -> Any:
-        """The command."""
+        """The command; where the laptop cluster is missing that it is part of, the end of the process."""
         module, _, attribute = self._target.partition(":")
+        if module.startswith("moorage_cluster.") and not is_installed():
+            typer.echo(missing(f"moorage {self.name}"), err=True)
+            raise typer.Exit(1)
         target = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):
             function, target = target, typer.Typer(add_completion=False)

@@ -12,7 +12,6 @@ import uvloop
 from typer.core import TyperCommand
 
 from moorage.api.decode import InputError
-from moorage.apiserver.serving import ServingError
 from moorage.cli.flags import FlagError, FlagValues, read_flags
 from moorage.cli.logs import write_logs
 from moorage.cli.process import collect_in_passing
@@ -28,12 +27,13 @@ from moorage.cli.run_options import (
     slow_plugin_seconds,
     without_keys,
 )
-from moorage.client.errors import KubeconfigError
 from moorage.config.load import dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
 from moorage.framework.finding import Found, find_plugins
 from moorage.framework.registry import NamedPlugin, Registry, RegistryError
+from moorage.http.errors import KubeconfigError
+from moorage.http.serving import ServingError
 from moorage.klog import Logger, quoted
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions

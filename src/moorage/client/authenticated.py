@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from moorage.client.errors import KubeconfigError, NoAccess
-from moorage.client.http import HttpTransport
-from moorage.transport import Request, Response
+from moorage.http.client import HttpTransport
+from moorage.http.errors import KubeconfigError, NoAccess
+from moorage.http.transport import Request, Response
 
 _UNAUTHORIZED: Final = 401
 

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.client.errors import AnswerLost, RequestError
 from moorage.client.kinds import Kind
-from moorage.transport import Request, Response, Stream, Transport
+from moorage.http.errors import AnswerLost, RequestError
+from moorage.http.transport import Request, Response, Stream, Transport
 
 T = TypeVar("T")
 Answer = Coroutine[Any, Any, T]
@@ -234,7 +234,7 @@ class _Answer(NamedTuple):
     body: bytes
 
 
-class _WholeBody:
+class _WholeBody(Stream):
     """A complete response where a stream was expected."""
 
     def __init__(self, body: bytes) -> None:

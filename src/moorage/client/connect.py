@@ -9,11 +9,11 @@ from random import Random
 from moorage.client.authenticated import Authenticated
 from moorage.client.client import Client
 from moorage.client.credentials import Access
-from moorage.client.http import HttpTransport
 from moorage.client.rate_limit import RateLimited
 from moorage.client.request_observer import RequestObserver
 from moorage.client.retry import Retrying
 from moorage.clock import Clock, LoopClock
+from moorage.http.client import HttpTransport
 
 
 @asynccontextmanager

@@ -18,13 +18,13 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from moorage.client.authenticated import Credentials
-from moorage.client.errors import KubeconfigError
 from moorage.client.exec_credentials import ExecCredentials, ProviderCredentials
-from moorage.client.http import Endpoint
 from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
-from moorage.client.tls import client_context, use_certificate
 from moorage.client.token_credentials import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
+from moorage.http.client import Endpoint
+from moorage.http.client_tls import client_context, use_certificate
+from moorage.http.errors import KubeconfigError
 from moorage.klog import Logger
 
 SERVICE_ACCOUNT_MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from moorage.client.errors import KubeconfigError
 from moorage.client.kubeconfig import Entry
-from moorage.client.tls import use_certificate
 from moorage.client.token_credentials import bearer
 from moorage.clock import Clock
+from moorage.http.client_tls import use_certificate
+from moorage.http.errors import KubeconfigError
 
 _PROVIDER_CHECK_SECONDS: Final = 60.0
 _EXITED: Final = re.compile(r"process returned (-?\d+)")

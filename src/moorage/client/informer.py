@@ -22,7 +22,6 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.backoff import Backoff
 from moorage.client.client import Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
 from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
 from moorage.client.watch_events import (
@@ -38,6 +37,7 @@ from moorage.client.watch_events import (
     read_page,
 )
 from moorage.clock import Clock
+from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.klog import Logger, ObjectRef
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from moorage.api.yaml_reading import YamlError, load_yaml
-from moorage.client.errors import KubeconfigError
+from moorage.http.errors import KubeconfigError
 
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _LISTS: Final = ("clusters", "users", "contexts")

@@ -11,7 +11,7 @@ from typing import Any
 from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Transport
+from moorage.http.transport import Request, Response, Transport
 
 
 class RateLimited:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 
 
 class RequestObserver:

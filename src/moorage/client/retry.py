@@ -11,11 +11,11 @@ from random import Random
 from typing import Final
 
 from moorage.backoff import Backoff
-from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
-from moorage.transport import Request, Response, Transport
+from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
+from moorage.http.transport import Request, Response, Transport
 
 _MAX_RETRIES_WITH_RETRY_AFTER: Final = 10
 _MAX_RETRIES: Final = 4

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from moorage.client.errors import KubeconfigError
 from moorage.clock import Clock
+from moorage.http.errors import KubeconfigError
 from moorage.klog import Logger
 
 _REREAD_SECONDS: Final = 60.0

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from moorage.client.errors import AnswerLost, RequestError
 from moorage.clock import Clock
-from moorage.transport import Stream
+from moorage.http.errors import AnswerLost, RequestError
+from moorage.http.transport import Stream
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 

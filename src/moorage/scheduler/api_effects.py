@@ -14,7 +14,6 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from moorage.framework.effects import (
     BindPod,
@@ -30,6 +29,7 @@ from moorage.framework.effects import (
 )
 from moorage.framework.prebinding import PreBinding
 from moorage.framework.waiting import WaitingPods
+from moorage.http.errors import RequestError
 from moorage.klog import Logger, kobj
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.encoding import plain

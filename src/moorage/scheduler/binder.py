@@ -9,10 +9,10 @@ from typing import Final
 from moorage.api.pod import Pod
 from moorage.backoff import Backoff
 from moorage.client.client import Answer, Client
-from moorage.client.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 from moorage.client.kinds import POD
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess, RequestError
 
 _MAX_CONCURRENT_WRITES: Final = 128
 """Maximum number of bindings written at a time; others wait in order."""

@@ -14,10 +14,11 @@ from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.request_observer import RequestObserver
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response
 from moorage.klog import Logger
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.scheduler import Scheduler
@@ -37,7 +38,6 @@ from moorage.services.serving import (
     verbosity_routes,
 )
 from moorage.services.zpages import flagz_routes, statusz_routes
-from moorage.transport import Request, Response
 
 log = Logger(__name__)
 

@@ -24,8 +24,6 @@ import numpy as np
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.guard import Guard
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.changes import Changes
@@ -36,12 +34,14 @@ from moorage.framework.nodes import Nodes
 from moorage.framework.points import MAX_SCORE
 from moorage.framework.runtime import Framework
 from moorage.framework.status import Code, PluginError
+from moorage.http.api_error import ApiError
+from moorage.http.guard import Guard
+from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, kobj
 from moorage.scheduler.informers import decoder
 from moorage.services import answers
 from moorage.services import extender_answering as wire
 from moorage.services.go_json import GoJsonError
-from moorage.transport import Request, Response, Transport
 
 log = Logger(__name__)
 

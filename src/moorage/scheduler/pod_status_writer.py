@@ -17,9 +17,9 @@ from moorage.api.decode import convert
 from moorage.api.manifests import Manifest, timestamp
 from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import POD
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.scheduler.encoding import plain
 

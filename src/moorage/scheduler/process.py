@@ -32,7 +32,6 @@ from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.exec_credentials import ExecCredentials
 from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
@@ -42,6 +41,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.framework.finding import Found
 from moorage.framework.registry import Registry, RegistryError
 from moorage.framework.slowness import SLOW_SECONDS
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.scheduler.debugging import cache_view, differences, queue_view

@@ -14,8 +14,8 @@ from moorage.api.decode import convert
 from moorage.api.devices import AllocationResult, ResourceClaim, ResourceClaimStatus
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.errors import RequestError
 from moorage.client.kinds import RESOURCE_CLAIM
+from moorage.http.errors import RequestError
 from moorage.scheduler.encoding import plain
 
 _MAX_CONFLICTS: Final = 5

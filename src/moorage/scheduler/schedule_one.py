@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.informer import Informer
 from moorage.clock import Clock
 from moorage.cluster.cache import Cache
@@ -20,6 +19,7 @@ from moorage.framework.points import PostFilterResult
 from moorage.framework.profiles import Profiles
 from moorage.framework.status import Code, PluginError, Status
 from moorage.framework.waiting import WaitingPods
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue import cluster_events as events
 from moorage.queue.queued_pod import QueuedPod

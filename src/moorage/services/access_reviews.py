@@ -10,10 +10,10 @@ from typing import Final, Generic, TypeVar
 from moorage.api.manifests import Manifest
 from moorage.backoff import Backoff
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import Kind
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.timing import within
 

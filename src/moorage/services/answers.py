@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.transport import Request, Response
+from moorage.http.transport import Request, Response
 
 Handler = Callable[[Request], Awaitable[Response]]
 """Handles requests for one path."""

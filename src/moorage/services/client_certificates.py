@@ -24,16 +24,16 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from moorage.api.manifests import utc_now
-from moorage.apiserver.serving import ServingError
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CONFIG_MAP
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.serving import ServingError
+from moorage.http.transport import Request
 from moorage.klog import Logger
 from moorage.services.metric_values import Distribution
 from moorage.services.requesting_user import Unauthenticated, User
-from moorage.transport import Request
 
 log = Logger(__name__)
 

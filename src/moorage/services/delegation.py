@@ -20,11 +20,11 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.clock import Clock
+from moorage.http.transport import Request
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW, ReviewCache, Reviewer
 from moorage.services.client_certificates import ClientCertificates
 from moorage.services.metrics import Metrics
 from moorage.services.requesting_user import ANONYMOUS, MASTERS, Unauthenticated, User
-from moorage.transport import Request
 
 CACHE_SECONDS: Final = 10.0
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")

@@ -20,10 +20,10 @@ import msgspec
 
 from moorage.api.pod import Pod
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import EVENT
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger, kobj
 from moorage.services.event_series import Entry, EventNames, Occurrence, Reference, new_entry
 from moorage.services.timing import within

@@ -13,17 +13,17 @@ from moorage.api.as_sent import whole
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.client.errors import AnswerLost, ConnectionFailed, KubeconfigError
-from moorage.client.http import Endpoint, HttpTransport
-from moorage.client.tls import client_context, use_certificate
 from moorage.clock import Clock
 from moorage.config.types import Extender as ExtenderConfig
 from moorage.config.types import ExtenderTLSConfig
 from moorage.framework.extenders import ChosenVictims, ExtenderError, Extenders, Filtered, NodeVictims
+from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_tls import client_context, use_certificate
+from moorage.http.errors import AnswerLost, ConnectionFailed, KubeconfigError
+from moorage.http.transport import Request, Response, Transport
 from moorage.services import extender_asking as wire
 from moorage.services.go_json import GoJsonError
 from moorage.services.timing import within
-from moorage.transport import Request, Response, Transport
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
+from moorage.http.transport import Request, Response
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.metrics import Metrics
-from moorage.transport import Request, Response
 
 
 class HealthCheck(NamedTuple):

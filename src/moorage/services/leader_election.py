@@ -30,9 +30,9 @@ import msgspec
 from moorage.api.manifests import micro_timestamp
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.clock import Clock
 from moorage.config import types as config_types
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 from moorage.services.leases import LeaseEvents, LeaseLock, Record
 from moorage.services.metrics import Metrics

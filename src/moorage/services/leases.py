@@ -8,9 +8,9 @@ from typing import Any
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
-from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, LEASE
 from moorage.clock import Clock
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 
 log = Logger(__name__)

@@ -14,10 +14,10 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from moorage.http.transport import Request, Response
 from moorage.services import answers
 from moorage.services.answers import Handler
 from moorage.services.loop_watchdog import LoopWatchdog
-from moorage.transport import Request, Response
 
 
 def run_in_thread(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Future[None]:

@@ -12,9 +12,9 @@ from cryptography import x509
 from moorage.api.manifests import utc_now
 from moorage.client.exec_credentials import ExecObserver
 from moorage.client.request_observer import RequestObserver
+from moorage.http.transport import Request, Response
 from moorage.services.metric_values import Distribution, Number
 from moorage.services.metrics import Metrics
-from moorage.transport import Request, Response
 
 
 class _Cells(NamedTuple):

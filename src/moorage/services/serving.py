@@ -15,10 +15,11 @@ from typing import Final
 from urllib.parse import unquote
 
 from moorage.api.pod import Pod
-from moorage.apiserver.http_connection import HttpConnection
-from moorage.apiserver.http_connections import Connections
-from moorage.apiserver.serving import HttpServer, listen
 from moorage.config.types import SchedulerConfiguration
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.serving import HttpServer, listen
+from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, quoted, set_verbosity
 from moorage.services import answers
 from moorage.services.access_reviews import ReviewFailed
@@ -29,7 +30,6 @@ from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.server_tls import ServerTls, TlsOptions
-from moorage.transport import Request, Response, Transport
 
 log = Logger(__name__)
 

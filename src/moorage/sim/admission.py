@@ -3,6 +3,7 @@
 A pod that an API server has stored has a uid. One without is new: it gets the embedded server's defaults,
 admission and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are
 in the cluster. Its status, if the manifest has one, is kept: in a cluster that was written by hand, pods run.
+The server is in the laptop cluster; where that is not installed, new pods are taken as written.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from moorage.api.decode import InputError, decode_object, kind_of
 from moorage.api.files import Located, completed
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
-from moorage.apiserver.errors import ApiError
+from moorage.http.api_error import ApiError
+from moorage.laptop_cluster import is_installed, missing
 
 if TYPE_CHECKING:
-    from moorage.apiserver.pod_creation import PodCreation
+    from moorage_cluster.apiserver.pod_creation import PodCreation
 
+AS_WRITTEN: Final = missing(
+    "pods without a uid are taken as written: what an API server would fill in or refuse"
+)
 _STAMPED: Final = ("uid", "creationTimestamp", "generation")
 """Metadata that a server writes when it stores an object."""
 _KEPT: Final = ("creationTimestamp", "deletionTimestamp")
@@ -33,6 +38,8 @@ class Admission:
 
     def __init__(self, cluster: Iterable[Located]) -> None:
         self._cluster = tuple(cluster)
+        self.leaves_as_written = False
+        """Whether there were new pods, and no server to admit them."""
 
     def objects(self, manifests: Iterable[Located], *, keeps_whole: bool = False) -> list[Object]:
         """Manifests as objects; kinds that scheduling does not read are left out.
@@ -43,7 +50,10 @@ class Admission:
         for number, (given, where) in enumerate(manifests):
             manifest = completed(given, number, where)
             if _is_new_pod(manifest):
-                manifest = self._admitted(manifest, where)
+                if is_installed():
+                    manifest = self._admitted(manifest, where)
+                else:
+                    self.leaves_as_written = True
             decoded = decode_object(manifest, where)
             if decoded is not None:
                 objects.append(kept(decoded, manifest) if keeps_whole else decoded)
@@ -61,8 +71,8 @@ class Admission:
 
     @cached_property
     def _creation(self) -> PodCreation:
-        # Imported where a pod is new, and nowhere else: schedulers do without the API server.
-        from moorage.apiserver.pod_creation import PodCreation
+        # Imported where a pod is new, and nowhere else: schedulers do without the laptop cluster.
+        from moorage_cluster.apiserver.pod_creation import PodCreation
 
         return PodCreation(self._cluster)
 

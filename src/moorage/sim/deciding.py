@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from moorage.engine.decision import Decision
 from moorage.framework.cycle import CycleState
 from moorage.framework.finding import enabled_everywhere
 from moorage.plugins import default_registry
-from moorage.sim.admission import Admission
+from moorage.sim.admission import AS_WRITTEN, Admission
 from moorage.sim.cluster import SimulatedCluster
 
 
@@ -30,8 +31,9 @@ def decide(
 
     pod, objects: manifests are read as `moorage decide` reads files: a pod without a uid gets what an API
     server with these objects (LimitRanges, PriorityClasses, RuntimeClasses among them) would fill in, or
-    InputError says why it would be refused. A `Pod` is taken as an API server has it already. A pod that is
-    on a node is taken out of the cluster first, and its `spec.nodeName` is ignored.
+    InputError says why it would be refused (without the laptop cluster, `moorage[cluster]`, it is taken as
+    written, with a warning). A `Pod` is taken as an API server has it already. A pod that is on a node is
+    taken out of the cluster first, and its `spec.nodeName` is ignored.
     plugins: classes that have a say besides the default plugins, in every profile, at all points they have.
     seed: chooses among nodes that are equally good.
     """
@@ -45,7 +47,10 @@ def decide(
     admission = Admission(manifests)
     known = [item for item in objects if isinstance(item, Object)]
     cluster = SimulatedCluster([*known, *admission.objects(manifests)], config, registry, seed)
-    return cluster.decide(cluster.take_out(_pod_of(pod, admission)), CycleState())
+    asked = _pod_of(pod, admission)
+    if admission.leaves_as_written:
+        warnings.warn(AS_WRITTEN, stacklevel=2)
+    return cluster.decide(cluster.take_out(asked), CycleState())
 
 
 def _pod_of(pod: Pod | Manifest, admission: Admission) -> Pod:

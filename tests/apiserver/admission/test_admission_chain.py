@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.base import Attributes, Operation, Reader
-from moorage.apiserver.admission.chain import Chain, default_plugins
-from moorage.apiserver.admission.plugin import ANY, Call, Plugin
-from moorage.apiserver.errors import ApiError
+from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
+from moorage_cluster.apiserver.admission.chain import Chain, default_plugins
+from moorage_cluster.apiserver.admission.plugin import ANY, Call, Plugin
+from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.admission.world import World, asking, call_of, named, namespace, pod, refused, write
 
 PLUGINS = default_plugins(Random(1))

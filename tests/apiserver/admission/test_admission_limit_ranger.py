@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.limit_ranger import check_claim, check_pod, set_defaults
-from moorage.apiserver.admission.plugin import CLAIMS
+from moorage_cluster.apiserver.admission.limit_ranger import check_claim, check_pod, set_defaults
+from moorage_cluster.apiserver.admission.plugin import CLAIMS
 from tests.apiserver.admission.world import World, asking, container, named, pod, refused, update, write
 
 ANNOTATION = "kubernetes.io/limit-ranger"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.admission.namespace_lifecycle import PLUGIN, admit
-from moorage.apiserver.admission.plugin import Call
+from moorage_cluster.apiserver.admission.namespace_lifecycle import PLUGIN, admit
+from moorage_cluster.apiserver.admission.plugin import Call
 from tests.apiserver.admission.world import World, named, namespace, pod, refused, write
 
 HERE = World(namespaces=[namespace(), namespace("going", "Terminating")])

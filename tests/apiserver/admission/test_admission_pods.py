@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission import (
+from moorage_cluster.apiserver.admission import (
     default_toleration_seconds,
     pod_topology_labels,
     runtime_class,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.priority import (
+from moorage_cluster.apiserver.admission.priority import (
     POD_GROUPS,
     PRIORITY_CLASSES,
     admit_class,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.quota.resource_quota import ResourceQuota, plugins, quota_usage
+from moorage_cluster.apiserver.admission.quota.resource_quota import ResourceQuota, plugins, quota_usage
 from tests.apiserver.admission.world import World, asking, container, named, pod, refused, update, write
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

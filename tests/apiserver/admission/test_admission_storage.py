@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission import (
+from moorage_cluster.apiserver.admission import (
     default_storage_class,
     persistent_volume_claim_resize,
     storage_object_in_use_protection,
 )
-from moorage.apiserver.admission.plugin import CLAIMS
+from moorage_cluster.apiserver.admission.plugin import CLAIMS
 from tests.apiserver.admission.world import World, named, refused, update, write
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.admission.base import Attributes, Operation
-from moorage.apiserver.admission.plugin import Call
-from moorage.apiserver.auth.users import User
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.resources import Resource
+from moorage_cluster.apiserver.admission.base import Attributes, Operation
+from moorage_cluster.apiserver.admission.plugin import Call
+from moorage_cluster.apiserver.auth.users import User
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.resources import Resource
 
 ADMIN = User("admin", ("system:masters",))
 

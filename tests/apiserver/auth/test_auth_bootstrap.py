@@ -5,11 +5,11 @@ import json
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.auth.bootstrap import NAMESPACES, bootstrap_objects, root_ca
-from moorage.apiserver.auth.rbac import Rbac
-from moorage.apiserver.auth.serviceaccounts import groups
-from moorage.apiserver.auth.tokens import NOBODY
-from moorage.apiserver.auth.users import AUTHENTICATED, MASTERS, User
+from moorage_cluster.apiserver.auth.bootstrap import NAMESPACES, bootstrap_objects, root_ca
+from moorage_cluster.apiserver.auth.rbac import Rbac
+from moorage_cluster.apiserver.auth.serviceaccounts import groups
+from moorage_cluster.apiserver.auth.tokens import NOBODY
+from moorage_cluster.apiserver.auth.users import AUTHENTICATED, MASTERS, User
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, rule, subject
 
 OBJECTS = bootstrap_objects("the CA")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from moorage.apiserver.auth.private_files import load_or_make_private, write_private
-from moorage.apiserver.certificates import CertificateError, ServerCertificate, load_or_make
-from moorage.apiserver.kubeconfig import kubeconfig, write_kubeconfig
+from moorage.http.certificates import CertificateError, ServerCertificate, load_or_make
+from moorage.http.private_files import load_or_make_private, write_private
+from moorage_cluster.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from moorage.apiserver.embedded import EmbeddedServer, Settings
-from moorage.apiserver.journal import JournalError
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.journal import JournalError
 from tests.apiserver.client import Cluster
 
 CONFIGURATION = "/.well-known/openid-configuration"

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from moorage.apiserver.extensions.openapi_rules import schema_problems, unknown_formats
-from moorage.apiserver.extensions.structural import CustomSchema
+from moorage_cluster.apiserver.extensions.openapi_rules import schema_problems, unknown_formats
+from moorage_cluster.apiserver.extensions.structural import CustomSchema
 from tests.apiserver.extensions.definitions import of_spec, widget
 
 TYPES = st.sampled_from(["string", "integer", "number", "boolean", "array", "object", "text", ""])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.extensions.definition import (
+from moorage_cluster.apiserver.extensions.definition import (
     CLEANUP_FINALIZER,
     CustomResourceDefinitionStrategy,
     accepted,
@@ -13,7 +13,7 @@ from moorage.apiserver.extensions.definition import (
     is_terminating,
     terminating,
 )
-from moorage.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import Resource
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, array, crd, obj, of_spec, version
 
 STRATEGY = CustomResourceDefinitionStrategy()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.apiserver.extensions.pattern_syntax import PatternError
-from moorage.apiserver.extensions.patterns import compiled
+from moorage_cluster.apiserver.extensions.pattern_syntax import PatternError
+from moorage_cluster.apiserver.extensions.patterns import compiled
 
 MATCHES = [
     (r"^a+$", "aaa", "aab"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.extensions.structural import CustomSchema
+from moorage_cluster.apiserver.extensions.structural import CustomSchema
 from tests.apiserver.extensions.definitions import INTEGER, STRING, array, obj, of_spec, widget
 
 IN = "spec.x in body"

@@ -12,17 +12,17 @@ import pytest
 from moorage.api.names import dns_subdomain_problems, label_value_problems
 from moorage.api.selectors import Operator, SelectorError, parse_integer, requirement
 from moorage.api.text_cache import cached_by_text
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.extensions import patterns
-from moorage.apiserver.extensions.formats import _BY_NAME, conforms
-from moorage.apiserver.extensions.patterns import TooMuchWorkError, compiled
-from moorage.apiserver.extensions.values import Check
-from moorage.apiserver.fields import FieldError
-from moorage.apiserver.selection import parse_field_selector, parse_label_selector
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.extensions import patterns
+from moorage_cluster.apiserver.extensions.formats import _BY_NAME, conforms
+from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
+from moorage_cluster.apiserver.extensions.values import Check
+from moorage_cluster.apiserver.fields import FieldError
+from moorage_cluster.apiserver.selection import parse_field_selector, parse_label_selector
 
 _ATTACK = """
 import resource, sys
-from moorage.apiserver.extensions.formats import conforms
+from moorage_cluster.apiserver.extensions.formats import conforms
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 for name in sys.argv[1:]:
     for unit in ("1", "0", "1 ", "1h", "0.", "a.", "-", "(", "[", "rgb("):

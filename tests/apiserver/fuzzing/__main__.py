@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.campaign import Campaign, batches
 from tests.apiserver.fuzzing.overhttp import run_http
 from tests.apiserver.fuzzing.reports import Report

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.overhttp import run_http
 from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import Shot, load, saved_line

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from moorage.apiserver.embedded import EmbeddedServer, Settings
-from moorage.apiserver.resources import Resource
 from moorage.clock import VirtualClock
-from moorage.transport import Request, Response, Stream
+from moorage.http.transport import Request, Response, Stream
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.resources import Resource
 from tests.apiserver.client import START, settled
 from tests.apiserver.fuzzing.checks import Wrong, check_answer, check_event, check_store, content_of
 from tests.apiserver.fuzzing.request import TOKEN, Shot
@@ -47,9 +47,9 @@ class _Complaints(logging.Handler):
 
 @contextmanager
 def gathered_complaints(*names: str) -> Iterator[list[str]]:
-    """What loggers, or that of the server, log as errors meanwhile; it is not printed."""
+    """What loggers, or those of the server, log as errors meanwhile; it is not printed."""
     handler = _Complaints()
-    loggers = [logging.getLogger(name) for name in names or ("moorage.apiserver",)]
+    loggers = [logging.getLogger(name) for name in names or ("moorage_cluster.apiserver", "moorage.http")]
     before = [logger.propagate for logger in loggers]
     for logger in loggers:
         logger.addHandler(handler)

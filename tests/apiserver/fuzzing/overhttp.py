@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from moorage.apiserver.embedded import EmbeddedServer
-from moorage.apiserver.serving import HttpServer, listen
+from moorage.http.serving import HttpServer, listen
+from moorage_cluster.apiserver.embedded import EmbeddedServer
 from tests.apiserver.fuzzing.checks import Wrong, check_answer
 from tests.apiserver.fuzzing.chunks import chunked
 from tests.apiserver.fuzzing.generator import Generator
@@ -147,7 +147,7 @@ class HttpTarget:
 @asynccontextmanager
 async def served() -> AsyncIterator[HttpTarget]:
     """A server on a free port."""
-    with gathered_complaints("moorage.apiserver", "asyncio") as complaints:
+    with gathered_complaints("moorage_cluster.apiserver", "moorage.http", "asyncio") as complaints:
         embedded = EmbeddedServer(random=Random(1))
         listener = listen("127.0.0.1", 0)
         http = HttpServer(embedded.api, embedded.certificate.ssl_context())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.checks import Wrong
 from tests.apiserver.fuzzing.generator import Generator
 from tests.apiserver.fuzzing.inprocess import Target, gathered_complaints

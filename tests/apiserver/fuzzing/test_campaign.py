@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.fuzzing.campaign import Batch, Campaign, batches
 from tests.apiserver.fuzzing.reports import Failure, Report
 from tests.apiserver.fuzzing.request import Shot, save

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.admission_policies import (
+from moorage_cluster.apiserver.kinds.admission_policies import (
     MutatingAdmissionPolicyBindingStrategy,
     MutatingAdmissionPolicyStrategy,
     ValidatingAdmissionPolicyBindingStrategy,
     ValidatingAdmissionPolicyStrategy,
 )
-from moorage.apiserver.kinds.admission_webhooks import (
+from moorage_cluster.apiserver.kinds.admission_webhooks import (
     MutatingWebhookConfigurationStrategy,
     ValidatingWebhookConfigurationStrategy,
 )
-from moorage.apiserver.kinds.api_services import APIServiceStrategy
-from moorage.apiserver.kinds.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
-from moorage.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
-from moorage.apiserver.kinds.ingresses import IngressClassStrategy, IngressStrategy
-from moorage.apiserver.kinds.network_policies import NetworkPolicyStrategy
+from moorage_cluster.apiserver.kinds.api_services import APIServiceStrategy
+from moorage_cluster.apiserver.kinds.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
+from moorage_cluster.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
+from moorage_cluster.apiserver.kinds.ingresses import IngressClassStrategy, IngressStrategy
+from moorage_cluster.apiserver.kinds.network_policies import NetworkPolicyStrategy
 from tests.apiserver.kinds.making import an_object
 
 POLICY, INGRESS, CLASS, SLICE = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.applications import (
     API_SERVICE,
     BACKEND,

@@ -5,25 +5,35 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.csi_drivers import CSIDriverStrategy, CSINodeStrategy, CSIStorageCapacityStrategy
-from moorage.apiserver.kinds.daemon_sets import DaemonSetStrategy
-from moorage.apiserver.kinds.events import EventsEventStrategy
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.limits_and_quotas import ResourceQuotaStrategy
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
-from moorage.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
-from moorage.apiserver.kinds.priority_classes import PriorityClassStrategy
-from moorage.apiserver.kinds.rbac import RoleBindingStrategy
-from moorage.apiserver.kinds.resource_claims import ResourceClaimStrategy, ResourceClaimTemplateStrategy
-from moorage.apiserver.kinds.resource_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.runtime_classes import RuntimeClassStrategy
-from moorage.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
+from moorage_cluster.apiserver.kinds.csi_drivers import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    CSIStorageCapacityStrategy,
+)
+from moorage_cluster.apiserver.kinds.daemon_sets import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.events import EventsEventStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.limits_and_quotas import ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.priority_classes import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.rbac import RoleBindingStrategy
+from moorage_cluster.apiserver.kinds.resource_claims import (
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+)
+from moorage_cluster.apiserver.kinds.resource_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.runtime_classes import RuntimeClassStrategy
+from moorage_cluster.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import (
+    StorageClassStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage_cluster.apiserver.kinds.workloads import DeploymentStrategy, ReplicationControllerStrategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,
     a_controller,

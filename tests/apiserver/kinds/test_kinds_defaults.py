@@ -5,39 +5,43 @@ from datetime import UTC, datetime
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.cron_jobs import CronJobStrategy
-from moorage.apiserver.kinds.csi_drivers import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
-from moorage.apiserver.kinds.daemon_sets import DaemonSetStrategy
-from moorage.apiserver.kinds.endpoints import EndpointsStrategy
-from moorage.apiserver.kinds.events import EventStrategy
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.leases import LeaseStrategy
-from moorage.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.apiserver.kinds.namespaces import NamespaceStrategy
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
-from moorage.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
-from moorage.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
-from moorage.apiserver.kinds.pod_templates import PodTemplateStrategy
-from moorage.apiserver.kinds.priority_classes import PriorityClassStrategy
-from moorage.apiserver.kinds.rbac import ClusterRoleBindingStrategy, RoleStrategy
-from moorage.apiserver.kinds.resource_claims import (
+from moorage_cluster.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
+from moorage_cluster.apiserver.kinds.cron_jobs import CronJobStrategy
+from moorage_cluster.apiserver.kinds.csi_drivers import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    VolumeAttachmentStrategy,
+)
+from moorage_cluster.apiserver.kinds.daemon_sets import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.endpoints import EndpointsStrategy
+from moorage_cluster.apiserver.kinds.events import EventStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.leases import LeaseStrategy
+from moorage_cluster.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.namespaces import NamespaceStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
+from moorage_cluster.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.pod_templates import PodTemplateStrategy
+from moorage_cluster.apiserver.kinds.priority_classes import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.rbac import ClusterRoleBindingStrategy, RoleStrategy
+from moorage_cluster.apiserver.kinds.resource_claims import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
 )
-from moorage.apiserver.kinds.resource_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.services import ServiceStrategy
-from moorage.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy
-from moorage.apiserver.kinds.workloads import (
+from moorage_cluster.apiserver.kinds.resource_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.services import ServiceStrategy
+from moorage_cluster.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import StorageClassStrategy
+from moorage_cluster.apiserver.kinds.workloads import (
     DeploymentStrategy,
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,
     UID,

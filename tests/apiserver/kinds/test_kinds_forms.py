@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.events import (
+from moorage_cluster.apiserver.kinds.events import (
     EventsEventStrategy,
     EventStrategy,
     to_core,
     to_events,
 )
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.namespaces import (
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.namespaces import (
     NamespaceStrategy,
     finalize,
     prepare_finalize,
     validate_finalize,
 )
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.scale import check_scale, scale_of, with_scale
-from moorage.apiserver.kinds.selectors import selector_text
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.scale import check_scale, scale_of, with_scale
+from moorage_cluster.apiserver.kinds.selectors import selector_text
 from tests.apiserver.kinds.making import an_object, status_problems, updated
 
 CORE_EVENT: Manifest = {

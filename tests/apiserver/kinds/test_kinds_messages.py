@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
-from moorage.apiserver.kinds.endpoints import EndpointsStrategy
-from moorage.apiserver.kinds.events import EventsEventStrategy, EventStrategy
-from moorage.apiserver.kinds.leases import LeaseStrategy
-from moorage.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.apiserver.kinds.namespaces import NamespaceStrategy
-from moorage.apiserver.kinds.nodes import NodeStrategy
-from moorage.apiserver.kinds.priority_classes import PriorityClassStrategy
-from moorage.apiserver.kinds.rbac import (
+from moorage_cluster.apiserver.kinds.config_and_secrets import ConfigMapStrategy, SecretStrategy
+from moorage_cluster.apiserver.kinds.endpoints import EndpointsStrategy
+from moorage_cluster.apiserver.kinds.events import EventsEventStrategy, EventStrategy
+from moorage_cluster.apiserver.kinds.leases import LeaseStrategy
+from moorage_cluster.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.namespaces import NamespaceStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.priority_classes import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.rbac import (
     ClusterRoleBindingStrategy,
     ClusterRoleStrategy,
     RoleBindingStrategy,
     RoleStrategy,
 )
-from moorage.apiserver.kinds.runtime_classes import RuntimeClassStrategy
-from moorage.apiserver.kinds.services import ServiceStrategy
-from moorage.apiserver.kinds.stateful_sets import StatefulSetStrategy
-from moorage.apiserver.kinds.workloads import (
+from moorage_cluster.apiserver.kinds.runtime_classes import RuntimeClassStrategy
+from moorage_cluster.apiserver.kinds.services import ServiceStrategy
+from moorage_cluster.apiserver.kinds.stateful_sets import StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.workloads import (
     DeploymentStrategy,
 )
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     an_object,
     creation_problems,

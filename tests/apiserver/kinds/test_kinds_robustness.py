@@ -9,10 +9,10 @@ import pkgutil
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver import kinds
-from moorage.apiserver.fields import FieldError
-from moorage.apiserver.kinds.base import StatusStrategy
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver import kinds
+from moorage_cluster.apiserver.fields import FieldError
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
+from moorage_cluster.apiserver.strategy import Strategy
 
 STRATEGIES = sorted(
     {

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.addresses import ClusterIPs, NodePorts
-from moorage.apiserver.kinds.services import ServiceStrategy
+from moorage_cluster.apiserver.kinds.addresses import ClusterIPs, NodePorts
+from moorage_cluster.apiserver.kinds.services import ServiceStrategy
 from tests.apiserver.kinds.making import an_object, created, updated
 
 SELECTOR = {"app": "web"}

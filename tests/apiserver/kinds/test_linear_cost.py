@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from moorage.api.manifests import Manifest, utc_now
-from moorage.apiserver import errors, fields
-from moorage.apiserver.kinds.catalog import builtin_resources
-from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
-from moorage.apiserver.kinds.pods import validated_spec_cache as sound_specs
-from moorage.apiserver.resources import Resource
-from moorage.apiserver.schema.wire import TypeUse, WireField, wire_format
-from moorage.apiserver.store import Store
+from moorage_cluster.apiserver import errors, fields
+from moorage_cluster.apiserver.kinds.catalog import builtin_resources
+from moorage_cluster.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
+from moorage_cluster.apiserver.kinds.pods import validated_spec_cache as sound_specs
+from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.schema.wire import TypeUse, WireField, wire_format
+from moorage_cluster.apiserver.store import Store
 
 ITEMS = 16
 _WORDS = {"operator": "In", "apiVersion": "v1", "effect": "NoSchedule", "whenUnsatisfiable": "DoNotSchedule"}

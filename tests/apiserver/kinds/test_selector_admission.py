@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.resource_claims import (
+from moorage.cel.program import LONGEST_EXPRESSION_BYTES
+from moorage_cluster.apiserver.kinds.resource_claims import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
 )
-from moorage.apiserver.strategy import Strategy
-from moorage.cel.program import LONGEST_EXPRESSION_BYTES
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import an_object, creation_problems
 from tests.cel.test_costs import NOT_SUPPORTED, ROWS
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.csi_drivers import (
+from moorage_cluster.apiserver.kinds.csi_drivers import (
     CSIDriverStrategy,
     CSINodeStrategy,
     CSIStorageCapacityStrategy,
     VolumeAttachmentStrategy,
 )
-from moorage.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
-from moorage.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
-from moorage.apiserver.kinds.resource_claims import DeviceClassStrategy, ResourceClaimStrategy
-from moorage.apiserver.kinds.resource_slices import ResourceSliceStrategy
-from moorage.apiserver.kinds.storage_classes import StorageClassStrategy, VolumeAttributesClassStrategy
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.resource_claims import DeviceClassStrategy, ResourceClaimStrategy
+from moorage_cluster.apiserver.kinds.resource_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import (
+    StorageClassStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     an_object,
     creation_problems,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.cron_jobs import CronJobStrategy
-from moorage.apiserver.kinds.daemon_sets import DaemonSetStrategy
-from moorage.apiserver.kinds.jobs import JobStrategy
-from moorage.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
-from moorage.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
-from moorage.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
-from moorage.apiserver.kinds.workloads import (
+from moorage_cluster.apiserver.kinds.cron_jobs import CronJobStrategy
+from moorage_cluster.apiserver.kinds.daemon_sets import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
+from moorage_cluster.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.workloads import (
     DeploymentStrategy,
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.strategy import Strategy
 from tests.apiserver.kinds.making import (
     LABELS,
     a_controller,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.patches.apply import FieldSet, apply, track_update
-from moorage.apiserver.patches.apply.last_applied import ANNOTATION
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.patches.apply import FieldSet, apply, track_update
+from moorage_cluster.apiserver.patches.apply.last_applied import ANNOTATION
 from tests.apiserver.patches.shapes import API_VERSION, THING, thing
 
 STATUS = FieldSet.of("status")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.apiserver.patches.apply import NOTHING, FieldSet
-from moorage.apiserver.patches.apply.elements import MalformedError, item_element
-from moorage.apiserver.patches.apply.ownership import compare, fields_of
+from moorage_cluster.apiserver.patches.apply import NOTHING, FieldSet
+from moorage_cluster.apiserver.patches.apply.elements import MalformedError, item_element
+from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
 from tests.apiserver.patches.documents import GARBAGE
 from tests.apiserver.patches.shapes import METADATA, PORTS, THING, thing
 from tests.strategies import examples

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.json_values import same
-from moorage.apiserver.patches.merge_patch import apply_merge_patch
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.json_values import same
+from moorage_cluster.apiserver.patches.merge_patch import apply_merge_patch
 from tests.apiserver.patches.documents import DOCUMENTS, GARBAGE, JSON
 from tests.strategies import examples
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.pods.defaults import default_pod
-from moorage.apiserver.kinds.pods.strategy import PodStrategy
+from moorage_cluster.apiserver.kinds.pods.defaults import default_pod
+from moorage_cluster.apiserver.kinds.pods.strategy import PodStrategy
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW_TEXT = "2026-03-04T05:06:07Z"

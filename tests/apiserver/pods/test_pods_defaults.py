@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.pods.defaults import default_pod, default_pod_template, pull_policy
+from moorage_cluster.apiserver.kinds.pods.defaults import default_pod, default_pod_template, pull_policy
 from tests.apiserver.pods.making import a_container, a_pod, defaulted
 
 MINIMAL = {

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_label_problems
-from moorage.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
+from moorage_cluster.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
 
 _NAME = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

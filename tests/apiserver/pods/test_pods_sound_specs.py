@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.kinds.pods import strategy as module
-from moorage.apiserver.kinds.pods.strategy import PodStrategy
+from moorage_cluster.apiserver.kinds.pods import strategy as module
+from moorage_cluster.apiserver.kinds.pods.strategy import PodStrategy
 
 
 def token_volume(name: str) -> dict[str, Any]:

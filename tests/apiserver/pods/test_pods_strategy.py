@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.pods.resources import qos_class
+from moorage_cluster.apiserver.kinds.pods.resources import qos_class
 from tests.apiserver.pods.making import NOW_TEXT, a_container, a_pod, created, defaulted, strategy
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.kinds.pods.binding import bind
-from moorage.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
-from moorage.apiserver.kinds.pods.eviction import EvictionDecision, evict
-from moorage.apiserver.kinds.pods.resize import resize
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.kinds.pods.binding import bind
+from moorage_cluster.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
+from moorage_cluster.apiserver.kinds.pods.eviction import EvictionDecision, evict
+from moorage_cluster.apiserver.kinds.pods.resize import resize
 from tests.apiserver.pods.making import NOW, NOW_TEXT, a_container, a_pod, created, defaulted
 
 

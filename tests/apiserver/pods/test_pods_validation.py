@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.kinds.pods.defaults import default_pod_template
-from moorage.apiserver.kinds.pods.validation import validate_template
+from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
+from moorage_cluster.apiserver.kinds.pods.validation import validate_template
 from tests.apiserver.pods.making import a_container, a_pod, complaints
 
 _LABEL = (

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.schema import fast, schema_of
-from moorage.apiserver.schema.builtin import BuiltinSchema
-from moorage.apiserver.schema.careful import decode_carefully
-from moorage.apiserver.schema.quantities import WRONG_FORMAT
-from moorage.apiserver.schema.wire import TypeUse, wire_format
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.schema import fast, schema_of
+from moorage_cluster.apiserver.schema.builtin import BuiltinSchema
+from moorage_cluster.apiserver.schema.careful import decode_carefully
+from moorage_cluster.apiserver.schema.quantities import WRONG_FORMAT
+from moorage_cluster.apiserver.schema.wire import TypeUse, wire_format
 
 Manifest = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.schema.timestamps import canonical_micro_time, canonical_time
+from moorage_cluster.apiserver.schema.timestamps import canonical_micro_time, canonical_time
 
 LAYOUT = "2006-01-02T15:04:05Z07:00"
 

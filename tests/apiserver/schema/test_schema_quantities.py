@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.schema.quantities import (
+from moorage_cluster.apiserver.schema.quantities import (
     WRONG_FORMAT,
     WRONG_SUFFIX,
     canonical_quantity,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.schema import schema_of
-from moorage.apiserver.shape import Form, Shape
+from moorage_cluster.apiserver.schema import schema_of
+from moorage_cluster.apiserver.shape import Form, Shape
 
 
 def at(group: str, kind: str, path: str, version: str = "v1") -> Shape:

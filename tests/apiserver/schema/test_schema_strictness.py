@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from moorage.apiserver.schema.strictness import (
+from moorage_cluster.apiserver.schema.strictness import (
     NO_PROBLEMS,
     BodyProblems,
     duplicate_fields,

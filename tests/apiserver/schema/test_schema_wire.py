@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.apiserver.schema.wire import TypeUse, WireFormat, WireType, render, wire_format
+from moorage_cluster.apiserver.schema.wire import TypeUse, WireFormat, WireType, render, wire_format
 
 CORE = "io.k8s.api.core.v1."
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.tables.base import Column
-from moorage.apiserver.tables.custom import columns_of_custom
-from moorage.apiserver.tables.jsonpath import JsonPath, PathError
+from moorage_cluster.apiserver.tables.base import Column
+from moorage_cluster.apiserver.tables.custom import columns_of_custom
+from moorage_cluster.apiserver.tables.jsonpath import JsonPath, PathError
 from tests.apiserver.tables.showing import NOW, an_object, before, cells
 
 WIDGET = an_object(

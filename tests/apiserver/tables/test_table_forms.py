@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.errors import ApiError
-from moorage.apiserver.tables.base import NAME_AND_AGE
-from moorage.apiserver.tables.kinds import printer_for
-from moorage.apiserver.tables.table import partial_metadata, partial_metadata_list, table
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.tables.base import NAME_AND_AGE
+from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.table import partial_metadata, partial_metadata_list, table
 from tests.apiserver.tables.showing import NOW, an_object
 
 OBJECT = an_object(_metadata={"uid": "u", "managedFields": [{"manager": "kubectl"}]}, spec={"a": 1})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.apiserver.tables.pods import row_conditions
+from moorage_cluster.apiserver.tables.pods import row_conditions
 from tests.apiserver.tables.showing import an_object, before, shown
 
 RUNNING: Manifest = {"running": {}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.auth.users import User
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.auth.users import User
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import PATCHES, Answer, Cluster, configmap
 
 MAPS = "/api/v1/namespaces/default/configmaps"

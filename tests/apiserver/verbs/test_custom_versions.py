@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import Cluster
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from moorage.apiserver.embedded import Settings
-from moorage.apiserver.store import Change, Collection
+from moorage_cluster.apiserver.embedded import Settings
+from moorage_cluster.apiserver.store import Change, Collection
 from tests.apiserver.client import Cluster, configmap
 
 EVENTS = "/api/v1/namespaces/default/events"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import Answer, Cluster, names, node, pod
 
 SECRETS = "/api/v1/namespaces/other/secrets"

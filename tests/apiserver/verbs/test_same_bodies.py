@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.apiserver.store import encode
+from moorage_cluster.apiserver.store import encode
 from tests.apiserver.client import Cluster
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from moorage.apiserver.guard import MAX_BODY_BYTES
+from moorage.http.guard import MAX_BODY_BYTES
 from tests.apiserver.client import configmap
 from tests.apiserver.running import RunningServer, start_server
 

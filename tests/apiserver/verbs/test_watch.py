@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apiserver.embedded import Settings
+from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import Cluster, Watcher, configmap, node, pod, settled
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -10,8 +10,8 @@ from moorage.client.kinds import (
     POD_DISRUPTION_BUDGET,
     STORAGE_CLASS,
 )
-from moorage.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
-from moorage.controllers.volume_provisioning import default_storage_class
+from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import Kubelets, claim, pod_with_claim, taints
 

@@ -13,7 +13,7 @@ from moorage.client.kinds import (
     POD,
     STORAGE_CLASS,
 )
-from moorage.controllers.persistent_volumes import PersistentVolumeBinder
+from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import claim, pod_with_claim, storage_class, volume
 

@@ -16,7 +16,7 @@ from moorage.client.kinds import (
     STATEFUL_SET,
     Kind,
 )
-from moorage.controllers.disruption import Disruption, StaleDisruption
+from moorage_cluster.controllers.disruption import Disruption, StaleDisruption
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import condition, pod
 

@@ -9,8 +9,8 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import ENDPOINT_SLICE, SERVICE
-from moorage.controllers.endpoint_slice_mirroring import EndpointSliceMirroringController
-from moorage.controllers.endpoints import ENDPOINTS
+from moorage_cluster.controllers.endpoint_slice_mirroring import EndpointSliceMirroringController
+from moorage_cluster.controllers.endpoints import ENDPOINTS
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.test_endpoint_slices import shown
 

@@ -8,8 +8,8 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import ENDPOINT_SLICE, POD, SERVICE
-from moorage.controllers import endpoint_slices
-from moorage.controllers.endpoint_slices import EndpointSliceController
+from moorage_cluster.controllers import endpoint_slices
+from moorage_cluster.controllers.endpoint_slices import EndpointSliceController
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.test_endpoints import serve, service
 

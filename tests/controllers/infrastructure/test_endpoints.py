@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import POD, SERVICE
-from moorage.controllers.endpoints import ENDPOINTS, EndpointsController
+from moorage_cluster.controllers.endpoints import ENDPOINTS, EndpointsController
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import pod
 

@@ -9,10 +9,10 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import LEASE, NODE, POD
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.node_lifecycle import NodeLifecycle
-from moorage.controllers.node_pod_gc import PodGarbageCollection
-from moorage.controllers.node_taint_eviction import TaintEviction
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.node_lifecycle import NodeLifecycle
+from moorage_cluster.controllers.node_pod_gc import PodGarbageCollection
+from moorage_cluster.controllers.node_taint_eviction import TaintEviction
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import (
     Kubelets,

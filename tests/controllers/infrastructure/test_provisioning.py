@@ -13,10 +13,18 @@ from moorage.client.kinds import (
     VOLUME_ATTRIBUTES_CLASS,
     Kind,
 )
-from moorage.controllers.persistent_volumes import PersistentVolumeBinder
-from moorage.controllers.volume_ephemeral import EphemeralVolumes
-from moorage.controllers.volume_protection import AttributesClassProtection, ClaimProtection, VolumeProtection
-from moorage.controllers.volume_provisioning import PROVISIONER, HostPathProvisioner, default_storage_class
+from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
+from moorage_cluster.controllers.volume_ephemeral import EphemeralVolumes
+from moorage_cluster.controllers.volume_protection import (
+    AttributesClassProtection,
+    ClaimProtection,
+    VolumeProtection,
+)
+from moorage_cluster.controllers.volume_provisioning import (
+    PROVISIONER,
+    HostPathProvisioner,
+    default_storage_class,
+)
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import claim, pod, pod_with_claim, storage_class, volume
 

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api.manifests import Manifest, annotations_of
 from moorage.client.kinds import POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
-from moorage.controllers.resource_claims import PodResourceClaims, ResourceClaimRelease
+from moorage_cluster.controllers.resource_claims import PodResourceClaims, ResourceClaimRelease
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import pod
 

@@ -6,11 +6,11 @@ import asyncio
 from datetime import UTC, datetime
 from random import Random
 
-from moorage.apiserver.embedded import EmbeddedServer
 from moorage.client.client import Client
 from moorage.clock import VirtualClock
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.controller import Controller
+from moorage_cluster.apiserver.embedded import EmbeddedServer
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.controller import Controller
 
 SECONDS_PER_LOOK = 0.02
 REST_SECONDS = 9 * SECONDS_PER_LOOK

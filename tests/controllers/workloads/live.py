@@ -10,17 +10,17 @@ from types import TracebackType
 from typing import Self
 
 from moorage.api.manifests import Manifest, timestamp, utc_now
-from moorage.apiserver.embedded import EmbeddedServer
-from moorage.apiserver.kubeconfig import write_kubeconfig
-from moorage.apiserver.serving import HttpServer, listen
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
-from moorage.controllers.cluster import Cluster, controller_of
-from moorage.controllers.controller import Controller
-from moorage.controllers.manager import Manager
-from moorage.controllers.pods import is_deleted, phase_of
-from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage.http.serving import HttpServer, listen
+from moorage_cluster.apiserver.embedded import EmbeddedServer
+from moorage_cluster.apiserver.kubeconfig import write_kubeconfig
+from moorage_cluster.controllers.cluster import Cluster, controller_of
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.controllers.pods import is_deleted, phase_of
+from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 
 STARTS_WITHIN_SECONDS = 30
 

@@ -10,8 +10,8 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import CRON_JOB, JOB
-from moorage.controllers.cron_job import CronJobController
-from moorage.controllers.job import JobController
+from moorage_cluster.controllers.cron_job import CronJobController
+from moorage_cluster.controllers.job import JobController
 from tests.controllers.harness import START, Harness
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"

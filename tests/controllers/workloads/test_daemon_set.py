@@ -13,9 +13,9 @@ from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.api.node import Node
 from moorage.client.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
-from moorage.controllers.daemon_nodes import Daemon, target_node, tied_to, with_tolerations
-from moorage.controllers.daemon_set import DaemonSetController
-from moorage.controllers.pods import is_active
+from moorage_cluster.controllers.daemon_nodes import Daemon, target_node, tied_to, with_tolerations
+from moorage_cluster.controllers.daemon_set import DaemonSetController
+from moorage_cluster.controllers.pods import is_active
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import template, workload
 

@@ -10,11 +10,11 @@ import pytest
 from moorage.api.conditions import is_ready
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import DEPLOYMENT, POD, REPLICA_SET, RESOURCE_QUOTA
-from moorage.controllers.deployment import DeploymentController
-from moorage.controllers.deployment_scaling import old_sizes, resized
-from moorage.controllers.deployment_sets import Sets, fenceposts
-from moorage.controllers.pods import is_active
-from moorage.controllers.replicaset import ReplicaSetController
+from moorage_cluster.controllers.deployment import DeploymentController
+from moorage_cluster.controllers.deployment_scaling import old_sizes, resized
+from moorage_cluster.controllers.deployment_sets import Sets, fenceposts
+from moorage_cluster.controllers.pods import is_active
+from moorage_cluster.controllers.replicaset import ReplicaSetController
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import template, workload
 

@@ -9,10 +9,10 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import JOB, POD
-from moorage.controllers.job import JobController
-from moorage.controllers.job_finalizers import JobFinalizerController
-from moorage.controllers.job_indexes import first_free, format_indexes, parse_indexes
-from moorage.controllers.job_ttl import JobTtlController
+from moorage_cluster.controllers.job import JobController
+from moorage_cluster.controllers.job_finalizers import JobFinalizerController
+from moorage_cluster.controllers.job_indexes import first_free, format_indexes, parse_indexes
+from moorage_cluster.controllers.job_ttl import JobTtlController
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import bare_pod
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage.controllers.pod_ranking import DELETION_COST, deletion_cost, first_to_go
+from moorage_cluster.controllers.pod_ranking import DELETION_COST, deletion_cost, first_to_go
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

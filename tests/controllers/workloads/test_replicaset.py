@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NAMESPACE, POD, REPLICA_SET, REPLICATION_CONTROLLER, RESOURCE_QUOTA
-from moorage.controllers.replicaset import ReplicaSetController, ReplicationManager
+from moorage_cluster.controllers.replicaset import ReplicaSetController, ReplicationManager
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import bare_pod, template, workload
 

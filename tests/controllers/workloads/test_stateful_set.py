@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
-from moorage.controllers.stateful_set import StatefulSetController
+from moorage_cluster.controllers.stateful_set import StatefulSetController
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import bare_pod, template, workload
 

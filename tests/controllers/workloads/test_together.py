@@ -19,10 +19,10 @@ from moorage.client.kinds import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from moorage.controllers.cluster import controller_of
-from moorage.controllers.daemon_nodes import target_node
-from moorage.controllers.pods import is_active
-from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage_cluster.controllers.cluster import controller_of
+from moorage_cluster.controllers.daemon_nodes import target_node
+from moorage_cluster.controllers.pods import is_active
+from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 from tests.controllers.harness import Harness
 from tests.controllers.workloads.objects import template, workload
 

@@ -19,7 +19,6 @@ from moorage.api.manifests import Manifest, copy, labels_of, without_nulls
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
-from moorage.client.errors import RequestError
 from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import (
     CSI_DRIVER,
@@ -43,6 +42,7 @@ from moorage.client.kinds import (
     Kind,
 )
 from moorage.clock import LoopClock
+from moorage.http.errors import RequestError
 from tests.end_to_end.recordings.merged_keys import forget_merged_keys
 
 RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", False)

@@ -17,12 +17,17 @@ from moorage.api.manifests import Manifest, annotations_of, utc_now
 from moorage.client.client import Client
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from moorage.clock import LoopClock
-from moorage.controllers.cluster import Cluster
-from moorage.controllers.controller import Controller
-from moorage.controllers.manager import MakeController, Manager
-from moorage.controllers.persistent_volumes import PersistentVolumeBinder
-from moorage.controllers.resource_claims import ResourceClaimRelease
-from moorage.controllers.volume_facts import SELECTED_NODE, STORAGE_PROVISIONER, claim_class, reference_to
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.manager import MakeController, Manager
+from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
+from moorage_cluster.controllers.resource_claims import ResourceClaimRelease
+from moorage_cluster.controllers.volume_facts import (
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    claim_class,
+    reference_to,
+)
 
 
 class Provisioner(Controller):

@@ -1,0 +1,45 @@
+"""Admission: what may change or refuse a write between decoding and validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, Protocol
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.auth.users import User
+from moorage_cluster.apiserver.resources import Resource
+
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+class Reader(Protocol):
+    """Other objects, as stored; not to be changed."""
+
+    def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
+        """One object of a collection such as `/pods` or `scheduling.k8s.io/priorityclasses`."""
+
+    def all(self, storage: str, namespace: str | None = None) -> Iterable[Manifest]:
+        """All objects of a collection, in one namespace or in all."""
+
+
+class Attributes(msgspec.Struct):
+    """One write on its way in."""
+
+    operation: Operation
+    resource: Resource
+    subresource: str
+    namespace: str
+    name: str
+    """Empty for a create with generateName."""
+    obj: Manifest
+    """What will be stored; mutating plugins change it in place. For DELETE: what is stored."""
+    old: Manifest | None
+    user: User
+    dry_run: bool = False
+    warnings: list[str] = msgspec.field(default_factory=list)
+
+
+Admit = Callable[[Attributes, Reader], None]
+"""Changes `attributes.obj`, raises ApiError (`errors.forbidden` as Kubernetes words it), or does nothing."""

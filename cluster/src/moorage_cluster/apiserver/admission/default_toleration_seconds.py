@@ -1,0 +1,36 @@
+"""DefaultTolerationSeconds: pods outlive five minutes of their node's silence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest, child
+from moorage_cluster.apiserver.admission.base import Attributes, Reader
+from moorage_cluster.apiserver.admission.plugin import PODS, Call, Plugin
+
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_SECONDS: Final = 300
+
+
+def admit(attributes: Attributes, reader: Reader) -> None:
+    """Tolerate both taints for a while, unless the pod has its own opinion of one."""
+    spec = child(attributes.obj, "spec")
+    given = spec.get("tolerations") or ()
+    missing = [_toleration(taint) for taint in (_NOT_READY, _UNREACHABLE) if not _spoken_of(taint, given)]
+    if missing:
+        spec["tolerations"] = [*given, *missing]
+
+
+def _spoken_of(taint: str, tolerations: list[Manifest] | tuple[()]) -> bool:
+    for each in tolerations:
+        if each.get("key", "") in ("", taint) and each.get("effect", "") in ("", "NoExecute"):
+            return True
+    return False
+
+
+def _toleration(taint: str) -> Manifest:
+    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
+
+
+PLUGIN: Final = Plugin("DefaultTolerationSeconds", admit, (Call("CREATE", PODS), Call("UPDATE", PODS)))

@@ -1,0 +1,90 @@
+"""What a pod counts for in a quota."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from moorage.api.amounts import ONE, Amounts
+from moorage.api.manifests import Manifest
+from moorage.api.names import HUGE_PAGES, is_extended_resource, is_native_resource
+from moorage_cluster.apiserver.admission.plugin import PODS
+from moorage_cluster.apiserver.admission.quota.charges import Meter, count_name
+from moorage_cluster.apiserver.admission.quota.scopes import pod_in_scope
+from moorage_cluster.apiserver.kinds.pods.totals import asks_as_a_whole, charged_totals
+
+_COUNT: Final = count_name(PODS)
+_REQUESTS: Final = "requests."
+_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+
+_REQUEST_NAMES: Final = {name: (name, _REQUESTS + name) for name in ("cpu", "memory", "ephemeral-storage")}
+"""The names under which a quota may limit a request."""
+_LIMIT_NAMES: Final = {name: f"limits.{name}" for name in _REQUEST_NAMES}
+
+_NAMES: Final = frozenset(
+    (_COUNT, "pods", *_LIMIT_NAMES.values(), *(name for names in _REQUEST_NAMES.values() for name in names))
+)
+_MUST_BE_SAID: Final = {
+    quota_name: ("requests", name) for name in ("cpu", "memory") for quota_name in _REQUEST_NAMES[name]
+} | {_LIMIT_NAMES[name]: ("limits", name) for name in ("cpu", "memory")}
+"""Where these are limited every container must name its own."""
+
+
+def _measures(name: str) -> bool:
+    if name in _NAMES or name.startswith((HUGE_PAGES, _REQUESTS + HUGE_PAGES)):
+        return True
+    if not name.startswith(_REQUESTS):
+        return False
+    return not is_native_resource(name) or name.startswith(_REQUESTS + _DEVICE_CLASS)
+
+
+def _charge(pod: Manifest, now: datetime) -> Amounts:
+    if not _is_alive(pod, now):
+        return {_COUNT: ONE}
+    usage: Amounts = {_COUNT: ONE, "pods": ONE}
+    for name, amount in charged_totals(pod, "requests").items():
+        if name in _REQUEST_NAMES:
+            for quota_name in _REQUEST_NAMES[name]:
+                usage[quota_name] = amount
+        elif name.startswith(HUGE_PAGES):
+            usage[name] = usage[_REQUESTS + name] = amount
+        elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
+            usage[_REQUESTS + name] = amount
+    for name, amount in charged_totals(pod, "limits").items():
+        if name in _LIMIT_NAMES:
+            usage[_LIMIT_NAMES[name]] = amount
+    return usage
+
+
+def _is_alive(pod: Manifest, now: datetime) -> bool:
+    """Whether a pod still takes room: not once it has ended, nor when its deletion is stuck."""
+    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return False
+    metadata = pod.get("metadata", {})
+    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    if deleted is None or grace is None:
+        return True
+    return (now - datetime.fromisoformat(deleted)).total_seconds() <= float(grace)
+
+
+def _missing(names: list[str], pod: Manifest) -> str:
+    if asks_as_a_whole(pod):
+        return ""
+    spec = pod.get("spec", {})
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    said = []
+    for quota_name in sorted(names):
+        if quota_name not in _MUST_BE_SAID:
+            continue
+        part, name = _MUST_BE_SAID[quota_name]
+        silent = {
+            each.get("name", "")
+            for each in containers
+            if name not in (each.get("resources") or {}).get(part, {})
+        }
+        if silent:
+            said.append(f"{quota_name} for: {','.join(sorted(silent))}")
+    return f"must specify {'; '.join(said)}" if said else ""
+
+
+POD_METER: Final = Meter(PODS, _measures, _charge, pod_in_scope, _missing)

@@ -1,0 +1,28 @@
+"""StorageObjectInUseProtection: storage that is in use does not vanish when deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import metadata
+from moorage_cluster.apiserver.admission.base import Attributes, Reader
+from moorage_cluster.apiserver.admission.plugin import CLAIMS, Call, Plugin
+
+_FINALIZERS: Final = {
+    CLAIMS: "kubernetes.io/pvc-protection",
+    "/persistentvolumes": "kubernetes.io/pv-protection",
+    "storage.k8s.io/volumeattributesclasses": "kubernetes.io/vac-protection",
+}
+
+
+def admit(attributes: Attributes, reader: Reader) -> None:
+    """Add the finalizer; a controller takes it away once nobody uses the object."""
+    finalizer = _FINALIZERS[attributes.resource.storage]
+    finalizers = metadata(attributes.obj).setdefault("finalizers", [])
+    if finalizer not in finalizers:
+        finalizers.append(finalizer)
+
+
+PLUGIN: Final = Plugin(
+    "StorageObjectInUseProtection", admit, tuple(Call("CREATE", storage) for storage in _FINALIZERS)
+)

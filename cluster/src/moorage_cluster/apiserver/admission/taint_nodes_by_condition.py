@@ -1,0 +1,22 @@
+"""TaintNodesByCondition: a new node takes no pods before somebody has found it ready."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import child
+from moorage_cluster.apiserver.admission.base import Attributes, Reader
+from moorage_cluster.apiserver.admission.plugin import NODES, Call, Plugin
+
+_KEY: Final = "node.kubernetes.io/not-ready"
+_EFFECT: Final = "NoSchedule"
+
+
+def admit(attributes: Attributes, reader: Reader) -> None:
+    """Taint the node, unless it came tainted."""
+    taints = child(attributes.obj, "spec").setdefault("taints", [])
+    if not any(each.get("key") == _KEY and each.get("effect") == _EFFECT for each in taints):
+        taints.append({"key": _KEY, "effect": _EFFECT})
+
+
+PLUGIN: Final = Plugin("TaintNodesByCondition", admit, (Call("CREATE", NODES),))

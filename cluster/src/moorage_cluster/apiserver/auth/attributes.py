@@ -1,0 +1,58 @@
+"""What a request wants to do, as authorizers look at it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import NamedTuple
+
+from moorage.api.text import quoted
+from moorage_cluster.apiserver import errors
+from moorage_cluster.apiserver.auth.users import User
+from moorage_cluster.apiserver.errors import ApiError
+
+
+class RequestAttributes(NamedTuple):
+    """One request: who, which verb, on what."""
+
+    user: User
+    verb: str
+    """For resources get, list, create, ...; for other paths the HTTP method in lower case."""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+    """The path of a request that is not about a resource."""
+    is_resource_request: bool = True
+
+    @property
+    def qualified_resource(self) -> str:
+        """The resource as rules name it, its subresource included: `pods/status`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def forbidden_message(attributes: RequestAttributes) -> str:
+    """What somebody may not do, in a sentence; with what could be taken for HTML escaped."""
+    user, verb = quoted(attributes.user.name), attributes.verb
+    if not attributes.is_resource_request:
+        message = f"User {user} cannot {verb} path {quoted(attributes.path)}"
+    else:
+        resource, group = quoted(attributes.qualified_resource), quoted(attributes.group)
+        message = f"User {user} cannot {verb} resource {resource} in API group {group}"
+        if attributes.namespace:
+            message += f" in the namespace {quoted(attributes.namespace)}"
+        else:
+            message += " at the cluster scope"
+    return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def forbidden(attributes: RequestAttributes, reason: str = "") -> ApiError:
+    """The refusal of a request, with what the authorizer had to say about it."""
+    why = forbidden_message(attributes)
+    if reason:
+        why = f"{why}: {reason}"
+    if not attributes.resource:
+        return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", f"forbidden: {why}")
+    return errors.forbidden(attributes.group, attributes.resource, attributes.name, why)

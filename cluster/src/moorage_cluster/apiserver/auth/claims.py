@@ -1,0 +1,65 @@
+"""What a service account's token says, in Kubernetes' words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from moorage_cluster.apiserver.auth import serviceaccounts
+from moorage_cluster.apiserver.auth.users import AUTHENTICATED, User
+
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+
+
+class Ref(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An object, and which of those that had its name."""
+
+    name: str = ""
+    uid: str = ""
+
+
+class Private(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What Kubernetes adds to the registered claims."""
+
+    namespace: str = ""
+    serviceaccount: Ref = Ref()
+    pod: Ref | None = None
+    secret: Ref | None = None
+    node: Ref | None = None
+    """Where the pod runs, or, without a pod, what the token is bound to."""
+    warnafter: int | None = None
+
+
+class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All claims of a token; times are Unix seconds."""
+
+    iss: str = ""
+    sub: str = ""
+    aud: tuple[str, ...] = ()
+    exp: int = 0
+    iat: int = 0
+    nbf: int = 0
+    jti: str = ""
+    private: Private = msgspec.field(name="kubernetes.io", default=Private())
+
+
+def user_of(claims: Claims) -> User:
+    """The user that a token with these claims identifies."""
+    said = claims.private
+    extra: dict[str, tuple[str, ...]] = {}
+    if said.pod:
+        extra[serviceaccounts.POD_NAME] = (said.pod.name,)
+        extra[serviceaccounts.POD_UID] = (said.pod.uid,)
+    if claims.jti:
+        extra[serviceaccounts.CREDENTIAL_ID] = (f"JTI={claims.jti}",)
+    if said.node:
+        extra[serviceaccounts.NODE_NAME] = (said.node.name,)
+        if said.node.uid:
+            extra[serviceaccounts.NODE_UID] = (said.node.uid,)
+    return User(
+        name=serviceaccounts.username(said.namespace, said.serviceaccount.name),
+        groups=(*serviceaccounts.groups(said.namespace), AUTHENTICATED),
+        uid=said.serviceaccount.uid,
+        extra=extra,
+    )

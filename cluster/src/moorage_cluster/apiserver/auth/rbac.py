@@ -1,0 +1,220 @@
+"""Role-based access control: bindings give the rules of roles to users, groups and service accounts.
+
+Every request is judged here, so what is read from stored objects is kept as long as they stay the same.
+Stored objects are never changed, only replaced: a list of them equals a kept one just when nothing moved, and
+comparing lists of identical objects costs nanoseconds each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from moorage.api.manifests import Manifest, labels_of
+from moorage.api.selectors import sound_selector
+from moorage.api.text import quoted
+from moorage_cluster.apiserver.admission.base import Reader
+from moorage_cluster.apiserver.auth import serviceaccounts
+from moorage_cluster.apiserver.auth.attributes import RequestAttributes
+from moorage_cluster.apiserver.auth.authorizers import ALLOWED, DENIED, Decision, UserRules
+from moorage_cluster.apiserver.auth.rules import Rule, RuleSet, rules_of
+from moorage_cluster.apiserver.auth.users import MASTERS, User
+
+GROUP: Final = "rbac.authorization.k8s.io"
+ROLES: Final = f"{GROUP}/roles"
+CLUSTER_ROLES: Final = f"{GROUP}/clusterroles"
+ROLE_BINDINGS: Final = f"{GROUP}/rolebindings"
+CLUSTER_ROLE_BINDINGS: Final = f"{GROUP}/clusterrolebindings"
+
+_REMEMBERED: Final = 1024
+"""For how many users it is remembered which bindings apply to them."""
+
+
+class _Grant(NamedTuple):
+    """A binding that applies to somebody."""
+
+    position: tuple[int, int]
+    """Which of the bindings, and which of its subjects: the first that applies gives the reason."""
+    role_kind: str
+    role_name: str
+    namespace: str
+    """Where the role is looked for if it is a Role."""
+    source: str
+    """The binding, its role and its subject, for the reason of a decision."""
+
+
+class _Bindings:
+    """The bindings of one namespace, or of the cluster, by whom they apply to."""
+
+    def __init__(self, objects: list[Manifest], namespace: str) -> None:
+        self.objects = objects
+        self._by_user: dict[str, list[_Grant]] = {}
+        self._by_group: dict[str, list[_Grant]] = {}
+        self._applying: dict[tuple[str, tuple[str, ...]], tuple[_Grant, ...]] = {}
+        for number, binding in enumerate(objects):
+            for subject_number, subject in enumerate(binding.get("subjects") or ()):
+                self._add((number, subject_number), binding, subject, namespace)
+
+    def _add(self, position: tuple[int, int], binding: Manifest, subject: Manifest, namespace: str) -> None:
+        kind, name = subject.get("kind", ""), subject.get("name", "")
+        shown, by_whom, whom = name, self._by_user, name
+        match kind:
+            case "User":
+                pass
+            case "Group":
+                by_whom = self._by_group
+            case "ServiceAccount":
+                account_namespace = subject.get("namespace") or namespace
+                shown = f"{name}/{account_namespace}"
+                if not account_namespace:
+                    return
+                whom = serviceaccounts.username(account_namespace, name)
+            case _:
+                return
+        role = binding.get("roleRef") or {}
+        role_kind, role_name = role.get("kind", ""), role.get("name", "")
+        binding_name = binding["metadata"]["name"]
+        if namespace:
+            described = f"RoleBinding {quoted(f'{binding_name}/{namespace}')}"
+        else:
+            described = f"ClusterRoleBinding {quoted(binding_name)}"
+        source = f"{described} of {role_kind} {quoted(role_name)} to {kind} {quoted(shown)}"
+        grant = _Grant(position, role_kind, role_name, namespace, source)
+        by_whom.setdefault(whom, []).append(grant)
+
+    def applying_to(self, user: User) -> tuple[_Grant, ...]:
+        """The bindings that apply to somebody, each once, in order."""
+        who = (user.name, user.groups)
+        known = self._applying.get(who)
+        if known is None:
+            if len(self._applying) >= _REMEMBERED:
+                self._applying.clear()
+            known = self._applying[who] = self._find(user)
+        return known
+
+    def _find(self, user: User) -> tuple[_Grant, ...]:
+        found = list(self._by_user.get(user.name, ()))
+        for group in user.groups:
+            found += self._by_group.get(group, ())
+        first: dict[int, _Grant] = {}
+        for grant in sorted(found):
+            first.setdefault(grant.position[0], grant)
+        return tuple(first.values())
+
+
+@dataclass(slots=True)
+class _Role:
+    """A role's rules, with what they were made from; that it is held keeps its identity from being reused."""
+
+    made_from: object
+    rules: tuple[Rule, ...]
+    compiled: RuleSet
+
+
+class Rbac:
+    """Decides by the Roles, ClusterRoles and their bindings that are stored."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._bindings: dict[str, _Bindings] = {}
+        self._roles: dict[tuple[str, str], _Role] = {}
+
+    def authorize(self, attributes: RequestAttributes) -> Decision:
+        """Whether this request may go on."""
+        user = attributes.user
+        if MASTERS in user.groups:
+            return ALLOWED
+        problems: list[str] = []
+        for grant in self._grants(user, attributes.namespace):
+            role = self._role(grant.role_kind, grant.role_name, grant.namespace)
+            if role is None:
+                problems.append(_unresolved(grant))
+            elif role.compiled.allows(attributes):
+                return Decision(True, f"RBAC: allowed by {grant.source}")
+        return Decision(False, f"RBAC: {_together(problems)}") if problems else DENIED
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        """All that somebody may do in a namespace, cluster-wide rules included."""
+        rules: list[Rule] = []
+        problems: list[str] = []
+        for grant in self._grants(user, namespace):
+            role = self._role(grant.role_kind, grant.role_name, grant.namespace)
+            if role is None:
+                problems.append(_unresolved(grant))
+            else:
+                rules.extend(role.rules)
+        return UserRules(tuple(rules), _together(problems))
+
+    def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
+        """The rules of a Role or ClusterRole; None if there is no such role."""
+        role = self._role(kind, name, namespace)
+        return None if role is None else role.rules
+
+    def _grants(self, user: User, namespace: str) -> Iterator[_Grant]:
+        yield from self._bound(CLUSTER_ROLE_BINDINGS, "").applying_to(user)
+        if namespace:
+            yield from self._bound(ROLE_BINDINGS, namespace).applying_to(user)
+
+    def _bound(self, storage: str, namespace: str) -> _Bindings:
+        objects = list(self._reader.all(storage, namespace or None))
+        known = self._bindings.get(namespace)
+        if known is None or known.objects != objects:
+            if namespace and not objects:
+                self._bindings.pop(namespace, None)
+                return _NOTHING_BOUND
+            known = self._bindings[namespace] = _Bindings(objects, namespace)
+        return known
+
+    def _role(self, kind: str, name: str, namespace: str) -> _Role | None:
+        if kind == "ClusterRole":
+            storage, namespace = CLUSTER_ROLES, ""
+        elif kind == "Role" and namespace:
+            storage = ROLES
+        else:
+            return None
+        role = self._reader.find(storage, namespace, name)
+        key = (namespace, name)
+        if role is None:
+            self._roles.pop(key, None)
+            return None
+        aggregated = bool(role.get("aggregationRule"))
+        made_from: object = list(self._reader.all(CLUSTER_ROLES)) if aggregated else role
+        known = self._roles.get(key)
+        if known is None or (known.made_from is not made_from and known.made_from != made_from):
+            rules = aggregated_rules(role, self._reader.all(CLUSTER_ROLES)) if aggregated else rules_of(role)
+            known = self._roles[key] = _Role(made_from, rules, RuleSet(rules))
+        return known
+
+
+_NOTHING_BOUND: Final = _Bindings([], "")
+
+
+def _unresolved(grant: _Grant) -> str:
+    if grant.role_kind not in ("Role", "ClusterRole"):
+        return f"unsupported role reference kind: {quoted(grant.role_kind)}"
+    return f"{grant.role_kind.lower()}.{GROUP} {quoted(grant.role_name)} not found"
+
+
+def _together(problems: list[str]) -> str:
+    said = list(dict.fromkeys(problems))
+    return f"[{', '.join(said)}]" if len(said) > 1 else "".join(said)
+
+
+def aggregated_rules(role: Manifest, cluster_roles: Iterable[Manifest]) -> tuple[Rule, ...]:
+    """The rules of a ClusterRole that gathers those of others, which may gather in turn."""
+    by_name = {each["metadata"]["name"]: each for each in cluster_roles}
+    return tuple(_gathered(role, by_name, {role["metadata"]["name"]}))
+
+
+def _gathered(role: Manifest, by_name: dict[str, Manifest], seen: set[str]) -> dict[Rule, None]:
+    """Rules in order, each once. `seen` are the roles on the way here, so that circles end."""
+    aggregation = role.get("aggregationRule")
+    if not aggregation:
+        return dict.fromkeys(rules_of(role))
+    rules: dict[Rule, None] = {}
+    for selector in map(sound_selector, aggregation.get("clusterRoleSelectors") or ()):
+        for name in sorted(by_name.keys() - seen):
+            if selector.matches(labels_of(by_name[name])):
+                rules |= _gathered(by_name[name], by_name, seen | {name})
+    return rules

@@ -1,0 +1,140 @@
+"""Knowing service accounts by their tokens, which hold as long as what they are bound to exists."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
+from moorage_cluster.apiserver.admission.base import Reader
+from moorage_cluster.apiserver.auth import jwt
+from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref, user_of
+from moorage_cluster.apiserver.auth.rules import quoted_list
+from moorage_cluster.apiserver.auth.users import User
+
+_LEEWAY_SECONDS: Final = 60
+"""How far clocks may differ."""
+_REMEMBERED: Final = 1024
+"""How many verified tokens are remembered."""
+
+
+class TokenError(Exception):
+    """A token that does not identify anybody; the text says why."""
+
+
+class Authenticated(NamedTuple):
+    """Whom a token identifies, and for which of the wanted audiences."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+class _Issuer(msgspec.Struct):
+    iss: str = ""
+
+
+_ISSUER: Final = msgspec.json.Decoder(_Issuer)
+_CLAIMS: Final = msgspec.json.Decoder(Claims)
+
+
+class ServiceAccountTokens:
+    """Knows whom a token identifies. `now` tells Unix seconds; `audiences` are what this server is called."""
+
+    def __init__(
+        self,
+        signing_key: jwt.SigningKey,
+        reader: Reader,
+        *,
+        now: Callable[[], float] = time.time,
+        audiences: Sequence[str] = (ISSUER,),
+    ) -> None:
+        self._key = signing_key
+        self._reader = reader
+        self._now = now
+        self._audiences = tuple(audiences)
+        self._verified: dict[str, tuple[Claims, User]] = {}
+
+    def authenticate(self, token: str, audiences: Sequence[str] = ()) -> Authenticated | None:
+        """Whom a token identifies; None if it is not of our making at all; TokenError if it does not hold.
+
+        A signature is checked once for each token; times, and what the token is bound to, every time.
+        """
+        known = self._verified.get(token)
+        if known is None:
+            read = self._read(token)
+            if read is None:
+                return None
+            if len(self._verified) >= _REMEMBERED:
+                self._verified.clear()
+            known = self._verified[token] = (read, user_of(read))
+        claims, user = known
+        wanted = audiences or self._audiences
+        shared = tuple(audience for audience in claims.aud if audience in wanted)
+        if not shared:
+            said, targets = quoted_list(claims.aud), quoted_list(wanted)
+            raise TokenError(f"token audiences {said} is invalid for the target audiences {targets}")
+        self._check_times(claims)
+        self._check_objects(claims.private)
+        return Authenticated(user, shared)
+
+    def _read(self, token: str) -> Claims | None:
+        try:
+            if _ISSUER.decode(jwt.payload(token)).iss != ISSUER:
+                return None
+        except (jwt.BadTokenError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        try:
+            return _CLAIMS.decode(self._key.verify(token))
+        except (jwt.BadTokenError, msgspec.DecodeError) as error:
+            raise TokenError(str(error)) from error
+
+    def _check_times(self, claims: Claims) -> None:
+        now = self._now()
+        if now - _LEEWAY_SECONDS > claims.exp:
+            raise TokenError("service account token has expired")
+        if now + _LEEWAY_SECONDS < claims.nbf:
+            raise TokenError("service account token is not valid yet")
+        if now + _LEEWAY_SECONDS < claims.iat:
+            raise TokenError("service account token is issued in the future")
+
+    def _check_objects(self, said: Private) -> None:
+        namespace, account = said.namespace, said.serviceaccount
+        found = self._reader.find("/serviceaccounts", namespace, account.name)
+        if found is None:
+            raise TokenError(f"serviceaccounts {quoted(account.name)} not found")
+        uid = found["metadata"].get("uid", "")
+        if uid != account.uid:
+            raise TokenError(f"service account UID ({uid}) does not match claim ({account.uid})")
+        if self._gone(found):
+            raise TokenError(f"service account {namespace}/{account.name} has been deleted")
+        if said.secret:
+            self._check_bound("/secrets", "secret", namespace, said.secret)
+        if said.pod:
+            self._check_bound("/pods", "pod", namespace, said.pod)
+        elif said.node:
+            # A pod's token names the node too, but holds as long as the pod exists.
+            self._check_bound("/nodes", "node", "", said.node)
+
+    def _check_bound(self, storage: str, kind: str, namespace: str, ref: Ref) -> None:
+        found = self._reader.find(storage, namespace, ref.name)
+        if found is None:
+            raise TokenError("service account token has been invalidated")
+        uid = found["metadata"].get("uid", "")
+        if uid != ref.uid:
+            raise TokenError(
+                f"{kind} UID ({uid}) does not match service account {kind} ref claim ({ref.uid})"
+            )
+        if self._gone(found):
+            raise TokenError("service account token has been invalidated")
+
+    def _gone(self, obj: Manifest) -> bool:
+        """Whether an object should have gone by now, and only waits to be removed."""
+        when = obj["metadata"].get("deletionTimestamp")
+        if not when:
+            return False
+        return datetime.fromisoformat(when).timestamp() < self._now() - _LEEWAY_SECONDS

@@ -1,0 +1,53 @@
+"""Work that a write causes but need not wait for: deleting dependents, emptying a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from moorage_cluster.apiserver.errors import ApiError
+
+_BATCH = 20
+"""So many jobs are done before requests get their turn again."""
+
+Job = Callable[[], None]
+
+log = logging.getLogger(__name__)
+
+
+class Work:
+    """Jobs that are done on the event loop, one after another, between requests."""
+
+    def __init__(self) -> None:
+        self._jobs: deque[Job] = deque()
+        self._is_scheduled = False
+
+    def soon(self, job: Job) -> None:
+        """Do a job after what is going on now; before there is a loop, it waits for `start`."""
+        self._jobs.append(job)
+        self.start()
+
+    def start(self) -> None:
+        """Begin with what has gathered."""
+        if self._is_scheduled or not self._jobs:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._is_scheduled = True
+        loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._is_scheduled = False
+        for _ in range(min(_BATCH, len(self._jobs))):
+            job = self._jobs.popleft()
+            try:
+                job()
+            except ApiError as error:
+                log.warning("cleaning up: %s", error)
+            except Exception:
+                log.exception("cleaning up failed")
+        self.start()

@@ -1,0 +1,255 @@
+"""A whole API server, put together: what `moorage apiserver` runs, and what tests and simulations call."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Literal, TypeVar
+
+from moorage.api.manifests import Manifest, Now, utc_now
+from moorage.clock import Clock, LoopClock
+from moorage.http.certificates import ServerCertificate, load_or_make
+from moorage.http.guard import Guard
+from moorage.http.private_files import load_or_make_private
+from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
+from moorage_cluster.apiserver.admission.chain import Chain, default_plugins
+from moorage_cluster.apiserver.admission.plugin import Call, Plugin
+from moorage_cluster.apiserver.advertising import Advertising
+from moorage_cluster.apiserver.auth import reviews
+from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow, Authorizer
+from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects
+from moorage_cluster.apiserver.auth.escalation import GUARDED_RESOURCES, check_escalation
+from moorage_cluster.apiserver.auth.jwt import SigningKey
+from moorage_cluster.apiserver.auth.openid import IssuerDocuments
+from moorage_cluster.apiserver.auth.rbac import Rbac
+from moorage_cluster.apiserver.auth.tokens import Authenticator
+from moorage_cluster.apiserver.auth.users import User
+from moorage_cluster.apiserver.custom_resources import DEFINITIONS, TERMINATING, CustomResources
+from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.discovery import Discovery
+from moorage_cluster.apiserver.documents import Documents
+from moorage_cluster.apiserver.event_expiry import EVENT_TTL_SECONDS, EventExpiry
+from moorage_cluster.apiserver.garbage import GarbageCollector
+from moorage_cluster.apiserver.journal import JournalError, SqliteJournal
+from moorage_cluster.apiserver.kinds.catalog import builtin_resources
+from moorage_cluster.apiserver.namespace_defaults import NamespaceDefaults
+from moorage_cluster.apiserver.namespace_deletion import NamespaceDeleter
+from moorage_cluster.apiserver.openapi_documents import OpenApiDocuments
+from moorage_cluster.apiserver.quotas import QuotaKeeper
+from moorage_cluster.apiserver.resources import Resources
+from moorage_cluster.apiserver.rest.context import Context
+from moorage_cluster.apiserver.rest.deletes import Deleter
+from moorage_cluster.apiserver.rest.dispatch import Answer, Dispatcher
+from moorage_cluster.apiserver.rest.subresources import Logs, Subresources, no_logs
+from moorage_cluster.apiserver.rest.writes import Writer
+from moorage_cluster.apiserver.server import ApiServer
+from moorage_cluster.apiserver.store import Store
+
+Authorization = Literal["AlwaysAllow", "RBAC"]
+_Kept = TypeVar("_Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a server is to be."""
+
+    data_dir: Path | None = None
+    """Where objects are kept; None: in memory only."""
+    authorization: Authorization = "AlwaysAllow"
+    names: tuple[str, ...] = ()
+    """Names and addresses of this server beside those of loopback."""
+    history: int = 20_000
+    """So many changes of each resource can be watched from the past."""
+    static_users: Mapping[str, User] | None = None
+    """Further users by their tokens."""
+    event_ttl_seconds: float = EVENT_TTL_SECONDS
+    """How long events are kept after they were last written; 0: for ever."""
+
+
+class EmbeddedServer:
+    """A server, its secrets, and its transport (`api`)."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        now: Now = utc_now,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        logs: Logs = no_logs,
+    ) -> None:
+        settings = settings or Settings()
+        random = random or Random()  # For names and uids; secrets come from elsewhere.
+        clock = clock or LoopClock()
+        self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
+        self.token = _secret(settings.data_dir, "token")
+        self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
+        # Without a data directory, revisions start where an earlier server's cannot have been: clients that
+        # watched that one are told to list anew.
+        revision = self._journal.revision if self._journal else int(now().timestamp() * 1000)
+        self.store = Store(self._journal, revision, settings.history)
+        self.resources = Resources(builtin_resources(self.store.all, now))
+        self._work = Work()
+        authorizer: Authorizer = (
+            AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
+        )
+        chain = Chain((TERMINATING, *default_plugins(random, now), _escalation(authorizer)))
+        writer = Writer(self.store, chain, now, random)
+        deleter = Deleter(writer)
+        self.advertising = Advertising(self.resources, writer)
+        signing_key = _signing_key(settings.data_dir)
+        authenticator = Authenticator(
+            self.token,
+            signing_key,
+            self.store,
+            now=lambda: now().timestamp(),
+            static_users=settings.static_users,
+        )
+        customs = CustomResources(self.resources, writer, deleter, self._work)
+        namespace_defaults = NamespaceDefaults(self.resources, writer, self._work, self.certificate.ca_pem)
+        namespace_deleter = NamespaceDeleter(self.resources, writer, deleter, self._work, clock)
+        collector = GarbageCollector(self.resources, writer, deleter, self._work)
+        event_expiry = EventExpiry(self.store, self._work, clock, settings.event_ttl_seconds)
+        self._load(customs)
+        quotas = QuotaKeeper(self.resources, writer, self._work)
+        self.store.listeners += [
+            customs.follow,
+            namespace_defaults.follow,
+            namespace_deleter.follow,
+            collector.follow,
+            quotas.follow,
+            event_expiry.follow,
+        ]
+        self._bootstrap(writer)
+        namespace_defaults.load()
+        namespace_deleter.load()
+        collector.load()
+        event_expiry.load()
+        self.subresources = Subresources(self.resources, writer, authenticator, logs)
+        dispatcher = Dispatcher(
+            self.resources,
+            writer,
+            self.subresources,
+            _answers(authorizer, authenticator, now),
+            authorizer,
+            clock,
+            random,
+        )
+        self.api = ApiServer(
+            self.resources,
+            authenticator,
+            authorizer,
+            Guard(settings.names),
+            Documents(
+                Discovery(self.resources),
+                OpenApiDocuments(self.resources, customs.openapi),
+                IssuerDocuments(signing_key),
+            ),
+            dispatcher,
+        )
+
+    def _load(self, customs: CustomResources) -> None:
+        """Bring back what the journal kept; definitions first, since they say what custom objects are."""
+        if self._journal is None:
+            return
+        by_storage: dict[str, list[tuple[int, Manifest]]] = {}
+        for collection, version, obj in self._journal.objects():
+            by_storage.setdefault(collection, []).append((version, obj))
+        self._load_collections({DEFINITIONS} & by_storage.keys(), by_storage)
+        customs.load()
+        self._load_collections(by_storage.keys() - {DEFINITIONS}, by_storage)
+        customs.reindex()
+
+    def _load_collections(
+        self, names: Iterable[str], by_storage: Mapping[str, list[tuple[int, Manifest]]]
+    ) -> None:
+        strategies = {resource.storage: resource.strategy for resource in self.resources}
+        for name in names:
+            strategy = strategies.get(name)
+            for version, obj in by_storage[name]:
+                self.store.load(name, obj, version, strategy.selectable(obj) if strategy else {})
+
+    def _bootstrap(self, writer: Writer) -> None:
+        """Make what every cluster has, where it is not there yet."""
+        for obj in bootstrap_objects(self.certificate.ca_pem):
+            resource = self.resources.of_kind(obj["apiVersion"], obj["kind"])
+            assert resource is not None, obj["kind"]
+            meta = obj["metadata"]
+            namespace = meta.get("namespace", "")
+            if self.store.find(resource.storage, namespace, meta["name"]) is None:
+                writer.create(resource, namespace, obj, Context())
+
+    def start(self) -> None:
+        """Begin with what was left to do when the server was put together."""
+        self._work.start()
+
+    def close(self) -> None:
+        """Let go of the data directory."""
+        if self._journal is not None:
+            self._journal.close()
+
+
+def _escalation(authorizer: Authorizer) -> Plugin:
+    """Refuses roles and bindings that give more than their writer has."""
+
+    def admit(attributes: Attributes, reader: Reader) -> None:
+        check_escalation(
+            authorizer,
+            attributes.user,
+            attributes.resource.plural,
+            attributes.namespace,
+            attributes.obj,
+            attributes.old,
+            request_name="" if attributes.operation == "CREATE" else attributes.name,
+        )
+
+    storages = [f"rbac.authorization.k8s.io/{plural}" for plural in sorted(GUARDED_RESOURCES)]
+    operations: tuple[Operation, ...] = ("CREATE", "UPDATE")
+    calls = [Call(operation, storage) for operation in operations for storage in storages]
+    return Plugin("RBACEscalation", admit, tuple(calls))
+
+
+def _answers(
+    authorizer: Authorizer, authenticator: Authenticator, now: Callable[[], datetime]
+) -> dict[str, Answer]:
+    """What is asked by creating an object that is answered and not stored, by storage name."""
+
+    def answered(review: reviews.Review) -> Answer:
+        def answer(body: Manifest, namespace: str, context: Context) -> Manifest:
+            known = reviews.ReviewContext(
+                context.user, authorizer, authenticator, namespace, lambda: now().timestamp()
+            )
+            return review(body, known)
+
+        return answer
+
+    return {f"{group}/{plural}": answered(review) for (group, plural), review in reviews.REVIEWS.items()}
+
+
+def _secret(directory: Path | None, name: str) -> str:
+    """A random word; with a data directory, the same one after a restart."""
+    return _kept(
+        directory, name, lambda: secrets.token_urlsafe(32).encode(), lambda kept: kept.decode().strip()
+    )
+
+
+def _signing_key(directory: Path | None) -> SigningKey:
+    """The key that signs service accounts' tokens; with a data directory, the same one after a restart."""
+    return _kept(directory, "service-account.key", lambda: SigningKey.generate().pem(), SigningKey.from_pem)
+
+
+def _kept(
+    directory: Path | None, name: str, make: Callable[[], bytes], read: Callable[[bytes], _Kept]
+) -> _Kept:
+    """What is kept in a private file of the data directory, and made if it is not there."""
+    if directory is None:
+        return read(make())
+    path = directory / name
+    try:
+        return read(load_or_make_private(path, make))
+    except (OSError, ValueError) as error:
+        raise JournalError(f"cannot use {path}: {error}") from None

@@ -1,0 +1,89 @@
+"""A custom kind's schema at work: what it drops, what it fills in, what it refuses, and how patches merge it.
+
+A structural schema describes one tree of places; what hangs in `anyOf` and the like only restricts values. It
+is compiled twice: into `places` for pruning, defaults and shape, and into `values` for validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver import errors
+from moorage_cluster.apiserver.extensions.places import Place, Unknown, fill_in, pruned, shape_of
+from moorage_cluster.apiserver.extensions.rules import embedded_problems, list_problems
+from moorage_cluster.apiserver.extensions.values import ABSENT, Check, placed
+from moorage_cluster.apiserver.fields import FieldError, invalid
+from moorage_cluster.apiserver.schema.base import Decoded
+from moorage_cluster.apiserver.shape import Shape
+
+
+class CustomSchema:
+    """The schema of one version of a custom kind: a `KindSchema` that also fills in and validates."""
+
+    def __init__(self, openapi_schema: Mapping[str, Any]) -> None:
+        self._root = Place(openapi_schema, is_root=True)
+        self._check = Check(openapi_schema)
+        status = (openapi_schema.get("properties") or {}).get("status")
+        self._status_check = Check(status) if isinstance(status, Mapping) else None
+
+    @cached_property
+    def shape(self) -> Shape:
+        """How patches merge."""
+        return shape_of(self._root)
+
+    def decode(self, value: Any) -> Decoded:
+        """A copy without unknown fields and nulls that mean nothing; ApiError (400) if it is no object."""
+        if not isinstance(value, dict):
+            raise errors.bad_request("the object provided is not a JSON object")
+        unknown = Unknown([], [])
+        try:
+            obj = pruned(value, self._root, "", unknown)
+        except RecursionError:
+            raise errors.bad_request("the object provided is nested too deeply") from None
+        except OverflowError:
+            raise errors.bad_request("the object provided has a number that is too large") from None
+        return Decoded(obj, unknown.in_order())
+
+    def apply_defaults(self, obj: Manifest) -> None:
+        """Fill in the schema's defaults."""
+        fill_in(obj, self._root)
+
+    def validate(self, obj: Manifest, old: Manifest | None = None) -> list[FieldError]:
+        """What is wrong with an object; of an update (`old`), only what was not wrong before."""
+        try:
+            found = _checked(self._check, obj, "", ABSENT if old is None else old)
+            if self._root.has_rules:
+                found += embedded_problems(obj, self._root, "")
+                found += self._new_list_problems(obj, old)
+        except (RecursionError, OverflowError):
+            return [invalid("<nil>", "", "the object is nested too deeply or has a number that is too large")]
+        return found
+
+    def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """What is wrong with the status of an object."""
+        found: list[FieldError] = []
+        try:
+            if self._status_check is not None and "status" in obj:
+                found += _checked(self._status_check, obj["status"], "status", old.get("status", ABSENT))
+            if self._root.has_rules:
+                found += self._new_list_problems(obj, old)
+        except (RecursionError, OverflowError):
+            return [
+                invalid("status", "", "the status is nested too deeply or has a number that is too large")
+            ]
+        return found
+
+    def _new_list_problems(self, obj: Manifest, old: Manifest | None) -> list[FieldError]:
+        """Duplicates in lists, unless there were some before: an object that has them stays writable."""
+        if old is not None and list_problems(old, self._root, ""):
+            return []
+        return list_problems(obj, self._root, "")
+
+
+def _checked(check: Check, value: Any, prefix: str, old: Any) -> list[FieldError]:
+    found: list[FieldError] = []
+    check.run_unless_same(value, "", found, old)
+    return placed(found, prefix) if found else found

@@ -1,0 +1,245 @@
+"""Garbage collection: objects go when all their owners are gone; an owner may wait for them, or let them go.
+
+Follows the store's changes. What has to be done about one is put off until the write that caused it has been
+answered (`Work.soon`), so a write never waits for the deletion of a thousand pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.rest.context import Context
+from moorage_cluster.apiserver.rest.deletes import FOREGROUND, ORPHAN, DeleteOptions, Deleter
+from moorage_cluster.apiserver.rest.writes import Writer
+from moorage_cluster.apiserver.store import Change, Collection, Key, decode
+
+
+class _Place(NamedTuple):
+    """Where an object is kept."""
+
+    storage: str
+    key: Key
+
+
+class _Owner(Enum):
+    """What an owner means for its dependent."""
+
+    STAYS = auto()
+    """It is there, or nobody can tell: the dependent is kept."""
+    WAITS = auto()
+    """It is being deleted once its dependents are gone."""
+    GONE = auto()
+
+
+class GarbageCollector:
+    """Knows who owns whom."""
+
+    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: Work) -> None:
+        self._resources = resources
+        self._writer = writer
+        self._deleter = deleter
+        self._soon = work.soon
+        self._live: dict[str, _Place] = {}
+        self._dependents: dict[str, set[_Place]] = {}
+
+    def load(self) -> None:
+        """Learn what was there before; go on with what had begun, and with what has lost its owners since."""
+        for collection in self._writer.store.collections():
+            for stored in collection.items.values():
+                meta = stored.obj["metadata"]
+                self._learn(_Place(collection.name, stored.key), meta)
+                if _concerns_dependents(meta):
+                    self._later(self._owner_goes, meta["uid"])
+        for owner in [uid for uid in self._dependents if uid not in self._live]:
+            self._later(self._owner_gone, owner)
+
+    def follow(self, collection: Collection, change: Change) -> None:
+        """Note a change, and what is to be done because of it."""
+        stored, before = change.stored, change.previous
+        concerned = stored.has_owners or (before is not None and before.has_owners)
+        is_gone, uid = change.type == "DELETED", stored.uid
+        if not (is_gone or concerned or stored.is_being_deleted):
+            if before is None:
+                self._live[uid] = _Place(collection.name, stored.key)
+            return
+        place = _Place(collection.name, stored.key)
+        meta = decode(stored.raw)["metadata"]
+        if before is not None and concerned:
+            self._release(place, before.decoded()["metadata"], {} if is_gone else meta)
+        if is_gone:
+            self._live.pop(uid, None)
+            if uid in self._dependents:
+                self._later(self._owner_gone, uid)
+            return
+        self._learn(place, meta)
+        if concerned and not all(self._is_near(owner, place) for owner in _owner_uids(meta)):
+            self._soon(lambda: self._check(place))
+        if _concerns_dependents(meta):
+            self._later(self._owner_goes, uid)
+
+    def _later(self, job: Callable[[str], None], uid: str) -> None:
+        self._soon(lambda: job(uid))
+
+    def _learn(self, place: _Place, meta: Manifest) -> None:
+        self._live[meta["uid"]] = place
+        for owner in _owner_uids(meta):
+            self._dependents.setdefault(owner, set()).add(place)
+
+    def _release(self, place: _Place, before: Manifest, meta: Manifest) -> None:
+        """Forget the owners that an object has no longer, and look at those that it no longer holds up."""
+        for owner in set(_owner_uids(before)) - set(_owner_uids(meta)):
+            places = self._dependents.get(owner, set())
+            places.discard(place)
+            if not places:
+                self._dependents.pop(owner, None)
+        for owner in _blocked_uids(before) - _blocked_uids(meta):
+            self._later(self._owner_goes, owner)
+
+    def _is_near(self, owner: str, place: _Place) -> bool:
+        """Whether an owner is there, where its dependent may have it."""
+        found = self._live.get(owner)
+        return found is not None and found.key[0] in ("", place.key[0])
+
+    # -- what is to be done
+
+    def _owner_gone(self, uid: str) -> None:
+        for place in sorted(self._dependents.get(uid, ())):
+            self._check(place)
+
+    def _check(self, place: _Place) -> None:
+        """Delete an object that has owners, but none that stays; else drop the owners that do not stay."""
+        obj = self._find(place)
+        if obj is None or obj["metadata"].get("deletionTimestamp"):
+            return
+        meta = obj["metadata"]
+        owners = meta.get("ownerReferences") or []
+        states = [self._state(owner, place) for owner in owners]
+        staying = [owner for owner, state in zip(owners, states, strict=True) if state is _Owner.STAYS]
+        if staying:
+            if len(staying) < len(owners):
+                self._edit(place, lambda meta: meta.update(ownerReferences=staying))
+        elif _Owner.WAITS in states and meta["uid"] in self._dependents:
+            if any(self._is_foreground(dependent) for dependent in self._dependents[meta["uid"]]):
+                self._edit(place, _hold_nobody_up)  # They may wait for each other in a circle.
+            self._delete(place, "Foreground")
+        elif owners:
+            self._delete(place, _policy(meta))
+
+    def _state(self, owner: Manifest, place: _Place) -> _Owner:
+        namespace = place.key[0]
+        resource = self._resources.of_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
+        if resource is None or (resource.namespaced and not namespace):
+            return _Owner.STAYS
+        should_be = _Place(resource.storage, (namespace if resource.namespaced else "", owner["name"]))
+        if self._live.get(owner.get("uid", "")) != should_be:
+            return _Owner.GONE
+        return _Owner.WAITS if self._is_foreground(should_be) else _Owner.STAYS
+
+    def _is_foreground(self, place: _Place) -> bool:
+        obj = self._find(place)
+        meta = obj["metadata"] if obj else {}
+        return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
+
+    def _owner_goes(self, uid: str) -> None:
+        """An owner that is being deleted waits for its dependents, or lets them go."""
+        place = self._live.get(uid)
+        obj = place and self._find(place)
+        if place is None or obj is None or not _concerns_dependents(obj["metadata"]):
+            return
+        dependents = sorted(self._dependents.get(uid, ()))
+        if ORPHAN in obj["metadata"]["finalizers"]:
+            for dependent in dependents:
+                self._edit(dependent, lambda meta: _disown(meta, uid))
+            self._finish(place, ORPHAN)
+            return
+        blocking = [dependent for dependent in dependents if self._blocks(dependent, uid)]
+        if not blocking:
+            self._finish(place, FOREGROUND)
+        for dependent in blocking:
+            self._check(dependent)
+
+    def _blocks(self, place: _Place, uid: str) -> bool:
+        obj = self._find(place)
+        return obj is not None and uid in _blocked_uids(obj["metadata"])
+
+    # -- how it is done
+
+    def _find(self, place: _Place) -> Manifest | None:
+        return self._writer.store.find(place.storage, *place.key)
+
+    def _resource(self, place: _Place) -> Resource | None:
+        return next((one for one in self._resources if one.storage == place.storage), None)
+
+    def _delete(self, place: _Place, policy: str) -> None:
+        resource = self._resource(place)
+        obj = self._find(place)
+        if resource is None or obj is None:
+            return
+        try:
+            options = DeleteOptions(policy=policy, uid=obj["metadata"]["uid"])
+            self._deleter.delete(resource, *place.key, options, Context())
+        except ApiError:
+            return  # Refused by admission: as with any client, the object stays.
+
+    def _edit(self, place: _Place, change: Callable[[Manifest], None]) -> None:
+        resource = self._resource(place)
+        stored = self._writer.store.collection(place.storage).get(place.key)
+        if resource is None or stored is None:
+            return
+        old, obj = self._writer.opened(resource, stored), self._writer.opened(resource, stored)
+        change(obj["metadata"])
+        self._writer.replace(resource, stored, old, obj, Context())
+
+    def _finish(self, place: _Place, finalizer: str) -> None:
+        def drop(meta: Manifest) -> None:
+            meta["finalizers"] = [name for name in meta["finalizers"] if name != finalizer]
+            if not meta["finalizers"]:
+                del meta["finalizers"]
+
+        self._edit(place, drop)
+
+
+def _concerns_dependents(meta: Manifest) -> bool:
+    """Whether an object is being deleted in a way that has to do with its dependents."""
+    return bool(meta.get("deletionTimestamp")) and bool(
+        {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ())
+    )
+
+
+def _policy(meta: Manifest) -> str:
+    """How to delete an object that has lost its owners: in the background unless it says otherwise."""
+    finalizers = meta.get("finalizers") or ()
+    return "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+
+
+def _owners(meta: Manifest) -> Iterable[Manifest]:
+    return meta.get("ownerReferences") or ()
+
+
+def _owner_uids(meta: Manifest) -> list[str]:
+    return [owner.get("uid", "") for owner in _owners(meta)]
+
+
+def _blocked_uids(meta: Manifest) -> set[str]:
+    """Owners that wait for this dependent if they wait for any."""
+    return {owner.get("uid", "") for owner in _owners(meta) if owner.get("blockOwnerDeletion")}
+
+
+def _hold_nobody_up(meta: Manifest) -> None:
+    for owner in _owners(meta):
+        if owner.get("blockOwnerDeletion"):
+            owner["blockOwnerDeletion"] = False
+
+
+def _disown(meta: Manifest, uid: str) -> None:
+    left = [owner for owner in _owners(meta) if owner.get("uid") != uid]
+    if left:
+        meta["ownerReferences"] = left
+    else:
+        meta.pop("ownerReferences", None)

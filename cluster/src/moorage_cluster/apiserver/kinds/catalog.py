@@ -1,0 +1,388 @@
+"""All built-in resources, in one table: where they live and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.extensions.definition import CustomResourceDefinitionStrategy
+from moorage_cluster.apiserver.kinds.admission_policies import (
+    MutatingAdmissionPolicyBindingStrategy,
+    MutatingAdmissionPolicyStrategy,
+    ValidatingAdmissionPolicyBindingStrategy,
+    ValidatingAdmissionPolicyStrategy,
+)
+from moorage_cluster.apiserver.kinds.admission_webhooks import (
+    MutatingWebhookConfigurationStrategy,
+    ValidatingWebhookConfigurationStrategy,
+)
+from moorage_cluster.apiserver.kinds.api_services import APIServiceStrategy
+from moorage_cluster.apiserver.kinds.autoscaler_versions import AutoscalerConversion
+from moorage_cluster.apiserver.kinds.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
+from moorage_cluster.apiserver.kinds.certificate_requests import (
+    CertificateApprovalStrategy,
+    CertificateSigningRequestStrategy,
+)
+from moorage_cluster.apiserver.kinds.config_and_secrets import (
+    ConfigMapStrategy,
+    SecretStrategy,
+    ServiceAccountStrategy,
+)
+from moorage_cluster.apiserver.kinds.cron_jobs import CronJobStrategy
+from moorage_cluster.apiserver.kinds.csi_drivers import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    CSIStorageCapacityStrategy,
+    VolumeAttachmentStrategy,
+)
+from moorage_cluster.apiserver.kinds.daemon_sets import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
+from moorage_cluster.apiserver.kinds.endpoints import EndpointsStrategy
+from moorage_cluster.apiserver.kinds.events import EventsEventStrategy, EventStrategy, to_core, to_events
+from moorage_cluster.apiserver.kinds.ingresses import IngressClassStrategy, IngressStrategy
+from moorage_cluster.apiserver.kinds.jobs import JobStrategy
+from moorage_cluster.apiserver.kinds.leases import LeaseStrategy
+from moorage_cluster.apiserver.kinds.limits_and_quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage_cluster.apiserver.kinds.namespaces import NamespaceStrategy
+from moorage_cluster.apiserver.kinds.network_policies import NetworkPolicyStrategy
+from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
+from moorage_cluster.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
+from moorage_cluster.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage_cluster.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
+from moorage_cluster.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
+from moorage_cluster.apiserver.kinds.pod_templates import PodTemplateStrategy
+from moorage_cluster.apiserver.kinds.pods.strategy import PodStrategy
+from moorage_cluster.apiserver.kinds.priority_classes import PriorityClassStrategy
+from moorage_cluster.apiserver.kinds.rbac import (
+    ClusterRoleBindingStrategy,
+    ClusterRoleStrategy,
+    RoleBindingStrategy,
+    RoleStrategy,
+)
+from moorage_cluster.apiserver.kinds.resource_claims import (
+    DeviceClassStrategy,
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+)
+from moorage_cluster.apiserver.kinds.resource_slices import ResourceSliceStrategy
+from moorage_cluster.apiserver.kinds.runtime_classes import RuntimeClassStrategy
+from moorage_cluster.apiserver.kinds.scale import scale_of, with_scale
+from moorage_cluster.apiserver.kinds.services import ServiceStrategy
+from moorage_cluster.apiserver.kinds.stateful_sets import ControllerRevisionStrategy, StatefulSetStrategy
+from moorage_cluster.apiserver.kinds.storage_classes import (
+    StorageClassStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage_cluster.apiserver.kinds.workloads import (
+    DeploymentStrategy,
+    ReplicaSetStrategy,
+    ReplicationControllerStrategy,
+)
+from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
+from moorage_cluster.apiserver.schema import schema_of
+from moorage_cluster.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.tables.kinds import printer_for
+
+CREATE_ONLY = ("create",)
+ALL = ("all",)
+
+
+class _ReplicaScaling:
+    """Scales what has `spec.replicas`."""
+
+    def scale_of(self, obj: Manifest) -> Manifest:
+        """An object's Scale."""
+        return scale_of(obj)
+
+    def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
+        """An object with the replicas that a Scale wants."""
+        return with_scale(obj, scale)
+
+
+class _EventConversion:
+    """Events of events.k8s.io are stored in the core group's form."""
+
+    def from_storage(self, obj: Manifest) -> Manifest:
+        """The event in its new form."""
+        return to_events(obj)
+
+    def to_storage(self, obj: Manifest) -> Manifest:
+        """The event in the core group's form."""
+        return to_core(obj)
+
+
+_SCALING = _ReplicaScaling()
+_SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+
+
+def builtin_resources(
+    all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]
+) -> Iterator[Resource]:
+    """Every built-in resource; `all_of` gives the stored objects of a collection."""
+    yield from _core(all_of, now)
+    yield from _workloads()
+    yield from _networking()
+    yield from _cluster(now)
+    yield from _extensions(now)
+    yield from _questions()
+
+
+def _resource(
+    group: str,
+    version: str,
+    kind: str,
+    plural: str,
+    strategy: Strategy,
+    *subresources: Subresource,
+    namespaced: bool = True,
+    **more: Any,
+) -> Resource:
+    schema = schema_of(group, version, kind)
+    assert schema is not None, kind
+    if strategy.has_status:
+        subresources = (Subresource("status", kind, STATUS_VERBS), *subresources)
+    return Resource(
+        group,
+        version,
+        kind,
+        plural,
+        namespaced,
+        strategy,
+        schema,
+        printer_for(group, kind),
+        subresources=subresources,
+        scaling=_SCALING if _SCALE in subresources else None,
+        **more,
+    )
+
+
+def _core(all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]) -> Iterator[Resource]:
+    def row(kind: str, plural: str, strategy: Strategy, *subresources: Subresource, **more: Any) -> Resource:
+        return _resource("", "v1", kind, plural, strategy, *subresources, **more)
+
+    yield row("Binding", "bindings", Strategy(), verbs=CREATE_ONLY)
+    yield row("ConfigMap", "configmaps", ConfigMapStrategy(), short_names=("cm",))
+    yield row("Endpoints", "endpoints", EndpointsStrategy(), short_names=("ep",))
+    yield row("Event", "events", EventStrategy(), short_names=("ev",))
+    yield row("LimitRange", "limitranges", LimitRangeStrategy(), short_names=("limits",))
+    yield row(
+        "Namespace", "namespaces", NamespaceStrategy(), Subresource("finalize", "Namespace", ("update",)),
+        namespaced=False, short_names=("ns",),
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    )  # fmt: skip
+    yield row("Node", "nodes", NodeStrategy(), namespaced=False, short_names=("no",))
+    yield row(
+        "PersistentVolumeClaim",
+        "persistentvolumeclaims",
+        PersistentVolumeClaimStrategy(),
+        short_names=("pvc",),
+    )
+    yield row(
+        "PersistentVolume",
+        "persistentvolumes",
+        PersistentVolumeStrategy(now),
+        namespaced=False,
+        short_names=("pv",),
+    )
+    yield row(
+        "Pod",
+        "pods",
+        PodStrategy(now),
+        Subresource("binding", "Binding", CREATE_ONLY),
+        Subresource("ephemeralcontainers", "Pod", STATUS_VERBS),
+        Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
+        Subresource("log", "Pod", ("get",)),
+        Subresource("resize", "Pod", STATUS_VERBS),
+        short_names=("po",),
+        categories=ALL,
+    )
+    yield row("PodTemplate", "podtemplates", PodTemplateStrategy())
+    yield row(
+        "ReplicationController",
+        "replicationcontrollers",
+        ReplicationControllerStrategy(),
+        _SCALE,
+        short_names=("rc",),
+        categories=ALL,
+    )
+    yield row("ResourceQuota", "resourcequotas", ResourceQuotaStrategy(), short_names=("quota",))
+    yield row("Secret", "secrets", SecretStrategy())
+    yield row(
+        "ServiceAccount",
+        "serviceaccounts",
+        ServiceAccountStrategy(),
+        Subresource("token", "TokenRequest", CREATE_ONLY, "authentication.k8s.io", "v1"),
+        short_names=("sa",),
+    )
+    yield row(
+        "Service",
+        "services",
+        ServiceStrategy(lambda: all_of("/services")),
+        short_names=("svc",),
+        categories=ALL,
+    )
+
+
+def _workloads() -> Iterator[Resource]:
+    yield _resource("apps", "v1", "ControllerRevision", "controllerrevisions", ControllerRevisionStrategy())
+    yield _resource(
+        "apps", "v1", "DaemonSet", "daemonsets", DaemonSetStrategy(), short_names=("ds",), categories=ALL
+    )
+    yield _resource(
+        "apps", "v1", "Deployment", "deployments", DeploymentStrategy(), _SCALE,
+        short_names=("deploy",), categories=ALL,
+    )  # fmt: skip
+    yield _resource(
+        "apps", "v1", "ReplicaSet", "replicasets", ReplicaSetStrategy(), _SCALE,
+        short_names=("rs",), categories=ALL,
+    )  # fmt: skip
+    yield _resource(
+        "apps", "v1", "StatefulSet", "statefulsets", StatefulSetStrategy(), _SCALE,
+        short_names=("sts",), categories=ALL,
+    )  # fmt: skip
+    yield _resource(
+        "batch", "v1", "CronJob", "cronjobs", CronJobStrategy(), short_names=("cj",), categories=ALL
+    )
+    yield _resource("batch", "v1", "Job", "jobs", JobStrategy(), categories=ALL)
+    yield _resource(
+        "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", PodDisruptionBudgetStrategy(),
+        short_names=("pdb",),
+    )  # fmt: skip
+    yield _resource(
+        "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", AutoscalerStrategy(),
+        short_names=("hpa",), categories=ALL,
+    )  # fmt: skip
+    yield _resource(
+        "autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", AutoscalerV1Strategy(),
+        short_names=("hpa",), categories=ALL, conversion=AutoscalerConversion(),
+    )  # fmt: skip
+
+
+def _networking() -> Iterator[Resource]:
+    networking = "networking.k8s.io"
+    yield _resource(
+        networking, "v1", "IngressClass", "ingressclasses", IngressClassStrategy(), namespaced=False
+    )
+    yield _resource(networking, "v1", "Ingress", "ingresses", IngressStrategy(), short_names=("ing",))
+    yield _resource(
+        networking, "v1", "NetworkPolicy", "networkpolicies", NetworkPolicyStrategy(), short_names=("netpol",)
+    )
+    yield _resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", EndpointSliceStrategy())
+
+
+def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
+    yield _resource(
+        "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", PriorityClassStrategy(),
+        namespaced=False, short_names=("pc",),
+    )  # fmt: skip
+    for kind, plural, strategy in (
+        ("PodGroup", "podgroups", PodGroupStrategy()),
+        ("Workload", "workloads", WorkloadStrategy()),
+    ):
+        yield _resource("scheduling.k8s.io", "v1alpha2", kind, plural, strategy)
+    yield _resource(
+        "node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", RuntimeClassStrategy(), namespaced=False
+    )
+    storage = "storage.k8s.io"
+    yield _resource(storage, "v1", "CSIDriver", "csidrivers", CSIDriverStrategy(), namespaced=False)
+    yield _resource(storage, "v1", "CSINode", "csinodes", CSINodeStrategy(), namespaced=False)
+    yield _resource(storage, "v1", "CSIStorageCapacity", "csistoragecapacities", CSIStorageCapacityStrategy())
+    yield _resource(
+        storage, "v1", "StorageClass", "storageclasses", StorageClassStrategy(), namespaced=False,
+        short_names=("sc",),
+    )  # fmt: skip
+    yield _resource(
+        storage, "v1", "VolumeAttachment", "volumeattachments", VolumeAttachmentStrategy(), namespaced=False
+    )
+    yield _resource(
+        storage, "v1", "VolumeAttributesClass", "volumeattributesclasses", VolumeAttributesClassStrategy(),
+        namespaced=False, short_names=("vac",),
+    )  # fmt: skip
+    yield _resource("coordination.k8s.io", "v1", "Lease", "leases", LeaseStrategy())
+    yield _resource(
+        "events.k8s.io", "v1", "Event", "events", EventsEventStrategy(), short_names=("ev",),
+        stored_as="/events", conversion=_EventConversion(),
+    )  # fmt: skip
+    devices = "resource.k8s.io"
+    yield _resource(devices, "v1", "DeviceClass", "deviceclasses", DeviceClassStrategy(), namespaced=False)
+    yield _resource(devices, "v1", "ResourceClaim", "resourceclaims", ResourceClaimStrategy())
+    yield _resource(
+        devices, "v1", "ResourceClaimTemplate", "resourceclaimtemplates", ResourceClaimTemplateStrategy()
+    )
+    yield _resource(
+        devices, "v1", "ResourceSlice", "resourceslices", ResourceSliceStrategy(now), namespaced=False
+    )
+    yield _resource(
+        "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests",
+        CertificateSigningRequestStrategy(now),
+        Subresource(
+            "approval", "CertificateSigningRequest", STATUS_VERBS, strategy=CertificateApprovalStrategy(now)
+        ),
+        namespaced=False, short_names=("csr",),
+    )  # fmt: skip
+    rbac = "rbac.authorization.k8s.io"
+    yield _resource(
+        rbac,
+        "v1",
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+        ClusterRoleBindingStrategy(),
+        namespaced=False,
+    )
+    yield _resource(rbac, "v1", "ClusterRole", "clusterroles", ClusterRoleStrategy(), namespaced=False)
+    yield _resource(rbac, "v1", "RoleBinding", "rolebindings", RoleBindingStrategy())
+    yield _resource(rbac, "v1", "Role", "roles", RoleStrategy())
+
+
+def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
+    """What makes the API larger or stricter."""
+
+    def row(group: str, kind: str, plural: str, strategy: Strategy, **more: Any) -> Resource:
+        categories = ("api-extensions",)
+        return _resource(group, "v1", kind, plural, strategy, namespaced=False, categories=categories, **more)
+
+    yield row(
+        "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions",
+        CustomResourceDefinitionStrategy(), short_names=("crd", "crds"),
+    )  # fmt: skip
+    yield row("apiregistration.k8s.io", "APIService", "apiservices", APIServiceStrategy(now))
+    for kind, plural, strategy in (
+        ("MutatingAdmissionPolicy", "mutatingadmissionpolicies", MutatingAdmissionPolicyStrategy()),
+        (
+            "MutatingAdmissionPolicyBinding",
+            "mutatingadmissionpolicybindings",
+            MutatingAdmissionPolicyBindingStrategy(),
+        ),
+        (
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            MutatingWebhookConfigurationStrategy(),
+        ),
+        ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", ValidatingAdmissionPolicyStrategy()),
+        (
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+            ValidatingAdmissionPolicyBindingStrategy(),
+        ),
+        (
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            ValidatingWebhookConfigurationStrategy(),
+        ),
+    ):
+        yield row("admissionregistration.k8s.io", kind, plural, strategy)
+
+
+def _questions() -> Iterator[Resource]:
+    """Kinds that are answered, not stored."""
+    for group, kind, plural, namespaced in (
+        ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False),
+        ("authentication.k8s.io", "TokenReview", "tokenreviews", False),
+        ("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
+        ("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False),
+        ("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", False),
+        ("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", False),
+    ):
+        yield _resource(group, "v1", kind, plural, Strategy(), namespaced=namespaced, verbs=CREATE_ONLY)

@@ -1,0 +1,112 @@
+"""Namespaces: they are Active until deleted, and go only when their finalizers are gone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from moorage.api.manifests import Manifest, child, metadata
+from moorage.api.names import dns_label_problems
+from moorage_cluster.apiserver.fields import FieldError, invalid
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
+from moorage_cluster.apiserver.kinds.names import check_qualified_name
+
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+FINALIZER: Final = "kubernetes"
+ACTIVE: Final = "Active"
+TERMINATING: Final = "Terminating"
+_STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
+
+
+class NamespaceStrategy(StatusStrategy):
+    """A namespace."""
+
+    empty_status = {"phase": ACTIVE}
+    is_marked_before_deletion = True
+
+    def name_problems(self, name: str) -> tuple[str, ...]:
+        """Namespaces are parts of host names: a DNS label."""
+        return dns_label_problems(name)
+
+    def default(self, obj: Manifest) -> None:
+        """Every namespace carries its name as a label, so that selectors can name it."""
+        super().default(obj)
+        if name := metadata(obj).get("name"):
+            child(obj["metadata"], "labels")[NAME_LABEL] = name
+
+    def prepare_create(self, obj: Manifest) -> None:
+        """A namespace is Active, and stays until the namespace controller is done with it."""
+        super().prepare_create(obj)
+        finalizers = child(obj, "spec").setdefault("finalizers", [])
+        if FINALIZER not in finalizers:
+            finalizers.append(FINALIZER)
+        if name := obj["metadata"].get("name"):  # which may have been generated after the defaults
+            child(obj["metadata"], "labels")[NAME_LABEL] = name
+
+    def prepare_update(self, obj: Manifest, old: Manifest) -> None:
+        """Only the finalize subresource removes finalizers."""
+        super().prepare_update(obj, old)
+        _take_finalizers(obj, old)
+
+    def prepare_delete(self, obj: Manifest, now: datetime) -> None:
+        """The phase says that the namespace is being deleted."""
+        child(obj, "status")["phase"] = TERMINATING
+
+    def validate(self, obj: Manifest) -> list[FieldError]:
+        """The finalizers have proper names."""
+        return _check_finalizers(obj, indexed=False)
+
+    def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """The phase says whether the namespace is being deleted, nothing else."""
+        phase = obj.get("status", {}).get("phase", "")
+        if obj["metadata"].get("deletionTimestamp"):
+            if phase != TERMINATING:
+                why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                return [invalid("status.Phase", phase, why)]
+        elif phase != ACTIVE:
+            return [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
+        return []
+
+    def selectable(self, obj: Manifest) -> dict[str, str]:
+        """Namespaces can be chosen by phase."""
+        return {"status.phase": obj.get("status", {}).get("phase", "")}
+
+
+def prepare_finalize(obj: Manifest, old: Manifest) -> None:
+    """Make an update of the finalize subresource one that leaves the status alone."""
+    obj["status"] = old.get("status", {})
+
+
+def validate_finalize(obj: Manifest) -> list[FieldError]:
+    """What is wrong with an update of the finalize subresource."""
+    return _check_finalizers(obj, indexed=True)
+
+
+def finalize(namespace: Manifest, finalizer: str = FINALIZER) -> Manifest:
+    """The namespace without one of its finalizers; with none left, it can go."""
+    spec = dict(namespace.get("spec") or {})
+    left = [each for each in spec.get("finalizers") or () if each != finalizer]
+    spec["finalizers"] = left
+    if not left:
+        del spec["finalizers"]
+    return {**namespace, "spec": spec}
+
+
+def _take_finalizers(obj: Manifest, old: Manifest) -> None:
+    spec = child(obj, "spec")
+    finalizers = (old.get("spec") or {}).get("finalizers")
+    if finalizers is None:
+        spec.pop("finalizers", None)
+    else:
+        spec["finalizers"] = finalizers
+
+
+def _check_finalizers(obj: Manifest, *, indexed: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, finalizer in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
+        path = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
+        errors += check_qualified_name(finalizer, path)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(invalid(path, finalizer, why))
+    return errors

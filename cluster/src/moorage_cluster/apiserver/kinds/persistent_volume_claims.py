@@ -1,0 +1,211 @@
+"""PersistentVolumeClaims: what storage somebody wants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest, annotations_of, child
+from moorage.api.quantity import parse_quantity
+from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, required
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
+from moorage_cluster.apiserver.kinds.checks import (
+    check_optional_word,
+    check_positive_quantity,
+    check_unchanged,
+)
+from moorage_cluster.apiserver.kinds.names import check_label, check_subdomain
+from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES: Final = ("Block", "Filesystem")
+BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+"""The annotation that named the class before there was a field."""
+_SNAPSHOTS = "snapshot.storage.k8s.io"
+_FIXED = (
+    "spec is immutable after creation except resources.requests and "
+    "volumeAttributesClassName for bound claims"
+)
+
+
+class PersistentVolumeClaimStrategy(StatusStrategy):
+    """A PersistentVolumeClaim."""
+
+    empty_status = {"phase": "Pending"}
+
+    def default(self, obj: Manifest) -> None:
+        """A file system, and Pending until it is bound."""
+        super().default(obj)
+        default_claim(obj)
+
+    def prepare_create(self, obj: Manifest) -> None:
+        """The two fields that name a source say the same."""
+        super().prepare_create(obj)
+        spec = obj["spec"]
+        if "dataSourceRef" not in spec:
+            _drop_unknown_source(spec)
+        _align_sources(spec)
+
+    def prepare_update(self, obj: Manifest, old: Manifest) -> None:
+        """The two fields that name a source say the same."""
+        super().prepare_update(obj, old)
+        spec, before = child(obj, "spec"), old.get("spec") or {}
+        if not before.get("dataSource") and not before.get("dataSourceRef") and "dataSourceRef" not in spec:
+            _drop_unknown_source(spec)
+        _align_sources(spec)
+
+    def validate(self, obj: Manifest) -> list[FieldError]:
+        """The claim makes sense."""
+        return check_claim_spec(obj.get("spec") or {}, "spec")
+
+    def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """A claim may get a volume and grow; nothing else changes."""
+        return self.validate(obj) + _check_change(obj, old)
+
+    def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """Amounts are not negative."""
+        errors = []
+        for part in ("capacity", "allocatedResources"):
+            for name, quantity in (obj.get("status", {}).get(part) or {}).items():
+                amount = parse_quantity(quantity).value
+                if amount < 0:
+                    why = "must be a valid resource quantity"
+                    errors.append(invalid(f"status.{part}[{name}]", amount, why))
+        return errors
+
+
+def default_claim(claim: Manifest) -> None:
+    """Fill in what was left out of a claim, or of a template for one."""
+    child(claim, "spec").setdefault("volumeMode", "Filesystem")
+    child(claim, "status").setdefault("phase", "Pending")
+
+
+def check_access_modes(modes: list[str], path: str) -> list[FieldError]:
+    """How a volume may be mounted."""
+    errors: list[FieldError] = []
+    for mode in modes:
+        errors += check_optional_word(mode, ACCESS_MODES, path)
+    known = {mode for mode in modes if mode in ACCESS_MODES}
+    if "ReadWriteOncePod" in known and len(known) > 1:
+        errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+    return errors
+
+
+def check_claim_spec(spec: Manifest, path: str) -> list[FieldError]:
+    """What a claim, or a template for one, asks for."""
+    modes = spec.get("accessModes") or []
+    errors = []
+    if not modes:
+        errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
+    errors += check_label_selector(spec.get("selector"), f"{path}.selector")
+    errors += check_access_modes(modes, f"{path}.accessModes")
+    size = _size(spec)
+    if size is None:
+        errors.append(required(f"{path}.resources[storage]"))
+    else:
+        errors += check_positive_quantity(size, f"{path}.resources[storage]")
+    for key in ("storageClassName", "volumeAttributesClassName"):
+        if spec.get(key):
+            errors += check_subdomain(spec[key], f"{path}.{key}")
+    if "volumeMode" in spec:
+        errors += check_optional_word(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
+    return errors + _check_sources(spec, path)
+
+
+def _check_sources(spec: Manifest, path: str) -> list[FieldError]:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    errors = []
+    for key, named in (("dataSource", source), ("dataSourceRef", reference)):
+        if named is not None:
+            errors += _check_source(named, f"{path}.{key}")
+    namespace = (reference or {}).get("namespace")
+    if namespace:
+        errors += check_label(namespace, f"{path}.dataSourceRef.namespace")
+        if source is not None:
+            why = "may not be specified when dataSourceRef.namespace is specified"
+            errors.append(invalid(path, f"{path}.dataSource", why))
+    elif source is not None and reference is not None:
+        same = all(source.get(key, "") == reference.get(key, "") for key in ("apiGroup", "kind", "name"))
+        if not same:
+            errors.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
+    return errors
+
+
+def _check_source(source: Manifest, path: str) -> list[FieldError]:
+    errors = [required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
+    group, kind = source.get("apiGroup", ""), source.get("kind", "")
+    if group:
+        return errors + check_subdomain(group, f"{path}.apiGroup")
+    if kind != "PersistentVolumeClaim":
+        why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        errors.append(invalid(path, kind, why))
+    return errors
+
+
+def _drop_unknown_source(spec: Manifest) -> None:
+    """The older field only ever knew claims and snapshots, and ignored all else."""
+    source = spec.get("dataSource")
+    if source is None:
+        return
+    group, kind = source.get("apiGroup", ""), source.get("kind", "")
+    if (group, kind) not in (("", "PersistentVolumeClaim"), (_SNAPSHOTS, "VolumeSnapshot")):
+        del spec["dataSource"]
+
+
+def _align_sources(spec: Manifest) -> None:
+    if "dataSource" in spec and "dataSourceRef" not in spec:
+        spec["dataSourceRef"] = dict(spec["dataSource"])
+    elif "dataSourceRef" in spec and "dataSource" not in spec and not spec["dataSourceRef"].get("namespace"):
+        reference = spec["dataSourceRef"]
+        spec["dataSource"] = {key: reference[key] for key in ("apiGroup", "kind", "name") if key in reference}
+
+
+def _size(spec: Manifest) -> str | None:
+    size: str | None = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    return size
+
+
+def _check_change(obj: Manifest, old: Manifest) -> list[FieldError]:
+    spec, before = obj["spec"], old.get("spec") or {}
+    bound = (old.get("status") or {}).get("phase") == "Bound"
+    ignored = set()
+    if not before.get("volumeName"):
+        ignored.add("volumeName")
+    if "storageClassName" not in before and not annotations_of(old).get(BETA_CLASS):
+        ignored.add("storageClassName")  # a default class that came later may still be filled in
+    if bound:
+        ignored |= {"volumeAttributesClassName", "resources"}
+    changed = any(spec.get(key) != before.get(key) for key in (spec.keys() | before.keys()) - ignored)
+    if bound and _without_size(spec) != _without_size(before):
+        changed = True
+    errors = [forbidden("spec", _FIXED)] if changed else []
+    errors += _check_size(spec, before, old)
+    errors += check_unchanged(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+    return errors + _check_attributes_class(spec, before, old)
+
+
+def _without_size(spec: Manifest) -> Manifest:
+    resources = dict(spec.get("resources") or {})
+    resources["requests"] = {
+        name: quantity for name, quantity in (resources.get("requests") or {}).items() if name != "storage"
+    }
+    return resources
+
+
+def _check_size(spec: Manifest, before: Manifest, old: Manifest) -> list[FieldError]:
+    wanted, had = parse_quantity(_size(spec) or "0"), parse_quantity(_size(before) or "0")
+    is_there = parse_quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
+    if wanted < had and wanted <= is_there:
+        why = "field can not be less than status.capacity"
+        return [forbidden("spec.resources.requests.storage", why)]
+    return []
+
+
+def _check_attributes_class(spec: Manifest, before: Manifest, old: Manifest) -> list[FieldError]:
+    wanted = spec.get("volumeAttributesClassName")
+    if wanted == before.get("volumeAttributesClassName"):
+        return []
+    if "currentVolumeAttributesClassName" not in (old.get("status") or {}) or wanted:
+        return []
+    nothing = "nil" if wanted is None else "empty string"
+    why = f"update to {nothing} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [forbidden("spec.volumeAttributesClassName", why)]

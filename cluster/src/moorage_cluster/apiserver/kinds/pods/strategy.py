@@ -1,0 +1,196 @@
+"""Pods behind the generic verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from moorage.api.conditions import set_condition
+from moorage.api.manifests import Manifest, Now, child, labels_of, take, utc_now
+from moorage_cluster.apiserver.fields import FieldError
+from moorage_cluster.apiserver.kinds.pods.defaults import align_service_account, default_pod
+from moorage_cluster.apiserver.kinds.pods.differences import same
+from moorage_cluster.apiserver.kinds.pods.resources import qos_class
+from moorage_cluster.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
+from moorage_cluster.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
+from moorage_cluster.apiserver.kinds.pods.validated_spec_cache import SoundSpecs
+from moorage_cluster.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
+from moorage_cluster.apiserver.kinds.pods.warnings import name_warnings, spec_warnings
+from moorage_cluster.apiserver.strategy import Strategy
+
+_FINISHED: Final = ("Succeeded", "Failed")
+_PROJECTIONS_NOT_SERVED: Final = ("clusterTrustBundle", "podCertificate")
+
+
+class PodStrategy(Strategy):
+    """What is special about pods; `now` is the time that conditions get."""
+
+    has_status = True
+    has_generation = True
+
+    def __init__(self, now: Now = utc_now) -> None:
+        self._now = now
+        self._sound_specs = SoundSpecs()
+        self._judged: tuple[Manifest, list[str]] = ({}, [])
+        """The spec that was found sound last, with its warnings, which are asked for right after."""
+
+    def default(self, obj: Manifest) -> None:
+        """Fill in what was left out."""
+        default_pod(obj)
+
+    def prepare_create(self, obj: Manifest) -> None:
+        """Start a pod's life: pending, with its QoS class, gated if it is, and label keys made selectors."""
+        obj["metadata"]["generation"] = 1
+        spec = obj["spec"]
+        align_service_account(spec)
+        drop_disabled_fields(spec)
+        status: Manifest = {"phase": "Pending", "qosClass": qos_class(obj)}
+        obj["status"] = status
+        if spec.get("schedulingGates"):
+            condition = {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+            status["conditions"] = set_condition((), condition, self._now())
+        merge_label_keys(obj)
+
+    def prepare_update(self, obj: Manifest, old: Manifest) -> None:
+        """Keep the status, and count changes of the spec."""
+        take(obj, old, "status")
+        align_service_account(obj["spec"])
+        drop_disabled_fields(obj["spec"])
+        count_change(obj, old)
+
+    def prepare_status(self, obj: Manifest, old: Manifest) -> None:
+        """Keep all but the status, labels, annotations and finalizers."""
+        for key in (obj.keys() | old.keys()) - {"metadata", "status"}:
+            take(obj, old, key)
+        for key in ("deletionTimestamp", "ownerReferences", "generation"):
+            take(obj["metadata"], old["metadata"], key)
+        status = child(obj, "status")
+        before = old.get("status") or {}
+        if not status.get("qosClass"):
+            take(status, before, "qosClass")
+        _keep_observed_generations(status, before)
+
+    def validate(self, obj: Manifest) -> list[FieldError]:
+        """What is wrong with a new pod."""
+        spec = obj["spec"]
+        key = self._sound_specs.key(spec)
+        warnings = self._sound_specs.warnings(key)
+        if warnings is not None:
+            self._judged = (spec, warnings)
+            annotations = obj["metadata"].get("annotations")
+            return validate_pod_annotations(annotations, spec, "metadata.annotations") if annotations else []
+        problems = validate_new_pod(obj)
+        if not problems:
+            warnings = spec_warnings(spec)
+            self._sound_specs.add(key, warnings)
+            self._judged = (spec, warnings)
+        return problems
+
+    def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """What is wrong with an update of a pod."""
+        return validate_pod_update(obj, old)
+
+    def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """What is wrong with an update of a pod's status."""
+        return validate_status_update(obj, old)
+
+    def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
+        """What to tell who creates a pod; updates come from programs, which do not read."""
+        if old is not None:
+            return []
+        spec, known = self._judged
+        about_spec = known if spec is obj["spec"] else spec_warnings(obj["spec"])
+        return name_warnings(obj["metadata"].get("name", "")) + about_spec
+
+    def selectable(self, obj: Manifest) -> dict[str, str]:
+        """The fields that field selectors know."""
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        addresses = status.get("podIPs")
+        return {
+            "spec.nodeName": spec.get("nodeName", ""),
+            "spec.restartPolicy": spec.get("restartPolicy", ""),
+            "spec.schedulerName": spec.get("schedulerName", ""),
+            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
+            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
+            "status.phase": status.get("phase", ""),
+            "status.podIP": addresses[0].get("ip", "") if addresses else "",
+            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
+        }
+
+    def grace_seconds(self, obj: Manifest, wanted: int | None) -> int:
+        """How long a pod has to end: no time if it never started or has ended."""
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        if not spec.get("nodeName") or status.get("phase") in _FINISHED:
+            return 0
+        seconds: int = wanted if wanted is not None else spec.get("terminationGracePeriodSeconds", 0)
+        return 1 if seconds < 0 else seconds
+
+
+def count_change(obj: Manifest, old: Manifest) -> None:
+    """Set the generation: one more if the spec is another."""
+    before = old["metadata"].get("generation", 0)
+    obj["metadata"]["generation"] = before if same(obj["spec"], old["spec"]) else before + 1
+
+
+def drop_disabled_fields(spec: Manifest) -> None:
+    """Drop the fields of features that this version has off."""
+    for key in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(key) or ():
+            lifecycle = container.get("lifecycle")
+            if lifecycle and lifecycle.pop("stopSignal", None) and not lifecycle:
+                del container["lifecycle"]
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            for kind in _PROJECTIONS_NOT_SERVED:
+                source.pop(kind, None)
+
+
+def merge_label_keys(pod: Manifest) -> None:
+    """Write into selectors what matchLabelKeys and mismatchLabelKeys say for this pod's labels."""
+    spec, labels = pod["spec"], labels_of(pod)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge(constraint, labels)
+    if affinity := spec.get("affinity"):
+        for kind in ("podAffinity", "podAntiAffinity"):
+            if terms := affinity.get(kind):
+                for weighted in terms.get(PREFERRED_TERMS) or ():
+                    _merge(weighted.get("podAffinityTerm") or {}, labels)
+                for term in terms.get(REQUIRED_TERMS) or ():
+                    _merge(term, labels)
+
+
+def _merge(term: Manifest, labels: dict[str, str]) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field) or ()
+        if key in labels
+    ]
+    if added:
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
+
+
+def _keep_observed_generations(status: Manifest, before: Manifest) -> None:
+    """A client that does not know observedGeneration must not clear it."""
+    if not status.get("observedGeneration"):
+        take(status, before, "observedGeneration")
+    seen = _generations(before.get("conditions") or ())
+    for condition in status.get("conditions") or ():
+        generation = next(seen.get(condition.get("type", ""), iter(())), 0)
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+
+
+def _generations(conditions: Sequence[Manifest]) -> dict[str, Iterator[int]]:
+    found: dict[str, list[int]] = {}
+    for condition in conditions:
+        found.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    return {kind: iter(generations) for kind, generations in found.items()}

@@ -1,0 +1,65 @@
+"""PriorityClasses: names for how important pods are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.fields import FieldError, forbidden
+from moorage_cluster.apiserver.kinds.checks import check_one_of, check_unchanged
+from moorage_cluster.apiserver.strategy import Strategy
+
+HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+SYSTEM_PREFIX: Final = "system-"
+SYSTEM_CLASSES: Final = {
+    "system-node-critical": 2 * HIGHEST_USER_PRIORITY + 1000,
+    "system-cluster-critical": 2 * HIGHEST_USER_PRIORITY,
+}
+"""The classes that every cluster has, and their values."""
+_POLICIES: Final = ("PreemptLowerPriority", "Never")
+
+
+class PriorityClassStrategy(Strategy):
+    """A PriorityClass."""
+
+    def default(self, obj: Manifest) -> None:
+        """Important pods push others out."""
+        obj.setdefault("value", 0)
+        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+    def prepare_create(self, obj: Manifest) -> None:
+        """Count changes from one."""
+        obj["metadata"]["generation"] = 1
+
+    def validate(self, obj: Manifest) -> list[FieldError]:
+        """The highest values and their names are the system's."""
+        name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
+        errors = []
+        if name.startswith(SYSTEM_PREFIX):
+            if why := _stranger(name, value, default=obj.get("globalDefault", False)):
+                prefix = (
+                    f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only."
+                )
+                errors.append(forbidden("metadata.name", f"{prefix} error: {why}"))
+        elif value > HIGHEST_USER_PRIORITY:
+            why = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+            errors.append(forbidden("value", why))
+        return errors + check_one_of(obj.get("preemptionPolicy", ""), _POLICIES, "preemptionPolicy")
+
+    def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
+        """What the name stands for stays."""
+        errors = []
+        if obj.get("value", 0) != old.get("value", 0):
+            errors.append(forbidden("value", "may not be changed in an update."))
+        policies = obj.get("preemptionPolicy"), old.get("preemptionPolicy")
+        return errors + check_unchanged(*policies, "preemptionPolicy")
+
+
+def _stranger(name: str, value: int, *, default: bool) -> str:
+    """Why a class with a system's name is none of the system's; empty if it is."""
+    known = SYSTEM_CLASSES.get(name)
+    if known is None:
+        return f"{name} is not a known system priority class"
+    if value != known:
+        return f"value of {name} PriorityClass must be {known}"
+    return f"globalDefault of {name} PriorityClass must be false" if default else ""

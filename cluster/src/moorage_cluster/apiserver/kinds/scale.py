@@ -1,0 +1,43 @@
+"""The scale subresource: how many replicas something has, whatever it is."""
+
+from __future__ import annotations
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.fields import FieldError
+from moorage_cluster.apiserver.kinds.checks import check_not_negative
+from moorage_cluster.apiserver.kinds.selectors import labels_text, selector_text
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(obj: Manifest) -> Manifest:
+    """The autoscaling/v1 Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    selector = spec.get("selector")
+    if obj.get("kind") == "ReplicationController" or not _is_label_selector(selector):
+        text = labels_text(selector or {})
+    else:
+        text = selector_text(selector)
+    wanted = spec.get("replicas", 1)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": {"replicas": status.get("replicas", 0), **({"selector": text} if text else {})},
+    }
+
+
+def _is_label_selector(selector: Manifest | None) -> bool:
+    return not selector or "matchLabels" in selector or "matchExpressions" in selector
+
+
+def with_scale(obj: Manifest, scale: Manifest) -> Manifest:
+    """The object with as many replicas as a Scale wants; what else the Scale says is not looked at."""
+    wanted = (scale.get("spec") or {}).get("replicas", 0)
+    return {**obj, "spec": {**(obj.get("spec") or {}), "replicas": wanted}}
+
+
+def check_scale(scale: Manifest) -> list[FieldError]:
+    """What is wrong with a Scale."""
+    return check_not_negative(scale.get("spec") or {}, ("replicas",), "spec")

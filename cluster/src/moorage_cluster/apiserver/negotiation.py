@@ -1,0 +1,58 @@
+"""In which form a client wants its answer: JSON, or JSON made into a table or into bare metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from moorage.api.text_cache import cached_by_text
+from moorage_cluster.apiserver import errors
+
+_OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+# Clients that ask for protobuf or CBOR get JSON: they read the answer's content type.
+_SPOKEN = {
+    "application/json",
+    "application/*",
+    "*/*",
+    "application/vnd.kubernetes.protobuf",
+    "application/cbor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A form of answer."""
+
+    transform: str = ""
+    """`Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, a discovery kind, or empty."""
+    group: str = ""
+    version: str = ""
+
+
+AS_IT_IS = Wanted()
+_TRANSFORMS = {
+    "Table": ("meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadata": ("meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadataList": ("meta.k8s.io", ("v1", "v1beta1")),
+    "APIGroupDiscoveryList": ("apidiscovery.k8s.io", ("v2", "v2beta1")),
+}
+
+
+@cached_by_text(count=512)
+def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
+    """The first form in an Accept header that we speak; ApiError (406) if there is none."""
+    if not accept:
+        return AS_IT_IS
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        if media not in _SPOKEN:
+            continue
+        values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        kind = values.get("as", "")
+        if not kind:
+            return AS_IT_IS
+        if kind == "Table" and not has_tables:
+            continue
+        group, versions = _TRANSFORMS.get(kind, ("", ()))
+        if values.get("g") == group and values.get("v") in versions:
+            return Wanted(kind, group, values["v"])
+    raise errors.not_acceptable(_OFFERED)

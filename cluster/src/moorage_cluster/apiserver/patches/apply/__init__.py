@@ -1,0 +1,6 @@
+"""Server-side apply, and the tracking of who manages which fields."""
+
+from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
+from moorage_cluster.apiserver.patches.apply.server_side import apply, check_declared, track_update
+
+__all__ = ["NOTHING", "FieldSet", "apply", "check_declared", "track_update"]

@@ -1,0 +1,61 @@
+"""From `kubectl apply` to `kubectl apply --server-side`: the annotation that the former leaves behind.
+
+It says what kubectl applied last. When kubectl applies on the server, it takes those fields over without a
+conflict, and the annotation is kept up to date, so that people may also go back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.json_values import go_json
+from moorage_cluster.apiserver.patches.apply.elements import MalformedError
+from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
+from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
+from moorage_cluster.apiserver.patches.apply.places import object_of
+from moorage_cluster.apiserver.patches.apply.wellformed import check_applied
+from moorage_cluster.apiserver.shape import Shape
+
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL: Final = "kubectl"
+"""The manager that is kubectl, if its user does not say otherwise."""
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+
+
+def taken_over(live: Manifest, shape: Shape, api_version: str) -> FieldSet:
+    """The fields that still are as kubectl last applied them on the client."""
+    text = _annotations(live).get(ANNOTATION)
+    if not isinstance(text, str):
+        return NOTHING
+    try:
+        last = msgspec.json.decode(text)
+        if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+            return NOTHING
+        check_applied(last, shape)
+        check_applied(live, shape)
+        difference = compare(last, live, shape)
+        return fields_of(last, shape) - difference.modified - difference.added - difference.removed
+    except (msgspec.DecodeError, MalformedError):
+        return NOTHING
+
+
+def with_annotation(obj: Manifest, applied: Manifest) -> Manifest:
+    """The object with its annotation, if it has it, telling what is applied now."""
+    annotations = _annotations(obj)
+    if not annotations.get(ANNOTATION):
+        return obj
+    config = applied
+    if ANNOTATION in _annotations(applied):
+        rest = {name: value for name, value in _annotations(applied).items() if name != ANNOTATION}
+        config = {**applied, "metadata": {**applied["metadata"], "annotations": rest}}
+    annotations = {**annotations, ANNOTATION: f"{go_json(config)}\n"}
+    if sum(len(str(text).encode()) for pair in annotations.items() for text in pair) > MOST_ANNOTATION_BYTES:
+        del annotations[ANNOTATION]
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def _annotations(obj: Manifest) -> dict[str, Any]:
+    return object_of(object_of(obj.get("metadata")).get("annotations"))

@@ -1,0 +1,148 @@
+"""Who manages which fields: `metadata.managedFields`, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
+from moorage_cluster.apiserver.patches.apply.elements import MalformedError
+from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+"""The manager of all that was there when an object was applied for the first time."""
+OLD_UPDATES: Final = "ancient-changes"
+"""The manager of what the longest-gone of too many managers changed."""
+MOST_UPDATERS: Final = 10
+
+
+class Manager(NamedTuple):
+    """Who manages fields, and how: the same name may apply and update, and update in several versions."""
+
+    name: str
+    operation: str
+    api_version: str
+    """Empty for who applies: another version does not make another manager."""
+    subresource: str
+
+    def __str__(self) -> str:
+        text = quoted(self.name)
+        if self.subresource:
+            text += f" with subresource {quoted(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+class Owned(NamedTuple):
+    """What a manager owns."""
+
+    fields: FieldSet
+    api_version: str
+    time: str
+    """When it last changed anything; empty if it never did."""
+
+
+Managers: TypeAlias = dict[Manager, Owned]
+
+
+def applier(name: str, subresource: str) -> Manager:
+    """The manager who applies."""
+    return Manager(name, APPLY, "", subresource)
+
+
+def updater(name: str, api_version: str, subresource: str) -> Manager:
+    """The manager who creates, updates or patches."""
+    return Manager(name or "unknown", UPDATE, api_version, subresource)
+
+
+def decode_managers(entries: Any) -> Managers:
+    """The managers in an object's managedFields; MalformedError if something is wrong with them."""
+    managers: Managers = {}
+    if not isinstance(entries, list):
+        return managers
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise MalformedError("managed fields entry is not a JSON object")
+        operation, api_version = entry.get("operation"), _text(entry, "apiVersion")
+        if operation not in (APPLY, UPDATE):
+            raise MalformedError("operation must be `Apply` or `Update`")
+        if not api_version:
+            raise MalformedError("apiVersion must not be empty")
+        form = _text(entry, "fieldsType")
+        if not form:
+            raise MalformedError(f"missing fieldsType in managed fields entry {index}")
+        if form != "FieldsV1":
+            raise MalformedError(f"invalid fieldsType {quoted(form)} in managed fields entry {index}")
+        version = "" if operation == APPLY else api_version
+        manager = Manager(_text(entry, "manager"), operation, version, _text(entry, "subresource"))
+        fields = FieldSet.decode(entry.get("fieldsV1") or {})
+        managers[manager] = Owned(fields, api_version, _text(entry, "time"))
+    return managers
+
+
+def _text(entry: Manifest, name: str) -> str:
+    value = entry.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def encode_managers(managers: Managers) -> list[Manifest]:
+    """The managers in the form of managedFields: appliers first, then the oldest first."""
+
+    def order(item: tuple[Manager, Owned]) -> tuple[str, ...]:
+        manager, owned = item
+        return manager.operation, owned.time, manager.name, owned.api_version, manager.subresource
+
+    return [_entry(manager, owned) for manager, owned in sorted(managers.items(), key=order)]
+
+
+def _entry(manager: Manager, owned: Owned) -> Manifest:
+    entry: Manifest = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": owned.api_version,
+        "time": owned.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": owned.fields.encode(),
+        "subresource": manager.subresource,
+    }
+    return {name: value for name, value in entry.items() if value or name == "fieldsV1"}
+
+
+def disowned(managers: Managers, lost: FieldSet, but: Iterable[Manager] = ()) -> Managers:
+    """The managers without some fields; who has none left is no manager. Some managers are not touched."""
+    kept: Managers = {}
+    for manager, owned in managers.items():
+        fields = owned.fields if manager in but else owned.fields - lost
+        if fields:
+            kept[manager] = owned._replace(fields=fields)
+    return kept
+
+
+def capped(managers: Managers) -> Managers:
+    """The managers, with the oldest updaters made one per API version as soon as there are too many."""
+    updaters = [manager for manager in managers if manager.operation == UPDATE]
+    surplus = len(updaters) - MOST_UPDATERS
+    if surplus <= 0:
+        return managers
+    managers = managers.copy()
+    first_of: dict[str, Manager] = {}
+    gathered: dict[Manager, list[FieldSet]] = {}
+    for manager in sorted(updaters, key=lambda one: (managers[one].time, one)):
+        if surplus <= 0:
+            break
+        version = managers[manager].api_version
+        if version not in first_of:
+            first_of[version] = manager
+            continue
+        bucket = Manager(OLD_UPDATES, UPDATE, version, "")
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first_of[version])
+        if manager != bucket:
+            gathered.setdefault(bucket, [managers[bucket].fields]).append(managers[manager].fields)
+            managers[bucket] = managers.pop(manager)
+        surplus -= 1
+    for bucket, sets in gathered.items():
+        managers[bucket] = managers[bucket]._replace(fields=FieldSet.union(sets))
+    return managers

@@ -1,0 +1,76 @@
+"""Whether a value has the shape of its kind, in the words of the real server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.api.text import path_key
+from moorage_cluster.apiserver.json_values import go_text
+from moorage_cluster.apiserver.patches.apply.elements import MalformedError, element_text, item_element
+from moorage_cluster.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
+from moorage_cluster.apiserver.shape import Form, Shape
+
+
+def check_applied(value: Any, shape: Shape) -> None:
+    """Refuse, with MalformedError, a value of another shape or with items that cannot be told apart."""
+    _check(value, shape, strictly=True)
+
+
+def check_live(value: Any, shape: Shape) -> None:
+    """Refuse, with MalformedError, a stored value that cannot be merged; items may be there twice."""
+    _check(value, shape, strictly=False)
+
+
+def _check(value: Any, shape: Shape, *, strictly: bool) -> None:
+    problems = _problems(value, shape, "", strictly)
+    if len(problems) == 1:
+        raise MalformedError(problems[0])
+    if problems:
+        raise MalformedError("\n  ".join(["errors:", *problems]))
+
+
+def _problems(value: Any, shape: Shape, path: str, strictly: bool) -> list[str]:
+    """What is wrong, each with its path. Null is at home everywhere."""
+    if value is None or shape.form is Form.ANY:
+        return []
+    if shape.form is Form.LIST:
+        if not isinstance(value, list):
+            return [_problem(path, f"expected list, got &{{{go_text(value)}}}")]
+        return _list_problems(value, shape, path, strictly)
+    if shape.form is Form.SCALAR:
+        if isinstance(value, dict | list):
+            return [_problem(path, f"expected any scalar, got &{{{go_text(value)}}}")]
+        return []
+    if not isinstance(value, dict):
+        return [_problem(path, f"expected map, got &{{{go_text(value)}}}")]
+    problems = []
+    for name, item in value.items():
+        if strictly and shape.form is Form.OBJECT and not is_declared(shape, name) and shape.items is None:
+            problems.append(_problem(f"{path}.{name}", "field not declared in schema"))
+            break
+        problems += _problems(item, field_shape(shape, name), f"{path}.{path_key(name)}", strictly)
+    return problems
+
+
+def _list_problems(items: list[Any], shape: Shape, path: str, strictly: bool) -> list[str]:
+    problems = []
+    seen = set()
+    for index, item in enumerate(items):
+        step = f"[{index}]"
+        if is_item_list(shape):
+            try:
+                element = item_element(item, shape)
+            except MalformedError as problem:
+                # What comes after cannot be told apart either.
+                problems.append(_problem(path, f"element {index}: {problem}"))
+                break
+            step = element_text(element)
+            if strictly and element in seen:
+                problems.append(_problem(path, f"duplicate entries for key {step}"))
+            seen.add(element)
+        problems += _problems(item, item_shape(shape), f"{path}{step}", strictly)
+    return problems
+
+
+def _problem(path: str, text: str) -> str:
+    return f"{path}: {text}" if path else text

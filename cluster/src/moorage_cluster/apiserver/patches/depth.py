@@ -1,0 +1,25 @@
+"""A limit for how deep values nest, so that a hostile patch is an error of its sender's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from moorage_cluster.apiserver import errors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def refuses_bottomless(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which follows values to any depth; what is too deep for it is a bad request."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except RecursionError:
+            raise errors.bad_request("exceeded max depth") from None
+
+    return guarded

@@ -1,0 +1,160 @@
+"""What a server serves: resources, their names, verbs and subresources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.schema.base import ANYTHING_GOES, KindSchema
+from moorage_cluster.apiserver.strategy import Strategy
+from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Printer
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object with an address of its own."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    """The group and version of what it speaks; both empty: as its resource."""
+    version: str = ""
+    strategy: Strategy | None = None
+    """How its updates differ from those of its resource; None: in nothing that strategies decide."""
+
+
+class Conversion(Protocol):
+    """How a resource differs from what is stored for it."""
+
+    def from_storage(self, obj: Manifest) -> Manifest:
+        """An object of this resource, from the stored form; a private copy may be changed in place."""
+
+    def to_storage(self, obj: Manifest) -> Manifest:
+        """The stored form of an object of this resource; metadata may differ in annotations only."""
+
+
+class Scaling(Protocol):
+    """How a kind is scaled."""
+
+    def scale_of(self, obj: Manifest) -> Manifest:
+        """An object's autoscaling/v1 Scale."""
+
+    def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
+        """An object with the replicas that a Scale wants."""
+
+
+class Source(Protocol):
+    """Where the objects of a resource come from that is not stored, but made when somebody asks."""
+
+    def objects(self, namespace: str | None) -> list[Manifest]:
+        """All objects as of now, in one namespace or in all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """A kind of objects and where they live."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    strategy: Strategy = field(default_factory=Strategy)
+    schema: KindSchema = ANYTHING_GOES
+    printer: Printer = NAME_AND_AGE
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    singular: str = ""
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    conversion: Conversion | None = None
+    """None: objects of other versions differ in nothing but their apiVersion."""
+    converted_until: int = 0
+    """Objects of a later revision and of this apiVersion are kept as they are shown."""
+    source: Source | None = None
+    """Who makes the objects of a resource that can only be read; None: they are stored."""
+    scaling: Scaling | None = None
+    """What the `scale` subresource does, where there is one."""
+    deprecation: str = ""
+    """What to tell everybody who uses this version; empty: nothing."""
+    is_custom: bool = False
+    """Whether the kind comes from a CustomResourceDefinition; such kinds have no strategic merge patches."""
+    stored_as: str = ""
+    """Where objects are kept: `group/plural`, or another resource's (events of two groups are the same)."""
+
+    api_version: str = field(init=False)
+    """Group and version, as objects say it."""
+    storage: str = field(init=False)
+    """The name of the collection that keeps this resource's objects."""
+
+    def __post_init__(self) -> None:
+        version = f"{self.group}/{self.version}" if self.group else self.version
+        object.__setattr__(self, "api_version", version)
+        object.__setattr__(self, "storage", self.stored_as or f"{self.group}/{self.plural}")
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of these."""
+        return f"{self.kind}List"
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether objects can be shown as tables: those that are answered and not stored cannot."""
+        return "list" in self.verbs
+
+    def subresource(self, name: str) -> Subresource | None:
+        """A subresource by its name."""
+        for sub in self.subresources:
+            if sub.name == name:
+                return sub
+        return None
+
+    def strategy_for(self, subresource: str) -> Strategy:
+        """The strategy of updates through a subresource; its name is empty for the resource itself."""
+        sub = self.subresource(subresource) if subresource else None
+        return self.strategy if sub is None or sub.strategy is None else sub.strategy
+
+
+class Resources:
+    """All that is served now; custom resources come and go."""
+
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._by_address: dict[tuple[str, str, str], Resource] = {}
+        self.generation = 0
+        for resource in resources:
+            self.add(resource)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._by_address.values())
+
+    def add(self, resource: Resource) -> None:
+        """Serve one more, or another in its place."""
+        self._by_address[resource.group, resource.version, resource.plural] = resource
+        self.generation += 1
+
+    def remove(self, resource: Resource) -> None:
+        """No longer serve it."""
+        if self._by_address.pop((resource.group, resource.version, resource.plural), None):
+            self.generation += 1
+
+    def get(self, group: str, version: str, plural: str) -> Resource | None:
+        """What is served at an address."""
+        return self._by_address.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource whose objects are of a kind; this is how owners are found."""
+        group, slash, version = api_version.rpartition("/")
+        for resource in self._by_address.values():
+            if (
+                resource.kind == kind
+                and resource.group == (group if slash else "")
+                and resource.version == version
+            ):
+                return resource
+        return None

@@ -1,0 +1,157 @@
+"""From a request's bytes to an object of the right kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage.api.text import quoted
+from moorage.api.text_cache import cached_by_text
+from moorage.http.transport import Request
+from moorage_cluster.apiserver import errors
+from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.rest.context import Context
+from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
+from moorage_cluster.apiserver.schema.base import KindSchema
+from moorage_cluster.apiserver.schema.builtin import cannot_be_handled
+from moorage_cluster.apiserver.schema.protobuf import decode_protobuf
+from moorage_cluster.apiserver.schema.strictness import (
+    NO_PROBLEMS,
+    BodyProblems,
+    duplicate_fields,
+    json_problems,
+)
+
+Refusal = Callable[[str], errors.ApiError]
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+_decode_json = msgspec.json.Decoder().decode
+
+
+@cached_by_text(count=256)
+def media_type(content_type: str) -> str:
+    """A content type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def parse_body(body: bytes, content_type: str) -> Any:
+    """The value that a body says; ApiError if it cannot be read."""
+    media = media_type(content_type)
+    if media in ("", JSON):
+        return parse_json(body)
+    if media == YAML:
+        return parse_yaml(body)
+    if media == PROTOBUF:
+        return decode_protobuf(body)
+    raise errors.unsupported_media_type((JSON, YAML, PROTOBUF))
+
+
+def parse_json(body: bytes) -> Any:
+    """A JSON value."""
+    try:
+        return _decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+
+
+def parse_yaml(body: bytes) -> Any:
+    """A YAML value that JSON could say too."""
+    try:
+        return _decode_json(body)  # Most clients send JSON, which is YAML too, and far sooner read.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return parse_yaml_body(body)
+
+
+def read_object(request: Request, resource: Resource, context: Context) -> Manifest:
+    """The object that a request brings, pruned and typed."""
+    content_type, body = request.headers.get("content-type", ""), request.body
+    value = parse_body(body, content_type)
+    validation, media = context.options.field_validation, media_type(content_type)
+    problems = NO_PROBLEMS
+    if media in ("", JSON):
+        problems = json_problems(body, value, validation, is_typed=not resource.is_custom)
+    elif media == YAML and validation != "Ignore" and (lines := _yaml_lines(body)):
+        problems = BodyProblems(yaml_lines=lines)
+    return decode_object(value, resource, context, problems)
+
+
+def parse_applied(body: bytes, context: Context) -> Any:
+    """The value that an apply patch says; ApiError (400) if a key is there twice and the client is strict."""
+    value = parse_yaml(body)
+    validation = context.options.field_validation
+    lines = _yaml_lines(body) if validation != "Ignore" else []
+    if lines and validation == "Strict":
+        what = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
+        raise errors.bad_request("\n  ".join((what, *lines)))
+    context.warnings.extend(lines)
+    return value
+
+
+def _yaml_lines(body: bytes) -> list[str]:
+    """Sentences about keys that a YAML body has twice; JSON is searched as JSON, which is far faster."""
+    return repeated_keys(body) if not _is_json(body) or duplicate_fields(body) else []
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        _decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def decode_object(
+    value: Any,
+    resource: Resource,
+    context: Context,
+    problems: BodyProblems = NO_PROBLEMS,
+    refusal: Refusal | None = None,
+) -> Manifest:
+    """A parsed body as an object of a resource, pruned and typed."""
+    return decode_as(value, resource.api_version, resource.kind, resource.schema, context, problems, refusal)
+
+
+def decode_as(
+    value: Any,
+    api_version: str,
+    kind: str,
+    schema: KindSchema,
+    context: Context,
+    problems: BodyProblems = NO_PROBLEMS,
+    refusal: Refusal | None = None,
+) -> Manifest:
+    """A parsed body as an object of a kind, pruned and typed; unknown fields are warned of or refused.
+
+    `refusal` makes the error from the reason why a strict client is refused.
+    """
+    if not isinstance(value, dict):
+        raise errors.bad_request("couldn't get version/kind; json parse error: the body is not an object")
+    given_version, given_kind = value.get("apiVersion"), value.get("kind")
+    if given_kind and given_kind != kind:
+        raise errors.bad_request(
+            f"{given_kind} in version {quoted(str(given_version or ''))} cannot be handled as a {kind}: "
+            f"no kind {quoted(str(given_kind))} is registered here"
+        )
+    if given_version and given_version != api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({given_version}) does not match "
+            f"the expected API version ({api_version})"
+        )
+    obj, unknown = schema.decode(value)
+    if unknown or problems is not NO_PROBLEMS:
+        validation = context.options.field_validation
+        if validation == "Strict":
+            why = problems.strict_error(unknown)
+            version = api_version.rpartition("/")[2]
+            raise refusal(why) if refusal else cannot_be_handled(kind, version, why)
+        if validation == "Warn":
+            context.warnings.extend(problems.warnings(unknown))
+    obj["apiVersion"], obj["kind"] = api_version, kind
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    return obj

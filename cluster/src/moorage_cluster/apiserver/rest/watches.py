@@ -1,0 +1,185 @@
+"""Watch: reading on in a collection's log, from a revision or from the present state.
+
+A watcher holds a position in the log and nothing else. When its client is slow the position falls behind;
+once the log has moved past it the watcher is cut off with 410, and the client lists anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from moorage.api.manifests import Manifest
+from moorage.clock import Clock
+from moorage.http.transport import Stream
+from moorage_cluster.apiserver import errors
+from moorage_cluster.apiserver.options import ListOptions
+from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.rest.reads import matches
+from moorage_cluster.apiserver.store import Change, ChangeType, Collection, Store, Stored, encode
+
+BOOKMARK_SECONDS: Final = 60.0
+_BATCH: Final = 500
+"""The most changes that are sent at once, so that one watcher does not keep the others waiting."""
+_BATCH_BYTES: Final = 256 * 1024
+"""Once a batch is as large, it is sent: as much, and one event, is held for a slow client."""
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+_Told = TypeVar("_Told", Change, Stored)
+Show = Callable[[Stored], bytes]
+"""A stored object as clients of this watcher's resource see it."""
+Form = Callable[[bytes], bytes]
+"""An encoded object in the form that this watcher's client wants, if that is not what is stored."""
+
+
+class Watch(Stream):
+    """One client's watch: an iterator of encoded events."""
+
+    def __init__(
+        self,
+        store: Store,
+        resource: Resource,
+        namespace: str | None,
+        options: ListOptions,
+        show: Show,
+        form: Form | None,
+        clock: Clock,
+        *,
+        timeout_seconds: float,
+        bookmarks: bool = False,
+        initial_events: bool | None = None,
+    ) -> None:
+        self._store = store
+        self._collection: Collection = store.collection(resource.storage)
+        self._resource = resource
+        self._namespace = namespace
+        self._options = options
+        self._show = show
+        self._form = form
+        self._bookmarks = bookmarks
+        self._marks_initial_end = bool(initial_events) and bookmarks
+        self._clock = clock
+        self._timer = clock.call_later(timeout_seconds, self.close)
+        self._woken = asyncio.Event()
+        self._is_closed = False
+        self._mark_due = False
+        self._initial: list[Stored] = []
+        self._initial_revision = store.revision
+        revision = options.revision
+        if initial_events or not revision:
+            if initial_events is not False:
+                self._initial = [stored for stored in self._within().values() if matches(stored, options)]
+            self._position = self._collection.log.end
+        else:
+            position = self._collection.log.position_after(revision)
+            if position is None:
+                oldest = self._collection.log.oldest
+                raise errors.expired(f"too old resource version: {revision} ({oldest})")
+            self._position = position
+
+    def _within(self) -> dict[tuple[str, str], Stored]:
+        if self._namespace is None:
+            return self._collection.items
+        return self._collection.within(self._namespace)
+
+    def close(self) -> None:
+        """Nobody listens any more, or the time is up: the iteration ends."""
+        self._is_closed = True
+        self._timer.cancel()
+        self._woken.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the log has moved past this watcher."""
+        return self._collection.log.read(self._position, 0) is None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._initial:
+            told, count = _batch(partial(self._told, "ADDED"), self._initial[:_BATCH])
+            del self._initial[:count]
+            yield told
+        if self._marks_initial_end:
+            yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
+        mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark) if self._bookmarks else None
+        try:
+            while not self._is_closed:
+                changes = self._collection.log.read(self._position, _BATCH)
+                if changes is None:
+                    gone = errors.expired(f"too old resource version ({self._collection.log.oldest})")
+                    yield _event("ERROR", encode(gone.status))
+                    return
+                if changes:
+                    events, count = _batch(self._seen, changes)
+                    self._position += count
+                    if events:
+                        yield events
+                    continue
+                if self._mark_due:
+                    self._mark_due = False
+                    mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark)
+                    yield self._bookmark(self._store.revision, {})
+                    continue
+                self._woken.clear()
+                self._collection.waiting.add(self._woken)
+                await self._woken.wait()
+        finally:
+            self._collection.waiting.discard(self._woken)
+            self._timer.cancel()
+            if mark is not None:
+                mark.cancel()
+
+    def _mark(self) -> None:
+        self._mark_due = True
+        self._woken.set()
+
+    def _seen(self, change: Change) -> bytes:
+        """A change as this watcher sees it: what comes to match appears, what ceases to match goes."""
+        stored, previous = change.stored, change.previous
+        if self._namespace is not None and stored.key[0] != self._namespace:
+            return b""
+        options = self._options
+        if not options.labels and not options.fields:
+            return self._told(change.type, stored)
+        was = previous is not None and matches(previous, options)
+        now = change.type != "DELETED" and matches(stored, options)
+        if now:
+            return self._told("MODIFIED" if was else "ADDED", stored)
+        return self._told("DELETED", stored) if was else b""
+
+    def _told(self, kind: ChangeType, stored: Stored) -> bytes:
+        raw = self._show(stored)
+        return _event(kind, self._form(raw) if self._form else raw)
+
+    def _bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
+        metadata: Manifest = {"resourceVersion": str(revision), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        mark = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
+        raw = encode(mark)
+        return _event("BOOKMARK", self._form(raw) if self._form else raw)
+
+
+def _batch(tell: Callable[[_Told], bytes], items: Sequence[_Told]) -> tuple[bytes, int]:
+    """Events about the first of some items, and how many those are: as many as there is room for."""
+    events: list[bytes] = []
+    size = count = 0
+    for item in items:
+        event = tell(item)
+        events.append(event)
+        size += len(event)
+        count += 1
+        if size >= _BATCH_BYTES:
+            break
+    return b"".join(events), count
+
+
+_BEGINNINGS: Final = {
+    kind: b'{"type":"%b","object":' % kind.encode()
+    for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
+
+
+def _event(kind: str, raw: bytes) -> bytes:
+    return b"".join((_BEGINNINGS[kind], raw, b"}\n"))

@@ -1,0 +1,353 @@
+"""Where objects live: collections of encoded objects, one revision counter, and a bounded log of changes.
+
+Invariants:
+- every write moves the revision by one, and an object's resourceVersion is the revision of its last write;
+- a stored object is never changed, only replaced, and its encoded form is what clients get;
+- a collection's log holds every change after `Log.oldest`, in order, so watching is reading on in the log and
+  a watcher costs no memory however slow it is; a watcher that has fallen behind the log starts again;
+- logs are bounded in changes, and all together in bytes of objects that nothing but a log holds;
+- a write is in the journal before anybody can see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol
+
+import msgspec
+
+from moorage.api.manifests import Manifest
+from moorage.api.text_cache import shared_text
+from moorage_cluster.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
+from moorage_cluster.apiserver.selection import Fields
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-wide objects) and name."""
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder().decode
+
+
+class Stored(msgspec.Struct, eq=False, gc=False):
+    """One object at one revision.
+
+    There are a great many, none of them ever part of a circle: the garbage collector need not know them.
+    """
+
+    key: Key
+    uid: str
+    version: int
+    api_version: str
+    raw: bytes
+    labels: Mapping[str, str]
+    fields: Fields
+    has_owners: bool
+    is_being_deleted: bool
+    _obj: Manifest | None = None
+
+    def decoded(self) -> Manifest:
+        """A new copy of the object."""
+        obj: Manifest = decode(self.raw)
+        return obj
+
+    @property
+    def obj(self) -> Manifest:
+        """The object, shared with others: not to be changed."""
+        if self._obj is None:
+            self._obj = self.decoded()
+        return self._obj
+
+    def forget_decoded(self) -> None:
+        """Hold the encoded form only: an object that was replaced is sent to watchers at most."""
+        self._obj = None
+
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What a write did. A deletion's `stored` is the object's last state under the deletion's revision."""
+
+    version: int
+    type: ChangeType
+    stored: Stored
+    previous: Stored | None
+
+    @property
+    def held_bytes(self) -> int:
+        """What only the log holds: the object that was replaced, and the last state of one that is gone."""
+        replaced = 0 if self.previous is None else len(self.previous.raw)
+        return replaced + len(self.stored.raw) if self.type == "DELETED" else replaced
+
+
+class Journal(Protocol):
+    """Where writes are kept beyond the process."""
+
+    def put(self, collection: str, stored: Stored) -> None:
+        """Keep an object; on return it is safe."""
+
+    def delete(self, collection: str, key: Key, version: int) -> None:
+        """Forget an object; on return that is safe."""
+
+
+class Log:
+    """The latest changes of a collection."""
+
+    def __init__(self, capacity: int, oldest: int) -> None:
+        self._capacity = capacity
+        self._changes: list[Change] = []
+        self._start = 0
+        """The position of the first change kept."""
+        self.oldest = oldest
+        """Changes up to this revision may be missing; all later ones are here."""
+        self.held_bytes = 0
+        """The encoded objects that only this log holds."""
+
+    @property
+    def end(self) -> int:
+        """The position after the last change."""
+        return self._start + len(self._changes)
+
+    def append(self, change: Change) -> int:
+        """Add a change, and say what is held because of it; now and then the older half goes."""
+        self._changes.append(change)
+        held = change.held_bytes
+        self.held_bytes += held
+        if len(self._changes) >= 2 * self._capacity:
+            self._drop(len(self._changes) - self._capacity)
+        return held
+
+    def halve(self) -> None:
+        """Drop the oldest changes until half of the bytes are left."""
+        most, held, count = self.held_bytes // 2, self.held_bytes, 0
+        while held > most:
+            held -= self._changes[count].held_bytes
+            count += 1
+        self._drop(count)
+
+    def _drop(self, count: int) -> None:
+        """Forget the oldest changes."""
+        self.held_bytes -= sum(change.held_bytes for change in self._changes[:count])
+        self.oldest = self._changes[count - 1].version
+        del self._changes[:count]
+        self._start += count
+
+    def position_after(self, version: int) -> int | None:
+        """Where to read on after a revision, or None if changes since then are gone."""
+        if version < self.oldest:
+            return None
+        return self._start + bisect_right(self._changes, version, key=lambda change: change.version)
+
+    def read(self, position: int, most: int) -> list[Change] | None:
+        """Changes from a position on, or None if they are gone."""
+        at = position - self._start
+        return None if at < 0 else self._changes[at : at + most]
+
+    def reversed_until(self, version: int) -> Iterator[Change]:
+        """Changes after a revision, the latest first."""
+        for change in reversed(self._changes):
+            if change.version <= version:
+                return
+            yield change
+
+
+class Collection:
+    """All objects of one resource."""
+
+    def __init__(self, name: str, history: int, revision: int) -> None:
+        self.name = name
+        self.items: dict[Key, Stored] = {}
+        self.log = Log(history, revision)
+        self._sorted: list[Key] | None = None
+        self._by_namespace: dict[str, dict[Key, Stored]] = {}
+        self.waiting: set[asyncio.Event] = set()
+        """Set at the next change, and then forgotten."""
+
+    def get(self, key: Key) -> Stored | None:
+        """One object."""
+        return self.items.get(key)
+
+    def within(self, namespace: str) -> dict[Key, Stored]:
+        """The objects of one namespace."""
+        return self._by_namespace.get(namespace, {})
+
+    def keys(self) -> list[Key]:
+        """All keys in order."""
+        if self._sorted is None:
+            self._sorted = sorted(self.items)
+        return self._sorted
+
+    def record(self, change: Change) -> int:
+        """Make a change visible, and wake who waits for it; the answer is the bytes held because of it."""
+        stored = change.stored
+        key = stored.key
+        if change.type == "DELETED":
+            del self.items[key]
+            self._leave_namespace(key)
+        else:
+            self.items[key] = stored
+            self._by_namespace.setdefault(key[0], {})[key] = stored
+        if change.type != "MODIFIED":
+            self._sorted = None
+        held = self.log.append(change)
+        if self.waiting:
+            for event in self.waiting:
+                event.set()
+            self.waiting.clear()
+        return held
+
+    def _leave_namespace(self, key: Key) -> None:
+        objects = self._by_namespace[key[0]]
+        del objects[key]
+        if not objects:
+            del self._by_namespace[key[0]]
+
+    def load(self, stored: Stored) -> None:
+        """Bring back an object from the journal."""
+        self.items[stored.key] = stored
+        self._by_namespace.setdefault(stored.key[0], {})[stored.key] = stored
+        self._sorted = None
+
+    def reindex(self, fields_of: Callable[[Stored], dict[str, str]]) -> None:
+        """Take other fields of the objects to select by."""
+        for stored in self.items.values():
+            stored.fields = Fields.of(fields_of(stored))
+
+    def at(self, version: int) -> dict[Key, Stored] | None:
+        """All objects as they were at a revision, or None if that is too long ago."""
+        if version < self.log.oldest:
+            return None
+        past: dict[Key, Stored | None] = {}
+        for change in self.log.reversed_until(version):
+            past[change.stored.key] = change.previous
+        if not past:
+            return self.items
+        then = {**self.items, **past}
+        return {key: stored for key, stored in then.items() if stored is not None}
+
+
+Listener = Callable[[Collection, Change], None]
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+_DEFAULT_HISTORY: Final = 20_000
+MOST_HISTORY_BYTES: Final = 128 * 1024 * 1024
+_shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
+
+
+class _Collections(dict[str, Collection]):
+    """Collections by their names; there is one for every name."""
+
+    def __init__(self, history: int, revision: int) -> None:
+        super().__init__()
+        self._history = history
+        self._started_at = revision
+
+    def __missing__(self, name: str) -> Collection:
+        collection = self[name] = Collection(name, self._history, self._started_at)
+        return collection
+
+
+class Store:
+    """All collections under one revision counter."""
+
+    def __init__(
+        self,
+        journal: Journal | None = None,
+        revision: int = 1,
+        history: int = _DEFAULT_HISTORY,
+        history_bytes: int = MOST_HISTORY_BYTES,
+    ) -> None:
+        self._journal = journal
+        self._most_history_bytes = history_bytes
+        self._history_bytes = 0
+        """At least what all logs hold."""
+        self._collections = _Collections(history, revision)
+        self.revision = revision
+        self.listeners: list[Listener] = []
+        """Called after each change, before the writer gets its answer; they must not raise."""
+
+    def collection(self, name: str) -> Collection:
+        """A collection by its name; there is one for every name."""
+        return self._collections[name]
+
+    def collections(self) -> Iterable[Collection]:
+        """All collections that hold or held something."""
+        return list(self._collections.values())
+
+    def load(self, collection: str, obj: Manifest, version: int, fields: dict[str, str]) -> None:
+        """Bring back an object from the journal."""
+        self.collection(collection).load(_stored(obj, version, Fields.of(fields)))
+
+    def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
+        """Write an object, new or in place of another; it gets its resourceVersion here.
+
+        ApiError (500) if it is larger than etcd would take.
+        """
+        version = self.revision + 1
+        stored = _stored(obj, version, Fields.of(fields))
+        if len(stored.raw) > SURELY_STORABLE_BYTES:
+            check_size(obj, stored.raw)
+        if self._journal is not None:
+            self._journal.put(collection.name, stored)
+        self.revision = version
+        previous = collection.items.get(stored.key)
+        self._record(collection, Change(version, "MODIFIED" if previous else "ADDED", stored, previous))
+        return stored
+
+    def delete(self, collection: Collection, key: Key, shown: Manifest | None = None) -> Stored:
+        """Remove an object; the answer is its last state, or `shown` where readers see it otherwise."""
+        version = self.revision + 1
+        previous = collection.items[key]
+        last = _stored(shown or previous.decoded(), version, previous.fields)
+        if self._journal is not None:
+            self._journal.delete(collection.name, key, version)
+        self.revision = version
+        self._record(collection, Change(version, "DELETED", last, previous))
+        return last
+
+    def _record(self, collection: Collection, change: Change) -> None:
+        self._history_bytes += collection.record(change)
+        for listener in self.listeners:
+            listener(collection, change)
+        if change.previous is not None:
+            change.previous.forget_decoded()
+        if self._history_bytes > self._most_history_bytes:
+            self._bound_history()
+
+    def _bound_history(self) -> None:
+        """Drop the older half of what the largest log holds until all hold little enough."""
+        logs = [collection.log for collection in self._collections.values()]
+        while (held := sum(log.held_bytes for log in logs)) > self._most_history_bytes:
+            max(logs, key=attrgetter("held_bytes")).halve()
+        self._history_bytes = held
+
+    def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
+        """One object of a collection, not to be changed."""
+        stored = self._collections[storage].items.get((namespace, name))
+        return None if stored is None else stored.obj
+
+    def all(self, storage: str, namespace: str | None = None) -> Iterator[Manifest]:
+        """All objects of a collection, in one namespace or in all; not to be changed."""
+        collection = self._collections[storage]
+        found = collection.items if namespace is None else collection.within(namespace)
+        return map(_shared, found.values())
+
+
+def _stored(obj: Manifest, version: int, fields: Fields) -> Stored:
+    meta: dict[str, Any] = obj["metadata"]
+    meta["resourceVersion"] = str(version)
+    key = (shared_text(meta.get("namespace", "")), meta["name"])
+    return Stored(
+        key,
+        meta.get("uid", ""),
+        version,
+        shared_text(obj["apiVersion"]),
+        encode(obj),
+        meta.get("labels") or _NO_LABELS,
+        fields,
+        "ownerReferences" in meta,
+        "deletionTimestamp" in meta,
+    )

@@ -1,0 +1,160 @@
+"""What every controller is: a queue of objects to look at, and one method that looks at one.
+
+`reconcile` compares what an object asks for with what is there and does what is missing; it is called again
+whenever something it depends on has changed, and after failures with growing pauses. So it need not remember
+anything, and a missed or repeated call does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from moorage.api.manifests import Manifest
+from moorage.client.informer import EventType
+from moorage.client.kinds import Kind
+from moorage.clock import Timer
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage_cluster.controllers.cluster import Cluster, controller_of
+
+Key = tuple[str, str]
+_FIRST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+_SLOW_SECONDS: Final = 0.005
+_REST_FACTOR: Final = 9
+_LONGEST_REST_SECONDS: Final = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Controller(ABC):
+    """Brings objects of one kind to what they ask for, one at a time."""
+
+    name: ClassVar[str]
+    """As events and logs name it, such as `replicaset-controller`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._queue: dict[Key, None] = {}
+        self._woken = asyncio.Event()
+        self._timers: dict[Key, tuple[float, Timer]] = {}
+        self._failures: dict[Key, int] = {}
+        self._resting_until: dict[Key, float] = {}
+        """Objects that took long to look at: what happens to them meanwhile is one look, not many."""
+        self.is_busy = False
+
+    @abstractmethod
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at one object, which may be gone; the answer is when to look again (seconds), if at all."""
+
+    # -- what to look at
+
+    def look(self, namespace: str, name: str) -> None:
+        """Look at an object soon; asking twice is asking once."""
+        until = self._resting_until.get((namespace, name))
+        if until is not None:
+            rest = until - self.cluster.clock.now()
+            if rest > 0:
+                self.look_after(namespace, name, rest)
+                return
+            del self._resting_until[namespace, name]
+        self._queue[namespace, name] = None
+        self._woken.set()
+
+    def look_after(self, namespace: str, name: str, seconds: float) -> None:
+        """Look at an object after a while; the earliest such wish counts."""
+        key, due = (namespace, name), self.cluster.clock.now() + seconds
+        known = self._timers.get(key)
+        if known is not None:
+            if known[0] <= due:
+                return
+            known[1].cancel()
+
+        def look() -> None:
+            self._timers.pop(key, None)
+            self.look(*key)
+
+        self._timers[key] = (due, self.cluster.clock.call_later(seconds, look))
+
+    def follow(
+        self, kind: Kind, also: Callable[[EventType, Manifest, Manifest | None], None] | None = None
+    ) -> None:
+        """Look at objects of a kind whenever they change (or do `also` instead)."""
+
+        def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
+            self.look(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+
+        self.cluster.informer(kind).listeners.append(also or look)
+
+    def follow_owned(self, kind: Kind, owner_kind: str) -> None:
+        """Look at the controller of an object, if it is of a kind, whenever the object changes."""
+        self.cluster.owned(kind)
+
+        def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
+            for each in (obj, before):
+                owner = each and controller_of(each)
+                if each and owner and owner["kind"] == owner_kind:
+                    self.look(each["metadata"].get("namespace", ""), owner["name"])
+
+        self.cluster.informer(kind).listeners.append(look)
+
+    # -- looking
+
+    async def run(self) -> None:
+        """Look at what is to be looked at, until cancelled."""
+        while True:
+            while self._queue:
+                key = next(iter(self._queue))
+                del self._queue[key]
+                self.is_busy = True
+                began = self.cluster.clock.now()
+                await self._attempt(key)
+                self._rest(key, self.cluster.clock.now() - began)
+                self.is_busy = False
+            self._woken.clear()
+            await self._woken.wait()
+
+    def _rest(self, key: Key, seconds: float) -> None:
+        """Leave an object alone for a while if looking at it takes long, so that others get their turn."""
+        if seconds > _SLOW_SECONDS:
+            now = self.cluster.clock.now()
+            self._forget_rested(now)
+            self._resting_until[key] = now + min(seconds * _REST_FACTOR, _LONGEST_REST_SECONDS)
+            if key in self._queue:
+                del self._queue[key]
+                self.look(*key)
+
+    def _forget_rested(self, now: float) -> None:
+        """Let go of objects that have rested: those that are gone are never looked at again."""
+        for key in [key for key, until in self._resting_until.items() if until <= now]:
+            del self._resting_until[key]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do now."""
+        return not self._queue and not self.is_busy
+
+    async def _attempt(self, key: Key) -> None:
+        try:
+            again = await self.reconcile(*key)
+        except (RequestError, ConnectionFailed) as error:
+            self._failed(key, error)
+            return
+        except Exception as error:
+            log.exception("%s: %s/%s", self.name, *key)
+            self._failed(key, error)
+            return
+        self._failures.pop(key, None)
+        if again is not None:
+            self.look_after(*key, again)
+
+    def _failed(self, key: Key, error: Exception) -> None:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
+        # A conflict only means that somebody else was faster; the next look sees what they wrote.
+        if not (isinstance(error, RequestError) and error.is_conflict):
+            log.warning("%s: %s/%s: %s", self.name, *key, error)
+        self.look_after(*key, pause)

@@ -1,0 +1,108 @@
+"""Which nodes a DaemonSet's pods belong on, and what ties each pod to its node."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from moorage.api.decode import InputError, convert
+from moorage.api.manifests import Manifest, copy
+from moorage.api.node import Node
+from moorage.api.pod import Pod, Toleration
+from moorage.api.selectors import NODE_NAME_FIELD, RequiredNodes, required_nodes
+from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, keeps_away
+from moorage_cluster.controllers.pods import node_of
+
+_TOLERATED: Final = (
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+)
+_NETWORK_UNAVAILABLE: Final = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
+
+
+class Eligibility(NamedTuple):
+    """Whether a pod should run on a node, and whether one that is there may stay."""
+
+    runs: bool
+    stays: bool
+
+
+class Daemon:
+    """What a DaemonSet of one generation asks of nodes; verdicts are kept until a node changes."""
+
+    def __init__(self, daemon_set: Manifest) -> None:
+        spec = with_tolerations(daemon_set["spec"]["template"]["spec"])
+        self.generation: int = daemon_set["metadata"].get("generation", 0)
+        self._node_name: str = spec.get("nodeName") or ""
+        self._required: RequiredNodes | None
+        try:
+            pod = convert({"metadata": {"name": "daemon"}, "spec": spec}, Pod)
+            self._required, self._tolerations = required_nodes(pod), pod.spec.tolerations
+        except InputError:
+            self._required, self._tolerations = None, ()
+        self._verdicts: dict[str, tuple[Node, Eligibility]] = {}
+
+    def judge(self, node: Node) -> Eligibility:
+        """Whether a node is one for this set."""
+        known = self._verdicts.get(node.name)
+        if known is not None and known[0] is node:
+            return known[1]
+        verdict = self._verdict(node)
+        self._verdicts[node.name] = (node, verdict)
+        return verdict
+
+    def forget(self, node_name: str) -> None:
+        """A node is gone."""
+        self._verdicts.pop(node_name, None)
+
+    def _verdict(self, node: Node) -> Eligibility:
+        if self._node_name not in ("", node.name):
+            return Eligibility(False, False)
+        if self._required is None or not self._required.matches(node):
+            return Eligibility(False, False)
+        tolerations: tuple[Toleration, ...] = self._tolerations
+        if keeps_away(node.spec.taints, tolerations):
+            expelling = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
+            return Eligibility(False, not keeps_away(expelling, tolerations))
+        return Eligibility(True, True)
+
+
+def with_tolerations(spec: Manifest) -> Manifest:
+    """A pod spec with what daemons tolerate: they are to run, and to stay, where other pods are not."""
+    wanted = [*_TOLERATED, *([_NETWORK_UNAVAILABLE] if spec.get("hostNetwork") else [])]
+    added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in wanted]
+    # One that is there already, for some time only, is for ever then.
+    kept = [each for each in spec.get("tolerations") or [] if _without_time(each) not in added]
+    return {**copy(spec), "tolerations": [*kept, *added]}
+
+
+def _without_time(toleration: Manifest) -> Manifest:
+    return {key: value for key, value in toleration.items() if value and key != "tolerationSeconds"}
+
+
+def tied_to(spec: Manifest, node_name: str) -> Manifest:
+    """A pod spec that only one node fits."""
+    tied: Manifest = copy(spec)
+    field = {"key": NODE_NAME_FIELD, "operator": "In", "values": [node_name]}
+    affinity = tied["affinity"] = tied.get("affinity") or {}
+    node_affinity = affinity["nodeAffinity"] = affinity.get("nodeAffinity") or {}
+    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        "nodeSelectorTerms": [{"matchFields": [field]}]
+    }
+    return tied
+
+
+def target_node(pod: Manifest) -> str:
+    """The node that a daemon's pod is on, or is meant for; nothing if it does not say."""
+    if node_of(pod):
+        return node_of(pod)
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for each in term.get("matchFields") or []:
+            if each["key"] == NODE_NAME_FIELD and each["operator"] == "In" and len(each["values"]) == 1:
+                return str(each["values"][0])
+    return ""

@@ -1,0 +1,40 @@
+"""The controllers for what workloads stand on: storage, nodes, devices, and how much may be disturbed."""
+
+from __future__ import annotations
+
+from moorage_cluster.controllers.disruption import Disruption, StaleDisruption
+from moorage_cluster.controllers.endpoint_slice_mirroring import EndpointSliceMirroringController
+from moorage_cluster.controllers.endpoint_slices import EndpointSliceController
+from moorage_cluster.controllers.endpoints import EndpointsController
+from moorage_cluster.controllers.manager import MakeController
+from moorage_cluster.controllers.node_lifecycle import NodeLifecycle
+from moorage_cluster.controllers.node_pod_gc import PodGarbageCollection
+from moorage_cluster.controllers.node_taint_eviction import TaintEviction
+from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
+from moorage_cluster.controllers.resource_claims import PodResourceClaims, ResourceClaimRelease
+from moorage_cluster.controllers.volume_ephemeral import EphemeralVolumes
+from moorage_cluster.controllers.volume_protection import (
+    AttributesClassProtection,
+    ClaimProtection,
+    VolumeProtection,
+)
+from moorage_cluster.controllers.volume_provisioning import HostPathProvisioner
+
+INFRASTRUCTURE_CONTROLLERS: tuple[MakeController, ...] = (
+    PersistentVolumeBinder,
+    HostPathProvisioner,
+    ClaimProtection,
+    VolumeProtection,
+    AttributesClassProtection,
+    EphemeralVolumes,
+    NodeLifecycle,
+    TaintEviction,
+    PodGarbageCollection,
+    Disruption,
+    StaleDisruption,
+    PodResourceClaims,
+    ResourceClaimRelease,
+    EndpointsController,
+    EndpointSliceController,
+    EndpointSliceMirroringController,
+)

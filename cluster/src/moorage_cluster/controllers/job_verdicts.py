@@ -1,0 +1,115 @@
+"""Whether a job is to end, and how: by its conditions, its limits, its deadline, its policies."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from moorage.api.conditions import find_condition
+from moorage.api.manifests import Manifest, moment, status_of, timestamp
+from moorage_cluster.controllers.job_failures import backoff_limit, is_failed, judge, restarts_exceed_limit
+from moorage_cluster.controllers.job_indexes import parse_indexes
+from moorage_cluster.controllers.job_tally import Tally, is_indexed
+
+SUCCESS: Final = "SuccessCriteriaMet"
+FAILURE: Final = "FailureTarget"
+
+
+class Verdict(NamedTuple):
+    """A job is to end: successfully or not, and why."""
+
+    type: str
+    reason: str
+    message: str
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the job has failed."""
+        return self.type == FAILURE
+
+    @property
+    def final_type(self) -> str:
+        """What the job is once none of its pods is left running."""
+        return "Failed" if self.is_failure else "Complete"
+
+
+COMPLETE: Final = Verdict(SUCCESS, "CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def job_condition(now: datetime, type: str, status: str, reason: str, message: str) -> Manifest:
+    """A job's condition."""
+    moment_text = timestamp(now)
+    return {
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": moment_text,
+        "lastTransitionTime": moment_text,
+    }
+
+
+def is_suspended(job: Manifest) -> bool:
+    """Whether a job is to wait, without pods."""
+    return bool(job["spec"].get("suspend"))
+
+
+def deadline(job: Manifest, started: str | None) -> datetime | None:
+    """When a job has to be done, if it has to."""
+    seconds = job["spec"].get("activeDeadlineSeconds")
+    if seconds is None or not started or is_suspended(job):
+        return None
+    return moment(started) + timedelta(seconds=seconds)
+
+
+def verdict_on(tally: Tally, started: str | None, now: datetime) -> Verdict | None:
+    """Whether a job is to end now, before all completions are there."""
+    job = tally.job
+    for type in (SUCCESS, FAILURE):
+        known = find_condition(status_of(job), type)
+        if known is not None and known["status"] == "True":
+            return Verdict(type, known.get("reason") or "", known.get("message") or "")
+    if message := _policy_failure(tally):
+        return Verdict(FAILURE, "PodFailurePolicy", message)
+    if tally.failed > backoff_limit(job) or restarts_exceed_limit(job, tally.pods):
+        return Verdict(FAILURE, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    due = deadline(job, started)
+    if due is not None and now >= due:
+        return Verdict(FAILURE, "DeadlineExceeded", "Job was active longer than specified deadline")
+    return _by_indexes(tally) if is_indexed(job) else None
+
+
+def _policy_failure(tally: Tally) -> str:
+    for pod in tally.pods:
+        if is_failed(tally.job, pod):
+            judgement = judge(tally.job, pod)
+            if judgement.action == "FailJob":
+                return judgement.message
+    return ""
+
+
+def _by_indexes(tally: Tally) -> Verdict | None:
+    spec, failed = tally.job["spec"], len(tally.failed_indexes)
+    if tally.limit_per_index is not None:
+        most = spec.get("maxFailedIndexes")
+        if most is not None and failed > most:
+            message = "Job has exceeded the specified maximal number of failed indexes"
+            return Verdict(FAILURE, "MaxFailedIndexesExceeded", message)
+        if failed and failed + len(tally.succeeded_indexes) >= tally.completions:
+            return Verdict(FAILURE, "FailedIndexes", "Job has failed indexes")
+    rules: list[Manifest] = (spec.get("successPolicy") or {}).get("rules") or []
+    for number, rule in enumerate(rules):
+        if _is_met(rule, tally):
+            return Verdict(SUCCESS, "SuccessPolicy", f"Matched rules at index {number}")
+    return None
+
+
+def _is_met(rule: Manifest, tally: Tally) -> bool:
+    done, enough = tally.succeeded_indexes, rule.get("succeededCount")
+    if rule.get("succeededIndexes") is not None:
+        wanted = parse_indexes(rule["succeededIndexes"], tally.completions)
+        if not wanted:
+            return False
+        done = done & wanted
+        return done == wanted or (enough is not None and len(done) >= enough)
+    return bool(done) and enough is not None and len(done) >= enough

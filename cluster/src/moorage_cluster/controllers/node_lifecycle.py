@@ -1,0 +1,238 @@
+"""Node lifecycle: nodes that are no longer heard of are marked, tainted, and their pods are not ready.
+
+A heartbeat costs one entry in a dict. Each node has at most one timer, for the moment when it would be
+overdue had it not been heard of since it was last looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.conditions import condition_status, find_condition
+from moorage.api.manifests import Manifest, labels_of, moment, status_of, timestamp
+from moorage.client.informer import EventType, Index
+from moorage.client.kinds import LEASE, NODE, POD
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.node_conditions import READY, changed_condition, patch_pod_status
+from moorage_cluster.controllers.node_taints import (
+    changed_taints,
+    drive_out_taint,
+    is_driving_out,
+    keep_away_taints,
+)
+from moorage_cluster.controllers.node_zones import Zones, zone_of
+
+MONITOR_GRACE_SECONDS: Final = 50.0
+"""A node that was ready may be silent for so long."""
+STARTUP_GRACE_SECONDS: Final = 60.0
+"""A new node may be silent for so long."""
+_ASK_AGAIN_SECONDS: Final = 5.0
+_LEASES: Final = "kube-node-lease"
+_REPORTED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+"""The conditions that only the node itself can know."""
+_OLD_LABELS: Final = {
+    "kubernetes.io/os": "beta.kubernetes.io/os",
+    "kubernetes.io/arch": "beta.kubernetes.io/arch",
+}
+
+
+class NodeLifecycle(Controller):
+    """Looks at nodes and, under namespace and name, at pods that just came to a node."""
+
+    name = "node-controller"
+
+    def __init__(self, cluster: Cluster, grace_seconds: float = MONITOR_GRACE_SECONDS) -> None:
+        super().__init__(cluster)
+        self._grace_seconds = grace_seconds
+        self._nodes = cluster.informer(NODE)
+        self._pods = cluster.informer(POD)
+        self._pods_on = Index(self._pods, _node_names)
+        self._zones = Zones()
+        self._heard_at: dict[str, float] = {}
+        self._registered: dict[str, Manifest] = {}
+        self._all_disrupted = False
+        self.follow(NODE, self._node_changed)
+        self.follow(LEASE, self._lease_changed)
+        self.follow(POD, self._pod_changed)
+
+    # -- hearing of nodes
+
+    def _lease_changed(self, type: EventType, lease: Manifest, before: Manifest | None) -> None:
+        meta = lease["metadata"]
+        if meta["namespace"] == _LEASES and (
+            before is None or before["spec"].get("renewTime") != lease["spec"].get("renewTime")
+        ):
+            self._heard_at[meta["name"]] = self.cluster.clock.now()
+
+    def _node_changed(self, type: EventType, node: Manifest, before: Manifest | None) -> None:
+        name = node["metadata"]["name"]
+        if type == "DELETED":
+            self._heard_at.pop(name, None)
+            self._zones.remove(name)
+        else:
+            if _heartbeat(node) != (_heartbeat(before) if before else None):
+                self._heard_at[name] = self.cluster.clock.now()
+            self._zones.put(node)
+        self.look("", name)
+        if self._zones.all_disrupted != self._all_disrupted:
+            self._all_disrupted = not self._all_disrupted
+            self._turn_of_all()
+
+    def _turn_of_all(self) -> None:
+        """When the first node is heard of again, all others get their time anew."""
+        for _, name in self._nodes.objects:
+            if not self._all_disrupted:
+                self._heard_at[name] = self.cluster.clock.now()
+            self.look("", name)
+
+    def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
+        node_name = pod["spec"].get("nodeName")
+        if type != "DELETED" and node_name and (before is None or not before["spec"].get("nodeName")):
+            self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+    # -- looking at one
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at one node, or at one pod that just came to a node."""
+        if namespace:
+            await self._look_at_pod(namespace, name)
+            return None
+        node = self._nodes.get("", name)
+        await self._tell_of_coming_and_going(name, node)
+        if node is None:
+            return None
+        node, overdue_after = await self._judge(node)
+        turn_after = await self._put_marks(node)
+        return min((each for each in (overdue_after, turn_after) if each is not None), default=None)
+
+    async def _look_at_pod(self, namespace: str, name: str) -> None:
+        pod = self._pods.get(namespace, name)
+        node = self._nodes.get("", pod["spec"]["nodeName"]) if pod else None
+        if pod and node and condition_status(node, READY) in ("False", "Unknown"):
+            await self._mark_pod_not_ready(pod)
+
+    async def _tell_of_coming_and_going(self, name: str, node: Manifest | None) -> None:
+        known = self._registered.get(name)
+        if known is not None and (node is None or node["metadata"]["uid"] != known["metadata"]["uid"]):
+            del self._registered[name]
+            message = f"Node {name} event: Removing Node {name} from Controller"
+            await self.cluster.event(known, "Normal", "RemovingNode", message, self.name)
+        if node is not None and name not in self._registered:
+            self._registered[name] = node
+            message = f"Node {name} event: Registered Node {name} in Controller"
+            await self.cluster.event(node, "Normal", "RegisteredNode", message, self.name)
+
+    async def _judge(self, node: Manifest) -> tuple[Manifest, float | None]:
+        """Mark a node that has been silent for too long; else say after how long it will have been."""
+        status = condition_status(node, READY)
+        if status == "Unknown":
+            return node, None
+        grace = self._grace_seconds if status else STARTUP_GRACE_SECONDS
+        left = self._last_heard_at(node) + grace - self.cluster.clock.now()
+        if left > 0:
+            return node, left
+        now = self.cluster.now()
+        marks = [changed_condition(node, _unknown(node, type), now) for type in _REPORTED]
+        patch = {
+            "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
+            "status": {"conditions": [mark for mark in marks if mark]},
+        }
+        node = await self.cluster.patch(NODE, node, patch, "strategic", "status")
+        if status == "True":
+            message = f"Node {node['metadata']['name']} status is now: NodeNotReady"
+            await self.cluster.event(node, "Normal", "NodeNotReady", message, self.name)
+            for pod in self._pods_on.get(node["metadata"]["name"]):
+                await self._mark_pod_not_ready(pod)
+        return node, None
+
+    def _last_heard_at(self, node: Manifest) -> float:
+        """When a node was last heard of; one that never was, when it was made."""
+        heard = self._heard_at.get(node["metadata"]["name"])
+        if heard is not None:
+            return heard
+        age = self.cluster.now() - moment(node["metadata"]["creationTimestamp"])
+        return self.cluster.clock.now() - age.total_seconds()
+
+    async def _mark_pod_not_ready(self, pod: Manifest) -> None:
+        ready = find_condition(status_of(pod), READY)
+        if ready is None or ready["status"] == "False":
+            return
+        since = timestamp(self.cluster.now())
+        turned = {**ready, "status": "False", "lastTransitionTime": since}
+        await patch_pod_status(self.cluster, pod, {"conditions": [turned]})
+        await self.cluster.event(pod, "Warning", "NodeNotReady", "Node is not ready", self.name)
+
+    # -- taints and labels
+
+    async def _put_marks(self, node: Manifest) -> float | None:
+        """Bring a node's taints and labels to what its conditions say; the answer is when to try again."""
+        wanted = keep_away_taints(node)
+        wait = None
+        drive_out = drive_out_taint(node)
+        if drive_out is not None:
+            wait = self._wait_to_drive_out(node)
+            if wait == 0:
+                wanted.add(drive_out)
+                wait = None
+        taints = changed_taints(node, wanted, self.cluster.now())
+        labels = _missing_labels(node)
+        if taints is not None or labels:
+            patch: Manifest = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}}
+            if labels:
+                patch["metadata"]["labels"] = labels
+            if taints is not None:
+                patch["spec"] = {"taints": taints}
+            await self.cluster.patch(NODE, node, patch)
+        return wait
+
+    def _wait_to_drive_out(self, node: Manifest) -> float:
+        """After how long a node that is not ready may drive its pods out."""
+        if self._zones.all_disrupted:
+            return _ASK_AGAIN_SECONDS
+        if is_driving_out(node):
+            return 0.0
+        turn = self._zones.take_turn(zone_of(node), self.cluster.clock.now())
+        return _ASK_AGAIN_SECONDS if turn is None else turn
+
+
+def _node_names(pod: Manifest) -> list[str]:
+    name = pod["spec"].get("nodeName")
+    return [name] if name else []
+
+
+def _heartbeat(node: Manifest) -> str | None:
+    """When a node says that it last reported itself."""
+    ready = find_condition(status_of(node), READY)
+    return (ready.get("lastHeartbeatTime") or "") if ready else None
+
+
+def _unknown(node: Manifest, type: str) -> Manifest:
+    """A condition of which nothing is heard any more, or never was."""
+    before = find_condition(status_of(node), type)
+    if before is None:
+        return {
+            "type": type,
+            "status": "Unknown",
+            "reason": "NodeStatusNeverUpdated",
+            "message": "Kubelet never posted node status.",
+            "lastHeartbeatTime": node["metadata"]["creationTimestamp"],
+        }
+    if before["status"] == "Unknown":
+        return before
+    return {
+        **before,
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "message": "Kubelet stopped posting node status.",
+    }
+
+
+def _missing_labels(node: Manifest) -> dict[str, str]:
+    """The old names of labels that follow the new ones."""
+    labels = labels_of(node)
+    return {
+        old: labels[new]
+        for new, old in _OLD_LABELS.items()
+        if new in labels and labels.get(old) != labels[new]
+    }

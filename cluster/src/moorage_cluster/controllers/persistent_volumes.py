@@ -1,0 +1,290 @@
+"""Persistent volumes: claims get volumes that are there, ask for new ones, and leave them behind.
+
+Claims and volumes are looked at one by one and may find each other from either side: a claim looks for a
+volume or for somebody to make one; a volume that a claim's reference was written into (by the user, a
+provisioner or the scheduler) sends that claim to finish the binding.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest, annotations_of, copy
+from moorage.client.informer import EventType, Index
+from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.volume_binding import VolumeBindings
+from moorage_cluster.controllers.volume_facts import (
+    BETA_STORAGE_PROVISIONER,
+    BIND_COMPLETED,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_key,
+    claim_keys_of,
+    claimed_by,
+    has_ended,
+    is_bound_to,
+    is_default_class,
+    names_class,
+    phase_of,
+    volume_class,
+)
+from moorage_cluster.controllers.volume_matching import best_match, has_same_mode, mismatch
+from moorage_cluster.controllers.volume_reclaiming import VolumeReclaimer
+
+_BUILT_IN: Final = "kubernetes.io/"
+_CSI_NAMES: Final = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+"""Who makes volumes nowadays for classes that name what used to be built in."""
+
+
+class PersistentVolumeBinder(Controller):
+    """Looks at claims and, under their bare names, at volumes."""
+
+    name = "persistentvolume-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
+        self._volumes = cluster.informer(PERSISTENT_VOLUME)
+        self._classes = cluster.informer(STORAGE_CLASS)
+        self._unbound_by_class = Index(self._claims, _class_of_unbound)
+        self._claims_by_volume = Index(self._claims, _named_volume)
+        self._volumes_by_class = Index(self._volumes, lambda volume: [volume_class(volume)])
+        self._volumes_by_claim = Index(self._volumes, lambda volume: [claimed_by(volume)])
+        self._users = Index(cluster.informer(POD), claim_keys_of)
+        self._bindings = VolumeBindings(cluster)
+        self._reclaimer = VolumeReclaimer(cluster, self._bindings, self.name)
+        self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        self.follow(PERSISTENT_VOLUME, self._volume_changed)
+        self.follow(STORAGE_CLASS, self._class_changed)
+        self.follow(POD, self._pod_changed)
+
+    # -- what to look at
+
+    def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
+        if type != "DELETED":
+            self._look_at(claim)
+            return
+        for volume in self._volumes_by_claim.get(claim_key(claim)):
+            self._look_at(volume)
+
+    def _volume_changed(self, type: EventType, volume: Manifest, before: Manifest | None) -> None:
+        self._look_at(volume)
+        for claim in self._claims_by_volume.get(volume["metadata"]["name"]):
+            self._look_at(claim)
+        if claimed_by(volume):
+            namespace, name = claimed_by(volume).split("/")
+            self.look(namespace, name)
+        elif phase_of(volume) == "Available":
+            self._look_at_unbound(volume_class(volume))
+
+    def _class_changed(self, type: EventType, storage_class: Manifest, before: Manifest | None) -> None:
+        self._look_at_unbound(storage_class["metadata"]["name"])
+        if is_default_class(storage_class):
+            self._look_at_unbound("")
+
+    def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
+        """A claim that waits for its first consumer says for which pods it waits."""
+        if type != "MODIFIED":
+            for key in claim_keys_of(pod):
+                self.look(*key.split("/"))
+
+    def _look_at(self, obj: Manifest) -> None:
+        self.look(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+
+    def _look_at_unbound(self, class_name: str) -> None:
+        for claim in self._unbound_by_class.get(class_name):
+            self._look_at(claim)
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at one claim or volume."""
+        if not namespace:
+            volume = self._volumes.get("", name)
+            if volume is not None:
+                await self._look_at_volume(volume)
+            return None
+        claim = self._claims.get(namespace, name)
+        if claim is None:
+            return None
+        if BIND_COMPLETED in annotations_of(claim):
+            await self._keep_bound(claim)
+        elif claim["spec"].get("volumeName"):
+            await self._take_named(claim)
+        else:
+            await self._find_volume(claim)
+        return None
+
+    # -- claims without volume
+
+    async def _find_volume(self, claim: Manifest) -> None:
+        late = self._binds_late(claim)
+        candidates = self._volumes_by_claim.get(claim_key(claim))
+        if not late:
+            candidates += self._volumes_by_class.get(claim_class(claim))
+        found = best_match(claim, candidates)
+        if found is not None:
+            await self._bindings.bind(found, claim)
+        elif not await self._assign_default_class(claim):
+            await self._ask_for_volume(claim, late)
+
+    def _binds_late(self, claim: Manifest) -> bool:
+        storage_class = self._classes.get("", claim_class(claim))
+        return storage_class is not None and storage_class["volumeBindingMode"] == WAIT_FOR_FIRST_CONSUMER
+
+    async def _assign_default_class(self, claim: Manifest) -> bool:
+        """A default class counts also for claims that were made before it."""
+        if names_class(claim):
+            return False
+        defaults = [each for each in self._classes.objects.values() if is_default_class(each)]
+        if not defaults:
+            return False
+        defaults.sort(key=lambda each: str(each["metadata"]["name"]))
+        newest = max(defaults, key=lambda each: str(each["metadata"]["creationTimestamp"]))
+        new = copy(claim)
+        new["spec"]["storageClassName"] = newest["metadata"]["name"]
+        await self.cluster.update(PERSISTENT_VOLUME_CLAIM, new)
+        return True
+
+    async def _ask_for_volume(self, claim: Manifest, late: bool) -> None:
+        if late and SELECTED_NODE not in annotations_of(claim):
+            await self._tell_what_it_waits_for(claim)
+        elif claim_class(claim):
+            await self._ask_provisioner(claim)
+            return
+        else:
+            message = "no persistent volumes available for this claim and no storage class is set"
+            await self.cluster.event(claim, "Normal", "FailedBinding", message, self.name)
+        await self._bindings.set_claim_phase(claim, "Pending")
+
+    async def _tell_what_it_waits_for(self, claim: Manifest) -> None:
+        waiting = [
+            pod["metadata"]["name"]
+            for pod in self._users.get(claim_key(claim))
+            if not pod["spec"].get("nodeName") and not has_ended(pod)
+        ]
+        reason, message = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
+        if waiting:
+            noun = "pods" if len(waiting) > 1 else "pod"
+            reason = "WaitForPodScheduled"
+            message = f"waiting for {noun} {','.join(waiting)} to be scheduled"
+        await self.cluster.event(claim, "Normal", reason, message, self.name)
+
+    async def _ask_provisioner(self, claim: Manifest) -> None:
+        class_name = claim_class(claim)
+        storage_class = self._classes.get("", class_name)
+        if storage_class is None:
+            message = f'storageclass.storage.k8s.io "{class_name}" not found'
+            await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
+            return
+        provisioner: str = storage_class["provisioner"]
+        provisioner = _CSI_NAMES.get(provisioner, provisioner)
+        if provisioner.startswith(_BUILT_IN):
+            message = f"no volume plugin matched name: {provisioner}"
+            await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
+            return
+        asked = {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
+        if not asked.items() <= annotations_of(claim).items():
+            new = copy(claim)
+            new["metadata"]["annotations"] = {**annotations_of(claim), **asked}
+            claim = await self.cluster.update(PERSISTENT_VOLUME_CLAIM, new)
+        message = (
+            f"Waiting for a volume to be created either by the external provisioner '{provisioner}' "
+            "or manually by the system administrator. If volume creation is delayed, please verify that "
+            "the provisioner is running and correctly registered."
+        )
+        await self.cluster.event(claim, "Normal", "ExternalProvisioning", message, self.name)
+
+    # -- claims with a volume
+
+    async def _take_named(self, claim: Manifest) -> None:
+        """Bind a claim to the volume that it names, if it can have it."""
+        name = claim["spec"]["volumeName"]
+        volume = self._volumes.get("", name)
+        if volume is not None and is_bound_to(volume, claim):
+            await self._bindings.bind(volume, claim)
+            return
+        if volume is not None and not volume["spec"].get("claimRef"):
+            problem = mismatch(volume, claim)
+            if not problem:
+                await self._bindings.bind(volume, claim)
+                return
+            message = f'Cannot bind to requested volume "{name}": {problem}'
+            await self.cluster.event(claim, "Warning", "VolumeMismatch", message, self.name)
+        elif volume is not None:
+            message = f'volume "{name}" already bound to a different claim.'
+            await self.cluster.event(claim, "Warning", "FailedBinding", message, self.name)
+        await self._bindings.set_claim_phase(claim, "Pending")
+
+    async def _keep_bound(self, claim: Manifest) -> None:
+        """What was bound once stays bound, or is lost."""
+        name = claim["spec"].get("volumeName")
+        volume = self._volumes.get("", name) if name else None
+        if volume is not None:
+            reference = volume["spec"].get("claimRef")
+            if not reference or reference.get("uid") == claim["metadata"]["uid"]:
+                await self._bindings.bind(volume, claim)
+                return
+            reason = "ClaimMisbound"
+            message = "Two claims are bound to the same volume, this one is bound incorrectly"
+        else:
+            reason = "ClaimLost"
+            lost = "its PersistentVolume" if name else "reference to PersistentVolume"
+            message = f"Bound claim has lost {lost}. Data on the volume is lost!"
+        if phase_of(claim) != "Lost":
+            claim = await self._bindings.set_claim_phase(claim, "Lost")
+            await self.cluster.event(claim, "Warning", reason, message, self.name)
+
+    # -- volumes
+
+    async def _look_at_volume(self, volume: Manifest) -> None:
+        reference = volume["spec"].get("claimRef")
+        if not reference or not reference.get("uid"):
+            await self._bindings.set_volume_phase(volume, "Available")
+            return
+        claim = self._claims.get(reference["namespace"], reference["name"])
+        if claim is None or claim["metadata"]["uid"] != reference["uid"]:
+            await self._reclaimer.release(volume)
+        elif not claim["spec"].get("volumeName"):
+            await self._send_to(claim, volume)
+        elif claim["spec"]["volumeName"] == volume["metadata"]["name"]:
+            await self._bindings.set_volume_phase(volume, "Bound")
+        elif (
+            PROVISIONED_BY in annotations_of(volume)
+            and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+        ):
+            await self._reclaimer.release(volume)
+        else:
+            await self._bindings.unbind(volume)
+
+    async def _send_to(self, claim: Manifest, volume: Manifest) -> None:
+        """A volume that is kept for a claim has the claim finish the binding."""
+        if has_same_mode(volume, claim):
+            self._look_at(claim)
+            return
+        names = volume["metadata"]["name"], claim["metadata"]["name"]
+        start, end = "Cannot bind PersistentVolume", "due to incompatible volumeMode."
+        message = f'{start} to requested PersistentVolumeClaim "{names[1]}" {end}'
+        await self.cluster.event(volume, "Warning", "VolumeMismatch", message, self.name)
+        message = f'{start} "{names[0]}" to requested PersistentVolumeClaim {end}'
+        await self.cluster.event(claim, "Warning", "VolumeMismatch", message, self.name)
+
+
+def _class_of_unbound(claim: Manifest) -> list[str]:
+    return [] if BIND_COMPLETED in annotations_of(claim) else [claim_class(claim)]
+
+
+def _named_volume(claim: Manifest) -> list[str]:
+    name = claim["spec"].get("volumeName")
+    return [name] if name else []

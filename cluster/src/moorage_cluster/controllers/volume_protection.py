@@ -1,0 +1,167 @@
+"""Claims, volumes and volume attributes classes that are in use stay until they are not, even if deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest, status_of
+from moorage.client.informer import EventType, Index
+from moorage.client.kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTRIBUTES_CLASS,
+    Kind,
+)
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.volume_facts import (
+    claim_key,
+    claim_keys_of,
+    claims_of,
+    has_ended,
+    is_made_for,
+    phase_of,
+)
+
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+ATTRIBUTES_CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
+
+
+class ClaimProtection(Controller):
+    """Lets a deleted claim go when no pod on a node uses it."""
+
+    name = "persistentvolumeclaim-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
+        self._users = Index(cluster.informer(POD), claim_keys_of)
+        self.follow(PERSISTENT_VOLUME_CLAIM)
+        self.follow(POD, self._pod_changed)
+
+    def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
+        """A pod that is gone, has ended or has no node may have been what a claim waited for."""
+        if type == "DELETED" or not pod["spec"].get("nodeName") or has_ended(pod):
+            for key in claim_keys_of(pod):
+                self.look(*key.split("/"))
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one claim, or let it go."""
+        claim = self._claims.get(namespace, name)
+        if claim is None:
+            return None
+        if _is_wanted_gone(claim, CLAIM_PROTECTION):
+            # What the informer does not know of may be there all the same: only the server can be sure.
+            if not _any_uses(self._users.get(claim_key(claim)), claim) and not _any_uses(
+                await self.cluster.client.list(POD, namespace), claim
+            ):
+                await _unprotect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+        else:
+            await _protect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+        return None
+
+
+class VolumeProtection(Controller):
+    """Lets a deleted volume go when it is no longer bound."""
+
+    name = "persistentvolume-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._volumes = cluster.informer(PERSISTENT_VOLUME)
+        self.follow(PERSISTENT_VOLUME)
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one volume, or let it go."""
+        volume = self._volumes.get("", name)
+        if volume is None:
+            return None
+        if not _is_wanted_gone(volume, VOLUME_PROTECTION):
+            await _protect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+        elif phase_of(volume) != "Bound":
+            await _unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+        return None
+
+
+class AttributesClassProtection(Controller):
+    """Lets a deleted volume attributes class go when no claim and no volume names it."""
+
+    name = "volumeattributesclass-protection-controller"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._classes = cluster.informer(VOLUME_ATTRIBUTES_CLASS)
+        kinds = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM)
+        self._users = [Index(cluster.informer(kind), _attributes_classes) for kind in kinds]
+        self.follow(VOLUME_ATTRIBUTES_CLASS)
+        for kind in kinds:
+            self.follow(kind, self._user_changed)
+
+    def _user_changed(self, type: EventType, user: Manifest, before: Manifest | None) -> None:
+        """A class may have waited for a claim or volume that does not name it any more."""
+        named = () if type == "DELETED" else _attributes_classes(user)
+        for name in set(_attributes_classes(before or user)).difference(named):
+            self.look("", name)
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Protect one class, or let it go."""
+        attributes_class = self._classes.get("", name)
+        if attributes_class is None:
+            return None
+        if not _is_wanted_gone(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
+            await _protect(
+                self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
+            )
+        elif not any(users.get(name) for users in self._users):
+            await _unprotect(
+                self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
+            )
+        return None
+
+
+def _attributes_classes(user: Manifest) -> list[str]:
+    """The names of the volume attributes classes that a claim or volume has, had, or is to have."""
+    status = status_of(user)
+    names = {
+        user["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    }
+    return [name for name in names if name]
+
+
+def _any_uses(pods: list[Manifest], claim: Manifest) -> bool:
+    return any(pod["spec"].get("nodeName") and _uses(pod, claim) for pod in pods)
+
+
+def _uses(pod: Manifest, claim: Manifest) -> bool:
+    meta = pod["metadata"]
+    is_shut_down = "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+    return any(
+        name == claim["metadata"]["name"]
+        and (not made_for_pod or (not is_shut_down and is_made_for(claim, pod)))
+        for name, made_for_pod in claims_of(pod)
+    )
+
+
+def _is_wanted_gone(obj: Manifest, finalizer: str) -> bool:
+    meta = obj["metadata"]
+    return "deletionTimestamp" in meta and finalizer in (meta.get("finalizers") or ())
+
+
+async def _protect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
+    finalizers = obj["metadata"].get("finalizers") or []
+    if "deletionTimestamp" not in obj["metadata"] and finalizer not in finalizers:
+        await _write(cluster, kind, obj, [*finalizers, finalizer])
+
+
+async def _unprotect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
+    await _write(cluster, kind, obj, [each for each in obj["metadata"]["finalizers"] if each != finalizer])
+
+
+async def _write(cluster: Cluster, kind: Kind, obj: Manifest, finalizers: list[str]) -> None:
+    version = obj["metadata"]["resourceVersion"]
+    patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+    await cluster.patch(kind, obj, patch)

@@ -1,0 +1,172 @@
+"""A whole cluster in one process: API server, controllers, simulated nodes, scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from moorage.api.manifests import Manifest, utc_now
+from moorage.client.client import Client
+from moorage.client.kinds import STORAGE_CLASS
+from moorage.clock import Clock, LoopClock
+from moorage.config.load import default_config
+from moorage.config.types import SchedulerConfiguration
+from moorage.framework.registry import Registry
+from moorage.http.errors import RequestError
+from moorage.plugins import default_registry
+from moorage.scheduler.scheduler import Scheduler
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
+from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.controllers.volume_provisioning import default_storage_class
+from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage_cluster.dump import Brought, bring
+from moorage_cluster.manifest_files import FileObject, create_objects
+from moorage_cluster.nodes.logs import Logs
+from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
+from moorage_cluster.nodes.simulation import SimulatedNodes
+from moorage_cluster.processes.runtime import LocalRuntime
+
+_READ_ONLY: Final = ("get", "list")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """How a cluster on a laptop is to be."""
+
+    nodes: int = 10
+    template: NodeTemplate = field(default_factory=NodeTemplate)
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    server: Settings = field(default_factory=Settings)
+    config: SchedulerConfiguration = field(default_factory=default_config)
+    registry: Registry = field(default_factory=default_registry)
+    """The plugins there are."""
+    schedules: bool = True
+    """Whether pods are scheduled here; if not, another process does it."""
+    run_containers_with: tuple[str, int] | None = None
+    """Address and port at which processes reach the API server, if containers are to run as such."""
+
+
+class Prepared(NamedTuple):
+    """What a cluster begins with."""
+
+    dump: Brought
+    refused: list[str]
+    """A line for each object of a file that the server did not take."""
+
+
+class LocalCluster:
+    """Everything that makes a cluster, joined by its API server."""
+
+    def __init__(
+        self,
+        settings: LocalSettings,
+        *,
+        clock: Clock | None = None,
+        now: Callable[[], datetime] = utc_now,
+        random: Random | None = None,
+    ) -> None:
+        self._settings = settings
+        clock, random = clock or LoopClock(), random or Random()
+        self.server = EmbeddedServer(
+            settings.server,
+            now=now,
+            clock=clock,
+            random=random,
+            logs=lambda pod, query: self._logs(pod, query),
+        )
+        self.client = Client(self.server.api, self.server.token, "moorage-up")
+        self._runtime = None
+        if settings.run_containers_with is not None:
+            self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, now, random)
+        self._logs = Logs(now, self._runtime.read_log if self._runtime is not None else None)
+        cluster = Cluster(self.client, clock, now, random)
+        self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
+        self.nodes = SimulatedNodes(
+            cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
+        )
+        self._may_work = asyncio.Event()
+        self._scheduler = None
+        if settings.schedules:
+            self._scheduler = Scheduler(
+                self.client, settings.config, settings.registry, clock, random, "moorage-up"
+            )
+        self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
+        self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
+
+    async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> Prepared:
+        """Make what the cluster begins with: the objects of a dump, nodes up to their number, those of files.
+
+        What is there already, from an earlier run with the same data directory, stays. Nobody is at work
+        before the dump is there as a whole: controllers would make anew what is only still to come.
+        """
+        with suppress(RequestError):
+            await self.client.create(STORAGE_CLASS, "", default_storage_class())
+        brought = await bring(self.client, dump)
+        self._may_work.set()
+        await self.nodes.ensure(self._settings.template, self._settings.nodes)
+        return Prepared(brought, await create_objects(self.client, files))
+
+    async def run(self) -> None:
+        """Run all parts, once the cluster is being prepared, until cancelled."""
+        self.server.start()
+        try:
+            await self._may_work.wait()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._manager.run())
+                tasks.create_task(self.nodes.run())
+                if self._scheduler is not None:
+                    tasks.create_task(self._scheduler.run())
+        finally:
+            if self._runtime is not None:
+                await self._runtime.close()
+
+    async def reconfigure(self, config: SchedulerConfiguration, registry: Registry) -> None:
+        """Let the scheduler go on with other profiles and plugins; RegistryError if that cannot be."""
+        if self._scheduler is not None:
+            await self._scheduler.reconfigure(config, registry)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether controllers and nodes have nothing to do at this moment."""
+        return self.nodes.is_idle and all(controller.is_idle for controller in self._manager.controllers)
+
+    def close(self) -> None:
+        """Let go of the data directory."""
+        self.server.close()
+
+    # -- what only nodes know
+
+    def _node_metrics(self, namespace: str | None) -> list[Manifest]:
+        items: list[Manifest] = self.nodes.node_metrics()["items"]
+        return items
+
+    def _pod_metrics(self, namespace: str | None) -> list[Manifest]:
+        items: list[Manifest] = self.nodes.pod_metrics(namespace)["items"]
+        return items
+
+
+class _Measured:
+    """Objects that a function makes."""
+
+    def __init__(self, measure: Callable[[str | None], list[Manifest]]) -> None:
+        self._measure = measure
+
+    def objects(self, namespace: str | None) -> list[Manifest]:
+        """All objects as of now."""
+        return self._measure(namespace)
+
+
+def _metrics(
+    kind: str, plural: str, namespaced: bool, measure: Callable[[str | None], list[Manifest]]
+) -> Resource:
+    return Resource(
+        "metrics.k8s.io", "v1beta1", kind, plural, namespaced, verbs=_READ_ONLY, source=_Measured(measure)
+    )

@@ -1,0 +1,138 @@
+"""Whether a kubelet takes a pod that was bound to its node.
+
+The scheduler has looked at the same things, but its picture may have been old, or there were two schedulers,
+or none: a pod can also name its node itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from moorage.api.names import is_extended_resource
+from moorage.api.node import Node, Taint
+from moorage.api.pod import Pod
+from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_requests, resource_amounts
+from moorage.api.selectors import required_nodes
+from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, tolerated
+from moorage.cluster.pod_table import HostPort, PodInfo
+from moorage.plugins.node_ports import PORT_TAKEN, conflict
+from moorage_cluster.nodes.ranking import CRITICAL_PRIORITY
+from moorage_cluster.nodes.thresholds import MEMORY_PRESSURE
+
+EVICTED: Final = "Evicted"
+_WRONG_NODE: Final = "node(s) didn't match Pod's node affinity/selector"
+_TAINTED: Final = "node(s) had taints that the pod didn't tolerate"
+_FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_MEMORY_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", effect=NO_SCHEDULE)
+
+
+class Refusal(NamedTuple):
+    """Why a pod is not taken."""
+
+    reason: str
+    message: str
+
+
+class Claims(NamedTuple):
+    """What a pod takes of its node."""
+
+    amounts: dict[str, int]
+    ports: frozenset[HostPort]
+
+
+def claims_of(pod: Pod) -> Claims:
+    """What a pod takes: cpu in thousandths, all else in units, and the ports of the host."""
+    return Claims(resource_amounts(pod_requests(pod)), PodInfo(pod).host_ports)
+
+
+class Room:
+    """What the pods of a node have taken of it."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, Claims] = {}
+        self.amounts: Counter[str] = Counter()
+
+    def take(self, uid: str, claims: Claims) -> None:
+        """A pod is there now, or takes something else than before."""
+        self.free(uid)
+        self._taken[uid] = claims
+        self.amounts.update(claims.amounts)
+
+    def free(self, uid: str) -> None:
+        """A pod is there no longer."""
+        claims = self._taken.pop(uid, None)
+        if claims is not None:
+            self.amounts.subtract(claims.amounts)
+
+    @property
+    def pods(self) -> int:
+        """How many there are."""
+        return len(self._taken)
+
+    @property
+    def ports(self) -> frozenset[HostPort]:
+        """All ports that are taken."""
+        return frozenset(port for claims in self._taken.values() for port in claims.ports)
+
+
+def refusal(
+    pod: Pod, qos_class: str, node: Node, room: Room, conditions: Sequence[str], claims: Claims
+) -> Refusal | None:
+    """Why a node does not take a pod, or None if it does."""
+    if conditions and not _bears(pod, qos_class, conditions):
+        return Refusal(EVICTED, f"The node had condition: [{' '.join(conditions)}]. ")
+    short = shortage(node, room, claims)
+    if short is not None:
+        return short
+    if not required_nodes(pod).matches(node):
+        return _predicate("NodeAffinity", _WRONG_NODE)
+    if claims.ports and conflict(claims.ports, room.ports):
+        return _predicate("NodePorts", PORT_TAKEN)
+    if any(
+        taint.effect == NO_EXECUTE and not tolerated(taint, pod.spec.tolerations)
+        for taint in node.spec.taints
+    ):
+        return _predicate("TaintToleration", _TAINTED)
+    return None
+
+
+def shortage(node: Node, room: Room, claims: Claims) -> Refusal | None:
+    """What a node has too little of for a pod that is not there yet, if anything."""
+    allocatable = resource_amounts(node.status.allocatable)
+    slots = node.status.allocatable.get(PODS)
+    allowed = slots.value if slots is not None else 0
+    if room.pods + 1 > allowed:
+        return _short(PODS, 1, room.pods, allowed)
+    for name in _in_order(claims.amounts):
+        wanted, used, capacity = claims.amounts[name], room.amounts[name], allocatable.get(name, 0)
+        if name not in allocatable and is_extended_resource(name):
+            continue  # Resources that the node does not know are somebody else's: the cluster's, a driver's.
+        if wanted > 0 and wanted > capacity - used:
+            return _short(name, wanted, used, capacity)
+    return None
+
+
+def _bears(pod: Pod, qos_class: str, conditions: Sequence[str]) -> bool:
+    """Whether a pod may come to a node that runs short of something."""
+    if pod.priority >= CRITICAL_PRIORITY:
+        return True
+    if tuple(conditions) != (MEMORY_PRESSURE,):
+        return False
+    return qos_class != "BestEffort" or tolerated(_MEMORY_TAINT, pod.spec.tolerations)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+
+
+def _short(name: str, wanted: int, used: int, capacity: int) -> Refusal:
+    return Refusal(
+        f"OutOf{name}",
+        f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}",
+    )
+
+
+def _predicate(name: str, why: str) -> Refusal:
+    return Refusal(name, f"Predicate {name} failed: {why}")

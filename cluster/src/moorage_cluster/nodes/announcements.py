@@ -1,0 +1,67 @@
+"""The events that `kubectl describe` shows of a pod: what became of its containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from moorage.config.duration import Duration
+from moorage_cluster.nodes.containers import ContainerRun, Running, Waiting
+from moorage_cluster.nodes.images import full_name, size_of
+from moorage_cluster.nodes.podrun import PodRun
+
+
+class Announcement(NamedTuple):
+    """An event to be."""
+
+    type: str
+    reason: str
+    message: str
+
+
+class Announcer:
+    """Remembers what was told of each container."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], str] = {}
+        self._pulls: dict[str, float] = {}
+
+    def pulling(self, image: str, seconds: float) -> Announcement:
+        """An image that takes so long to come."""
+        self._pulls[full_name(image)] = seconds
+        return Announcement("Normal", "Pulling", f'Pulling image "{image}"')
+
+    def forget(self, run: PodRun) -> None:
+        """A pod is gone."""
+        for each in run.containers:
+            self._told.pop((run.uid, each.name), None)
+
+    def news(self, run: PodRun) -> Iterator[Announcement]:
+        """What has not been told yet."""
+        for each in run.containers:
+            state = each.state
+            mark = each.container_id if isinstance(state, Running) else f"{state}"
+            if self._told.get((run.uid, each.name)) == mark:
+                continue
+            self._told[run.uid, each.name] = mark
+            if isinstance(state, Running):
+                yield from self._started(each)
+            elif isinstance(state, Waiting) and state.reason == "CrashLoopBackOff":
+                described = f"{run.name}_{run.namespace}({run.uid})"
+                message = f"Back-off restarting failed container {each.name} in pod {described}"
+                yield Announcement("Warning", "BackOff", message)
+
+    def _started(self, container: ContainerRun) -> Iterator[Announcement]:
+        image = container.spec["image"]
+        seconds = self._pulls.pop(full_name(image), None)
+        if seconds is None:
+            message = f'Container image "{image}" already present on machine and can be accessed by the pod'
+        else:
+            took = Duration(round(seconds, 3))
+            message = (
+                f'Successfully pulled image "{image}" in {took} ({took} including waiting). '
+                f"Image size: {size_of(image)} bytes."
+            )
+        yield Announcement("Normal", "Pulled", message)
+        yield Announcement("Normal", "Created", "Container created")
+        yield Announcement("Normal", "Started", "Container started")

@@ -1,0 +1,250 @@
+"""One container over time: waiting, running, ended, and running again after a pause that grows.
+
+Nothing here waits or writes: `step` does what is due at a moment, `due` says when there is something again.
+What runs in the container, and when that ends, is its workload's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.config.duration import Duration
+from moorage_cluster.nodes.simulated_workload import KILLED
+from moorage_cluster.nodes.usage import NOTHING, Usage
+from moorage_cluster.nodes.workload import Ended, Probed, Report, StartDelayed, Started, Workload
+
+FIRST_PAUSE_SECONDS: Final = 10.0
+LONGEST_PAUSE_SECONDS: Final = 300.0
+RESTART_SECONDS: Final = 1.0
+"""Until the kubelet has noticed and started it again, where there is no pause."""
+UNKNOWN_STATUS: Final = "ContainerStatusUnknown"
+_LOST: Final = "The container could not be located when the pod was terminated"
+
+
+class Role(Enum):
+    """What a container is for its pod."""
+
+    INIT = "init"
+    SIDECAR = "sidecar"
+    MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It does not run yet, or not at the moment."""
+
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """It runs."""
+
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """It has ended; without times if it never ran."""
+
+    exit_code: int
+    reason: str
+    message: str = ""
+    since: float | None = None
+    until: float | None = None
+    container_id: str = ""
+
+
+State = Waiting | Running | Terminated
+
+CREATING: Final = Waiting("ContainerCreating")
+
+
+class ContainerRun:
+    """A container of a pod on a node; `described` is how its pod is called in messages."""
+
+    def __init__(
+        self,
+        spec: Manifest,
+        role: Role,
+        workload: Workload,
+        pod_restart_policy: str,
+        described: str,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.spec = spec
+        self.role = role
+        self.workload = workload
+        self.state: State = CREATING
+        self.last: Terminated | None = None
+        self.restarts = 0
+        self.container_id = ""
+        self.is_started = False
+        """Whether it runs, and its startup probe has passed."""
+        self.is_ready = False
+        self.start_at: float | None = None
+        """When it starts or starts again."""
+        self._is_starting = False
+        self._is_stopping = False
+        self._pod_restart_policy = pod_restart_policy
+        self._described = described
+        self._new_id = new_id
+        self._pause_seconds = 0.0
+        self._restarted_at = 0.0
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        name: str = self.spec["name"]
+        return name
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it runs or ever did."""
+        return not isinstance(self.state, Waiting) or self.last is not None
+
+    @property
+    def is_to_start(self) -> bool:
+        """Whether it starts, or will."""
+        return self._is_starting or self.start_at is not None
+
+    @property
+    def ended(self) -> Terminated | None:
+        """How it has ended, if it has for good."""
+        return self.state if isinstance(self.state, Terminated) and not self.is_to_start else None
+
+    def usage(self, now: float) -> Usage:
+        """What it uses."""
+        if not isinstance(self.state, Running):
+            return NOTHING
+        return self.workload.program.usage.at(now - self.state.since)
+
+    # -- time
+
+    @property
+    def due(self) -> float | None:
+        """When it changes by itself, if that is known."""
+        return self.workload.due if self.start_at is None else self.start_at
+
+    def step(self, now: float) -> bool:
+        """Do what is due; whether that was anything."""
+        changed = False
+        while self._advance(now):
+            changed = True
+        return changed
+
+    def _advance(self, now: float) -> bool:
+        if self.start_at is not None:
+            if self.start_at > now:
+                return False
+            self.workload.start(self.start_at)
+            self.start_at, self._is_starting = None, True
+            return True
+        report = self.workload.next_report(now)
+        if report is not None:
+            self._apply(report)
+        return report is not None
+
+    def _apply(self, report: Report) -> None:
+        match report:
+            case Started(at, is_started):
+                self._count_start(at)
+                self.state, self.is_started = Running(at), is_started
+            case StartDelayed(_, reason, message):
+                self._keep_last()
+                self.state = Waiting(reason, message)
+            case Probed(_, is_started, is_ready):
+                self.is_started, self.is_ready = is_started, is_ready
+            case Ended(at, exit_code, reason, message):
+                if not isinstance(self.state, Running):
+                    self._count_start(at)
+                self.end(at, exit_code, reason, message)
+
+    def _count_start(self, now: float) -> None:
+        self._is_starting = False
+        self._keep_last()
+        if self.last is not None:
+            self.restarts += 1
+            self._restarted_at = now
+        self.container_id = self._new_id()
+
+    def _keep_last(self) -> None:
+        if isinstance(self.state, Terminated):
+            self.last = self.state
+
+    def stop(self, now: float, grace_seconds: float, *, after_completion: bool = False) -> None:
+        """End within the grace period, and do not start again."""
+        self._is_stopping, self.start_at = True, None
+        if self._is_starting:
+            self._is_starting = False
+            self.workload.discard(0)
+        elif isinstance(self.state, Running):
+            self.workload.stop(now, grace_seconds, after_completion=after_completion)
+
+    def end(self, now: float, exit_code: int, reason: str, message: str = "") -> None:
+        """It ends; unless it was to stop, it may start again after a pause, as its restart policy has it.
+
+        The first time there is no pause worth the name; then it is ten seconds, and doubles each time.
+        """
+        since = self.state.since if isinstance(self.state, Running) else None
+        self.state = ended = Terminated(exit_code, reason, message, since, now, self.container_id)
+        self.is_started = self.is_ready = False
+        self.start_at = None
+        if self._is_stopping or not self._restarts_after(exit_code):
+            self.is_ready = self.role is Role.INIT and exit_code == 0
+            return
+        if not self._pause_seconds or now - self._restarted_at > 2 * LONGEST_PAUSE_SECONDS:
+            self._pause_seconds = FIRST_PAUSE_SECONDS
+            self.start_at = now + RESTART_SECONDS
+            return
+        pause = Duration(self._pause_seconds)
+        self.last = ended
+        self.state = Waiting(
+            "CrashLoopBackOff",
+            f"back-off {pause} restarting failed container={self.name} pod={self._described}",
+        )
+        self.start_at = now + pause
+        self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
+
+    def resume(self, now: float) -> None:
+        """It was found as another kubelet left it: if that was about to start it again, it starts now."""
+        is_due = (
+            self.last is not None
+            if isinstance(self.state, Waiting)
+            else isinstance(self.state, Terminated) and self._restarts_after(self.state.exit_code)
+        )
+        if is_due:
+            self.start_at = now
+
+    def renew(self) -> None:
+        """Begin from the start, as what it was is gone with its sandbox; that counts as a restart."""
+        self.restarts += self.has_begun
+        self.state, self.last, self.start_at = CREATING, None, None
+        self.is_started = self.is_ready = False
+
+    def abandon(self, now: float, exit_code: int, grace_seconds: float = 0.0) -> None:
+        """Its pod ends, and so does it, whatever it was doing."""
+        self._is_stopping, self._is_starting, self.start_at = True, False, None
+        self.is_ready = False
+        self.workload.discard(grace_seconds)
+        if isinstance(self.state, Running):
+            self.end(now, exit_code, "Error" if exit_code else "Completed")
+        elif isinstance(self.state, Waiting):
+            self.state = self.last or Terminated(KILLED, UNKNOWN_STATUS, _LOST)
+
+    def _restarts_after(self, exit_code: int) -> bool:
+        for rule in self.spec.get("restartPolicyRules") or ():
+            codes = rule.get("exitCodes") or {}
+            is_among = exit_code in (codes.get("values") or ())
+            if rule.get("action") == "Restart" and is_among == (codes.get("operator") == "In"):
+                return True
+        policy = self.spec.get("restartPolicy") or self._pod_restart_policy
+        if self.role is Role.INIT:
+            # An init container has nothing more to do once it has succeeded.
+            return exit_code != 0 and policy != "Never"
+        return policy == "Always" or (policy == "OnFailure" and exit_code != 0)

@@ -1,0 +1,136 @@
+"""How a node says that it lives: a lease, renewed often, and its status, when something in it has changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.api.manifests import Manifest, micro_timestamp
+from moorage.client.kinds import LEASE, NODE
+from moorage.clock import Timer
+from moorage.http.errors import RequestError
+from moorage_cluster.nodes.kubelet import Kubelet
+from moorage_cluster.nodes.nodeobject import allocatable_change, conditions, missing_parts, missing_status
+
+NAMESPACE: Final = "kube-node-lease"
+_JITTER: Final = 0.04
+
+
+class Heartbeat:
+    """The heartbeat of one node; its first beat comes some time within the first interval."""
+
+    def __init__(self, kubelet: Kubelet) -> None:
+        self._kubelet = kubelet
+        self._around = kubelet.around
+        self._lease: Manifest | None = None
+        self._images: list[Manifest] = kubelet.node.get("status", {}).get("images") or []
+        self._told_at = self._around.clock.now()
+        interval = self._around.settings.renew_seconds
+        self._timer: Timer = self._around.clock.call_later(
+            self._around.random.random() * interval, self._beat
+        )
+
+    def close(self) -> None:
+        """Beat no more."""
+        self._timer.cancel()
+
+    def _beat(self) -> None:
+        settings, now = self._around.settings, self._around.clock.now()
+        interval = settings.renew_seconds * (1 + _JITTER * self._around.random.random())
+        self._timer = self._around.clock.call_later(interval, self._beat)
+        if self._kubelet.is_cut_off:
+            return
+        self._around.heartbeats.put(("lease", self._kubelet.name), self._renew)
+        if now - self._told_at >= settings.status_seconds or self._has_changed(now):
+            self.tell()
+
+    def _has_changed(self, now: float) -> bool:
+        """Whether there are other images or resources, or the node status was written by another client."""
+        status = self._kubelet.node["status"]
+        known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+        return (
+            known.get("Ready") != "True"
+            or self._kubelet.images.listed(now) != self._images
+            or bool(allocatable_change(status))
+        )
+
+    # -- the status
+
+    def tell(self) -> None:
+        """Write the node's status soon."""
+        self._kubelet.send(("node", self._kubelet.name), self._write)
+
+    def adopt(self) -> None:
+        """Make a node that was there before into one of ours, if it lacks anything."""
+        node = self._kubelet.node
+        change = missing_parts(node, self._kubelet.network)
+        status = missing_status(node, self._kubelet.host)
+        known = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions") or ()}
+        if not change and not status and known.get("Ready") == "True":
+            return
+
+        async def write() -> None:
+            client, name = self._around.cluster.client, self._kubelet.name
+            if change:
+                await client.patch(NODE, "", name, change)
+            await self._write(status)
+
+        self._kubelet.send(("node", self._kubelet.name), write)
+
+    async def _write(self, more: Manifest | None = None) -> None:
+        now = self._around.clock.now()
+        self._told_at = now
+        known = self._kubelet.node.get("status") or {}
+        before = known.get("conditions") or ()
+        status: Manifest = {
+            **(more or {}),
+            "conditions": conditions(self._kubelet.pressure.conditions, before, self._around.timestamp(now)),
+        }
+        images = self._kubelet.images.listed(now)
+        if images != self._images:
+            status["images"] = images
+            self._images = images
+        if resources := allocatable_change(known):
+            status["allocatable"] = {**status.get("allocatable", {}), **resources}
+        await self._around.cluster.client.patch(
+            NODE, "", self._kubelet.name, {"status": status}, "strategic", "status"
+        )
+
+    # -- the lease
+
+    async def _renew(self) -> None:
+        """Renew the lease as it was left; if somebody has changed or removed it, as it is now."""
+        client = self._around.cluster.client
+        try:
+            if self._lease is not None:
+                self._lease = await client.update(LEASE, self._renewed(self._lease))
+                return
+        except RequestError as error:
+            if not (error.is_conflict or error.is_not_found):
+                raise
+            self._lease = None
+        try:
+            known = await client.get(LEASE, NAMESPACE, self._kubelet.name)
+        except RequestError as error:
+            if not error.is_not_found:
+                raise
+            self._lease = await client.create(LEASE, NAMESPACE, self._renewed(self._new_lease()))
+            return
+        self._lease = await client.update(LEASE, self._renewed(known))
+
+    def _renewed(self, lease: Manifest) -> Manifest:
+        spec = {
+            **(lease.get("spec") or {}),
+            "holderIdentity": self._kubelet.name,
+            "leaseDurationSeconds": self._around.settings.lease_seconds,
+            "renewTime": micro_timestamp(self._around.cluster.now()),
+        }
+        return {**lease, "spec": spec}
+
+    def _new_lease(self) -> Manifest:
+        meta = self._kubelet.node["metadata"]
+        owner = {"apiVersion": "v1", "kind": "Node", "name": meta["name"], "uid": meta["uid"]}
+        return {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.name,
+            "metadata": {"name": meta["name"], "namespace": NAMESPACE, "ownerReferences": [owner]},
+        }

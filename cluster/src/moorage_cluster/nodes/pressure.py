@@ -1,0 +1,74 @@
+"""Whether a node runs short of something: thresholds against what is observed, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from moorage.api.requests import MEMORY
+from moorage_cluster.nodes.thresholds import Threshold
+
+
+class Observation(NamedTuple):
+    """What is left of something, and how much there is in all."""
+
+    available: int
+    capacity: int
+
+    @classmethod
+    def of(cls, capacity: int, used: int) -> Observation:
+        """What is left where so much is used; nobody finds less than nothing."""
+        return cls(max(capacity - used, 0), capacity)
+
+
+Observations = Mapping[str, Observation]
+"""By signal."""
+
+
+class Pressure:
+    """The memory of one node: since when thresholds are met, when conditions were last seen."""
+
+    def __init__(self, thresholds: Iterable[Threshold], transition_seconds: float) -> None:
+        self._thresholds = tuple(thresholds)
+        self._transition_seconds = transition_seconds
+        self._met_since: dict[Threshold, float] = {}
+        self._last_seen: dict[str, float] = {}
+        self.conditions: tuple[str, ...] = ()
+        """What the node suffers from, also for a while after it was last seen."""
+
+    def observe(self, now: float, observations: Observations) -> list[Threshold]:
+        """Take note of what is left; the answer are the thresholds to act on, memory first.
+
+        A threshold that was met stays so until enough has been reclaimed.
+        """
+        met = [
+            each for each in self._thresholds if is_met(each, observations, reclaim=each in self._met_since)
+        ]
+        self._met_since = {each: self._met_since.get(each, now) for each in met}
+        for each in met:
+            self._last_seen[each.condition] = now
+        self.conditions = tuple(
+            condition for condition, seen in self._last_seen.items() if now - seen < self._transition_seconds
+        )
+        due = [each for each, since in self._met_since.items() if now - since >= each.grace_seconds]
+        return sorted(due, key=lambda each: each.resource != MEMORY)
+
+    def is_relieved(self, observations: Observations) -> bool:
+        """Whether no threshold is met, with all that they want reclaimed."""
+        return not any(is_met(each, observations, reclaim=True) for each in self._thresholds)
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing is short, nor was a short while ago."""
+        return not self.conditions and not self._met_since
+
+
+def is_met(threshold: Threshold, observations: Observations, *, reclaim: bool) -> bool:
+    """Whether too little is left; with `reclaim`, less than a threshold wants to be free afterwards."""
+    observed = observations.get(threshold.signal)
+    if observed is None:
+        return False
+    wanted = threshold.value.of(observed.capacity)
+    if reclaim and threshold.reclaim is not None:
+        wanted += threshold.reclaim.of(observed.capacity)
+    return observed.available < wanted

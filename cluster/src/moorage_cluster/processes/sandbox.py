@@ -1,0 +1,185 @@
+"""One pod whose containers run as processes: its directory, its volumes, its address, its logs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from moorage.api.manifests import Manifest
+from moorage.client.waiting import sleep
+from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.workload import Host, Tell
+from moorage_cluster.processes.command import Command, CommandError
+from moorage_cluster.processes.container_log import ContainerLog
+from moorage_cluster.processes.environment import Environment, expand
+from moorage_cluster.processes.machine import Machine
+from moorage_cluster.processes.objects import NamespacedObjects
+from moorage_cluster.processes.process import ContainerProcess, Surroundings
+from moorage_cluster.processes.process_workload import ProcessWorkload
+from moorage_cluster.processes.rewriting import Rewriting
+from moorage_cluster.processes.selection import runs
+from moorage_cluster.processes.standard_variables import standard_variables
+from moorage_cluster.processes.volumes import MountError, PodVolumes
+
+_REFRESH_SECONDS: Final = 60.0
+"""Pause between two looks at what volumes are made from."""
+_FIRST_MOUNT_PAUSE_SECONDS: Final = 0.5
+_LONGEST_MOUNT_PAUSE_SECONDS: Final = 30.0
+_CLOSE_GRACE_SECONDS: Final = 2.0
+"""Grace period of processes whose pod is gone, or whose cluster ends."""
+_DEFAULT_GRACE_SECONDS: Final = 30.0
+LOOPBACK: Final = "127.0.0.1"
+
+
+class PodSandbox:
+    """The sandbox of a pod, from when its kubelet takes it until it is gone.
+
+    address: the pod's own; empty if it has the machine's network. closed: called when nothing is left.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        pod: Manifest,
+        host: Host,
+        address: str,
+        wake: Callable[[], None],
+        tell: Tell,
+        closed: Callable[[], None],
+    ) -> None:
+        self.address = address or host.address
+        """The pod's address."""
+        self.is_ready = False
+        self.logs: dict[str, list[ContainerLog]] = {}
+        """By container: that of the process before, and the latest."""
+        self._machine = machine
+        self._pod = pod
+        self._host = host
+        self._own_address = address
+        self._wake = wake
+        self._tell = tell
+        self._closed = closed
+        self._folder = machine.folder / pod["metadata"]["uid"]
+        self._objects = NamespacedObjects(machine.client, pod["metadata"]["namespace"])
+        self._volumes = PodVolumes(
+            machine.client, self._objects, self._folder / "volumes", machine.folder / "claims", machine.now
+        )
+        self._mounting: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._processes: list[ContainerProcess] = []
+        grace_seconds = pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
+        self._around = Surroundings(
+            machine.clock, machine.tasks, machine.sweeper, address or LOOPBACK, grace_seconds, wake, tell
+        )
+
+    def prepare(self) -> None:
+        """Mount the volumes, and keep them up to date."""
+        if self._mounting is None:
+            self._mounting = self._machine.tasks.start(self._mount())
+
+    def update(self, pod: Manifest) -> None:
+        """Labels and annotations may be others, which the downward API tells."""
+        self._pod = pod
+
+    def workload(
+        self, container: Manifest, program: Program, *, has_readiness: bool
+    ) -> ProcessWorkload | None:
+        """The process of a container, unless it is simulated."""
+        if not runs(self._pod, container):
+            return None
+        return ProcessWorkload(lambda: self._start(container), program, has_readiness=has_readiness)
+
+    def close(self) -> None:
+        """End all processes; when they have ended, nothing is left."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._mounting is not None:
+            self._mounting.cancel()
+        for process in self._processes:
+            process.discard(_CLOSE_GRACE_SECONDS)
+        self._machine.tasks.start(self._remove())
+
+    async def _remove(self) -> None:
+        for process in self._processes:
+            await asyncio.wait([process.task])
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._closed()
+
+    # -- volumes
+
+    async def _mount(self) -> None:
+        pause = _FIRST_MOUNT_PAUSE_SECONDS
+        while True:
+            try:
+                await self._volumes.write(self._pod, self.address, self._host)
+            except MountError as error:
+                self._tell("Warning", "FailedMount", str(error))
+                await sleep(self._machine.clock, pause)
+                pause = min(2 * pause, _LONGEST_MOUNT_PAUSE_SECONDS)
+                continue
+            pause = _FIRST_MOUNT_PAUSE_SECONDS
+            if not self.is_ready:
+                self.is_ready = True
+                self._wake()
+            await self._until_refresh()
+
+    async def _until_refresh(self) -> None:
+        """Wait until volumes are to be looked at again: as long as none of their readers runs, not at all."""
+        is_used = False
+        while not is_used:
+            await sleep(self._machine.clock, _REFRESH_SECONDS)
+            is_used = any(not process.task.done() for process in self._processes)
+
+    def _paths(self, container: Manifest) -> dict[str, Path]:
+        """What a container mounts, by where."""
+        paths = {}
+        for mount in container.get("volumeMounts") or ():
+            if mount.get("subPathExpr"):
+                raise CommandError("subPathExpr is not supported by containers that run as processes")
+            volume = self._volumes.path(self._pod, mount["name"])
+            paths[mount["mountPath"]] = volume / mount.get("subPath", "")
+        return paths
+
+    # -- processes
+
+    def _start(self, container: Manifest) -> ContainerProcess:
+        name = container["name"]
+        process = ContainerProcess(
+            self._around, container, lambda: self._command(container), lambda: self._open_log(name)
+        )
+        self._processes = [*(each for each in self._processes if not each.task.done()), process]
+        return process
+
+    def _open_log(self, container: str) -> ContainerLog:
+        log = ContainerLog(self._machine.now)
+        self.logs[container] = [*self.logs.get(container, ())[-1:], log]
+        return log
+
+    async def _command(self, container: Manifest) -> Command:
+        """The process that is started for a container; CommandError if it cannot be (yet)."""
+        if not container.get("command"):
+            raise CommandError("no command specified: an image's entry point is not known here")
+        paths = self._paths(container)
+        rewrite = Rewriting(paths, self._own_address)
+        environment = Environment(self._objects, self._pod, self.address, self._host, rewrite)
+        variables = await environment.variables(container, self._machine.service_variables())
+        words = [*container["command"], *(container.get("args") or ())]
+        return Command(
+            [expand(rewrite(word), variables) for word in words],
+            standard_variables(self._machine, self._pod, self._folder, paths) | variables,
+            self._working_folder(container, rewrite),
+            rewrite,
+        )
+
+    def _working_folder(self, container: Manifest, rewrite: Rewriting) -> Path:
+        """The working directory: one of a volume, or one that belongs to the pod."""
+        wanted = container.get("workingDir") or "/"
+        path = Path(rewrite(wanted))
+        if str(path) == wanted:
+            path = self._folder / "root" / wanted.lstrip("/")
+        path.mkdir(parents=True, exist_ok=True)
+        return path

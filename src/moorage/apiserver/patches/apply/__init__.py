@@ -1,6 +1,0 @@
-"""Server-side apply, and the tracking of who manages which fields."""
-
-from moorage.apiserver.patches.apply.fieldset import NOTHING, FieldSet
-from moorage.apiserver.patches.apply.server_side import apply, check_declared, track_update
-
-__all__ = ["NOTHING", "FieldSet", "apply", "check_declared", "track_update"]

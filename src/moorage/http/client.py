@@ -1,0 +1,129 @@
+"""Requests over HTTP(S): a transport like any other, with a bounded pool of connections behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from copy import copy
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import quote, urlsplit
+
+from moorage.http.pipeline import Pipeline
+from moorage.http.pool import ConnectionPool
+from moorage.http.pool import Endpoint as Endpoint  # Who makes a transport finds here what it needs.
+from moorage.http.transport import Request, Response
+
+MOST_CONNECTIONS: Final = 32
+"""For requests that have a connection for themselves; every watch has one besides."""
+_PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
+_is_plain: Final = re.compile(r"[\w/.:-]*", re.ASCII).fullmatch
+_OWN_HEADERS: Final = frozenset({"host", "content-length", "connection", "transfer-encoding"})
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class HttpTransport:
+    """Carries requests to one server over connections that are kept open.
+
+    pipelining: send several requests that may share a connection before the first of them is answered.
+    gather_seconds: time that those wait for others, where they are many; only with pipelining.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        most_connections: int = MOST_CONNECTIONS,
+        connect_seconds: float = 10.0,
+        silence_seconds: float = 60.0,
+        pipelining: bool = False,
+        gather_seconds: float = 0.0,
+    ) -> None:
+        url = urlsplit(endpoint.url)
+        self._prefix = url.path.rstrip("/")
+        self._first_header = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
+        self._introduction: Headers = ()
+        self._said: dict[str, tuple[object, str]] = {}
+        """By method, the headers of the latest request and how they are sent: mostly all have the same."""
+        self._silence_seconds = silence_seconds
+        self._free = asyncio.Semaphore(most_connections)
+        self._pool = ConnectionPool(endpoint, connect_seconds)
+        self._pipeline = (
+            Pipeline(self._pool, silence_seconds, gather_seconds)
+            if pipelining
+            else Pipeline(self._pool, silence_seconds, limit=1)
+        )
+
+    def introduce(self, headers: Iterable[tuple[str, str]]) -> None:
+        """Say who asks, with every request from now on, whatever that says of it itself."""
+        self._introduction = tuple(headers)
+        self._said.clear()
+
+    async def handle(self, request: Request) -> Response:
+        """The server's answer; ConnectionFailed if there is none."""
+        data = self._encoded(request)
+        if request.may_share:
+            return await self._pipeline.ask(data)
+        if _wants_stream(request):
+            connection = await self._pool.connect()
+            return await connection.ask(data, True, self._silence_seconds)
+        async with self._free:
+            connection = self._pool.take_idle() or await self._pool.connect()
+            response = await connection.ask(data, False, self._silence_seconds)
+            self._pool.give_back(connection)
+            return response
+
+    def close_idle(self) -> None:
+        """Close connections that nobody uses, so that what follows comes with new credentials."""
+        self._pool.close_idle()
+
+    async def close(self) -> None:
+        """Close all connections; requests under way fail."""
+        self._pipeline.close()
+        await self._pool.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _encoded(self, request: Request) -> bytes:
+        path = request.path
+        target = self._prefix + (path if _is_plain(path) else quote(path, safe=_PATH_CHARACTERS))
+        if request.query:
+            if "\n" in request.query or "\r" in request.query:
+                raise ValueError("a line break in the query")
+            target = f"{target}?{request.query}"
+        headers = self._header_lines(request)
+        length = f"content-length: {len(request.body)}\r\n\r\n" if request.body else "\r\n"
+        head = f"{request.method} {target}{self._first_header}{headers}{length}"
+        return head.encode("latin-1") + request.body
+
+    def _header_lines(self, request: Request) -> str:
+        headers = request.repeated or request.headers
+        said = self._said.get(request.method)
+        if said is None or said[0] != headers:
+            pairs = tuple(request.repeated or request.headers.items())
+            said = self._said[request.method] = copy(headers), _header_lines(pairs, self._introduction)
+        return said[1]
+
+
+def _header_lines(headers: Headers, introduction: Headers) -> str:
+    """Headers as they are sent."""
+    others = _OWN_HEADERS.union(name for name, _ in introduction)
+    said = (*(each for each in headers if each[0] not in others), *introduction)
+    lines = [f"{name}: {value}\r\n" for name, value in said]
+    text = "".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError("a line break in a header")
+    return text
+
+
+def _wants_stream(request: Request) -> bool:
+    query = request.query
+    return "watch=" in query or "follow=" in query

@@ -1,0 +1,287 @@
+"""One HTTP/1.1 connection: requests, and their answers in the same order.
+
+The parser is httptools (the one of Node.js), fed straight from the socket: no reader between them, no task a
+connection. An answer is either gathered whole or, for a watch, handed over piece by piece as it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, cast
+
+import httptools
+
+from moorage.http.batching import BatchWindow
+from moorage.http.errors import AnswerLost, ConnectionFailed
+from moorage.http.transport import Response, Stream
+
+_MOST_BUFFERED_BYTES: Final = 1024 * 1024
+"""So much of a stream is read ahead; then the server has to wait."""
+_BATCH_WINDOW_SECONDS: Final = 0.004
+"""Streams on which much comes are read so often: what comes together costs less than what comes alone."""
+_OK: Final = range(200, 300)
+
+
+class Connection(asyncio.Protocol):
+    """One connection to a server."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._answers: deque[asyncio.Future[Response]] = deque()
+        """Of what has been asked, in order."""
+        self._all_answered: Callable[[], None] | None = None
+        self._wants_stream = False
+        self._stream: BodyStream | None = None
+        self._headers: dict[str, str] = {}
+        self._pieces: list[bytes] = []
+        self._heard_at = 0.0
+        self._first_answer_at = 0.0
+        self._silence_seconds = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+        self.is_reusable = True
+        """Whether another request may follow."""
+        self.idle_since = self._loop.time()
+        """When the last answer came, or the connection was made, by the loop's clock."""
+
+    async def ask(self, request: bytes, wants_stream: bool, silence_seconds: float) -> Response:
+        """Send a request; the answer, or ConnectionFailed when nothing comes for `silence_seconds`."""
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        self._wants_stream = wants_stream
+        self.send(request, (answer,), silence_seconds)
+        try:
+            return await answer
+        except BaseException:
+            self.abort()
+            raise
+
+    def send(
+        self,
+        requests: bytes,
+        answers: Iterable[asyncio.Future[Response]],
+        silence_seconds: float,
+        all_answered: Callable[[], None] | None = None,
+    ) -> None:
+        """Send requests; each of `answers` gets its answer or an error, and then `all_answered` is called.
+
+        The error is AnswerLost; behind an answer that says `Connection: close` it is ConnectionFailed, since
+        a server carries out none of those requests (RFC 9112, 9.6). ConnectionFailed is raised if the
+        connection is no more.
+        """
+        if self._lost.done():
+            raise ConnectionFailed("the connection was closed")
+        self._answers.extend(answers)
+        self._all_answered = all_answered
+        self._silence_seconds = silence_seconds
+        self._heard_at = self._loop.time()
+        self._first_answer_at = 0.0
+        if self._timer is None:
+            # It goes on from request to request, since making a timer costs as much as parsing an answer.
+            self._timer = self._loop.call_later(silence_seconds, self._check_silence)
+        self._transport.write(requests)
+
+    @property
+    def answers_took_seconds(self) -> float:
+        """How long it took from the first answer to what was sent last until the latest one."""
+        return self.idle_since - self._first_answer_at
+
+    def abort(self) -> None:
+        """Close at once; whoever waits for something is told."""
+        self.is_reusable = False
+        self._transport.abort()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is no more."""
+        return self._lost.done()
+
+    async def closed(self) -> None:
+        """Returns once the connection is no more."""
+        await asyncio.shield(self._lost)
+
+    def _check_silence(self) -> None:
+        self._timer = None
+        if not self._answers:
+            return
+        silence = self._loop.time() - self._heard_at
+        if silence < self._silence_seconds:
+            self._timer = self._loop.call_later(self._silence_seconds - silence, self._check_silence)
+        else:
+            self._fail(AnswerLost(f"the server has said nothing for {self._silence_seconds:g} s"))
+
+    def _fail(self, error: ConnectionFailed) -> None:
+        """Nothing more can come of this connection; all that wait for an answer are told why."""
+        self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._stream is not None:
+            self._stream.end(error)
+        while self._answers:
+            self._settle(type(error)(str(error)))
+
+    def _settle(self, result: Response | ConnectionFailed) -> None:
+        """The first of those who wait has an answer, or will have none."""
+        answer = self._answers.popleft()
+        if not answer.done():
+            if isinstance(result, Response):
+                answer.set_result(result)
+            else:
+                answer.set_exception(result)
+        if not self._answers and self._all_answered is not None:
+            self._all_answered()
+
+    # -- what the event loop says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there."""
+        self._transport = cast(asyncio.Transport, transport)  # As uvloop's are, without being subclasses.
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        if not self._answers and self._stream is None:
+            self.abort()  # Nobody asked.
+            return
+        self._heard_at = self._loop.time()
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(AnswerLost(f"the server does not speak HTTP: {error}"))
+        if self._stream is not None:
+            self._stream.rest()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The connection is gone; an answer that was not complete stays so."""
+        self.is_reusable = False
+        reason = f": {error}" if error else ""
+        self._fail(AnswerLost(f"the connection broke{reason}"))
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    # -- what the parser says
+
+    def on_message_begin(self) -> None:
+        """An answer begins."""
+        self._headers = {}
+        self._pieces = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header came."""
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The head is over: a stream is handed over now."""
+        if self._wants_stream and self._parser.get_status_code() in _OK:
+            self._stream = BodyStream(self, self._transport)
+            self._tell(self._stream)
+
+    def on_body(self, piece: bytes) -> None:
+        """A piece of the body came."""
+        if self._stream is not None:
+            self._stream.add(piece)
+        else:
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        """The answer is complete."""
+        self.idle_since = self._heard_at
+        self._first_answer_at = self._first_answer_at or self._heard_at
+        self.is_reusable = self._parser.should_keep_alive()
+        if self._stream is not None:
+            self._stream.end(None)
+            self._stream = None
+            self.abort()
+        else:
+            pieces = self._pieces
+            self._tell(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            if self._answers and not self.is_reusable:
+                self._fail(ConnectionFailed("the server closed the connection before this request"))
+
+    def _tell(self, body: bytes | BodyStream) -> None:
+        if not self._answers:
+            self.abort()  # Nobody asked; what else it says cannot be trusted either.
+            return
+        kind = self._headers.get("content-type", "")
+        self._settle(Response(self._parser.get_status_code(), body, kind, self._headers))
+
+
+class BodyStream(Stream):
+    """A body as it comes; ends as the server ends it, or with ConnectionFailed."""
+
+    def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
+        self._connection = connection
+        self._transport = transport
+        self._pieces: list[bytes] = []
+        self._buffered_bytes = 0
+        self._is_resting = False
+        self._is_reading = True
+        self._has_ended = False
+        self._error: ConnectionFailed | None = None
+        self._news: asyncio.Future[None] | None = None
+        self._batch_window = BatchWindow(_BATCH_WINDOW_SECONDS)
+        self._loop = asyncio.get_running_loop()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """All that has come since the last call, once there is something."""
+        while not self._pieces:
+            if self._error is not None:
+                raise self._error
+            if self._has_ended:
+                raise StopAsyncIteration
+            self._news = self._loop.create_future()
+            await self._news
+        pieces, self._pieces = self._pieces, []
+        self._buffered_bytes = 0
+        self._read_or_wait()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def close(self) -> None:
+        """Nobody listens any more: the iteration ends."""
+        self.end(None)
+        self._pieces = []
+        self._connection.abort()
+
+    def add(self, piece: bytes) -> None:
+        """A piece came."""
+        if self._has_ended:
+            return
+        self._pieces.append(piece)
+        self._buffered_bytes += len(piece)
+        self._read_or_wait()
+        self._wake()
+
+    def rest(self) -> None:
+        """All that was there has come: where much comes, the rest is left until there is more of it."""
+        if not self._is_resting and not self._has_ended:
+            seconds = self._batch_window.wait_seconds(self._loop.time())
+            if seconds:
+                self._is_resting = True
+                self._loop.call_later(seconds, self._rested)
+                self._read_or_wait()
+
+    def _rested(self) -> None:
+        self._is_resting = False
+        self._read_or_wait()
+
+    def _read_or_wait(self) -> None:
+        wanted = not self._is_resting and self._buffered_bytes <= _MOST_BUFFERED_BYTES
+        if wanted != self._is_reading and not self._has_ended:
+            self._is_reading = wanted
+            (self._transport.resume_reading if wanted else self._transport.pause_reading)()
+
+    def end(self, error: ConnectionFailed | None) -> None:
+        """No more comes; what came before is still read."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._error = error
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)

@@ -1,0 +1,161 @@
+"""Many small requests over few connections: those of one moment are sent together, without waiting.
+
+A request alone in its packet costs client and server some 40 µs of processor time each for what has nothing
+to do with it: system calls, TLS records, waking up. Eight together cost less than two alone. But a server
+answers the requests of a connection one after the other, so only as many are sent together as it answers in a
+moment; the others go over other connections. How fast it is, is learnt from how its answers come: those that
+are there when we look at the first have cost nobody any time.
+
+Requests that nobody waits for, such as events, can be gathered for longer where they are many.
+
+Without pipelining, a connection has one request under way, and others wait until a connection is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from moorage.http.batching import BatchWindow
+from moorage.http.client_connection import Connection
+from moorage.http.errors import ConnectionFailed
+from moorage.http.pool import ConnectionPool
+from moorage.http.transport import Response
+
+MOST_TOGETHER: Final = 32
+"""The most requests that are under way on one connection with pipelining."""
+MOST_GROUPS: Final = 16
+"""The most connections that are used in this way at the same time; at first one, with each answer twice as
+many: a burst at the beginning should not open connections that a fast server does not need."""
+_MOMENT_SECONDS: Final = 0.01
+"""A request waits about so long, at most, for those that were sent before it over its connection."""
+_RECOVERY: Final = 0.05
+"""After a score of answers to requests that were alone, it is tried whether two together do well."""
+
+
+_Waiting = tuple[bytes, asyncio.Future[Response]]
+"""A request, and who waits for its answer."""
+
+
+class Pipeline:
+    """Sends requests in groups."""
+
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        silence_seconds: float,
+        gather_seconds: float = 0.0,
+        limit: int = MOST_TOGETHER,
+    ) -> None:
+        """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining."""
+        self._loop = asyncio.get_running_loop()
+        self._pool = pool
+        self._silence_seconds = silence_seconds
+        self._waiting: deque[_Waiting] = deque()
+        self._groups = 0
+        self._opening: set[asyncio.Task[Connection]] = set()
+        """Connections that are going to be there."""
+        self._is_due = False
+        self._batch_window = BatchWindow(gather_seconds)
+        self._most_groups = 1
+        self._limit = limit
+        self._most_together = min(2.0, limit)
+        self._recovery = _RECOVERY
+
+    def ask(self, request: bytes) -> asyncio.Future[Response]:
+        """Send a request, together with others; the answer, or ConnectionFailed."""
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        self._waiting.append((request, answer))
+        self._send_soon()
+        return answer
+
+    def _send_soon(self) -> None:
+        """Send when all who are about to ask something have done so."""
+        if not self._is_due:
+            self._is_due = True
+            wait_seconds = self._batch_window.wait_seconds(self._loop.time())
+            if wait_seconds:
+                self._loop.call_later(wait_seconds, self._send)
+            else:
+                self._loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        self._is_due = False
+        while self._waiting and self._groups < self._most_groups:
+            connection = self._pool.take_idle()
+            if connection is None:
+                break
+            self._send_group(connection)
+        to_open = -(-len(self._waiting) // int(self._most_together)) - len(self._opening)
+        for _ in range(min(to_open, self._most_groups - self._groups - len(self._opening))):
+            task = self._loop.create_task(self._pool.connect())
+            self._opening.add(task)
+            task.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[Connection]) -> None:
+        """There is one more connection, for those who wait; or there is none, and some of them are told."""
+        self._opening.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            self._pool.give_back(task.result())
+        elif isinstance(error, ConnectionFailed):
+            self._refuse(self._next_group(), error)
+        else:
+            raise error
+        self._send_soon()
+
+    def _refuse(self, group: Iterable[_Waiting], error: ConnectionFailed) -> None:
+        for _, answer in group:
+            answer.set_exception(type(error)(str(error)))
+
+    def close(self) -> None:
+        """Whoever still waits for a connection is told that there is none."""
+        for task in self._opening:
+            task.cancel()
+        while group := self._next_group():
+            self._refuse(group, ConnectionFailed("the connection was closed"))
+
+    def _next_group(self) -> list[_Waiting]:
+        group: list[_Waiting] = []
+        while self._waiting and len(group) < int(self._most_together):
+            waiting = self._waiting.popleft()
+            if not waiting[1].done():  # Or else who asked does not wait any more.
+                group.append(waiting)
+        return group
+
+    def _send_group(self, connection: Connection) -> None:
+        group = self._next_group()
+
+        def answered() -> None:
+            self._groups -= 1
+            self._learn(len(group), connection)
+            self._pool.give_back(connection)
+            if self._waiting:
+                self._send_soon()
+
+        if not group:
+            self._pool.give_back(connection)
+            return
+        self._groups += 1
+        data = b"".join([request for request, _ in group])
+        connection.send(data, [answer for _, answer in group], self._silence_seconds, answered)
+
+    def _learn(self, count: int, connection: Connection) -> None:
+        """Draw the consequences of how a group was answered."""
+        took_seconds = connection.answers_took_seconds
+        if count > 1 and not connection.is_reusable:
+            # Some servers answer one request a connection; those are tried less and less.
+            wanted = 1.0
+            self._recovery /= 2
+        elif count == 1:
+            wanted = self._most_together + self._recovery
+        elif took_seconds > _MOMENT_SECONDS:
+            wanted = count * _MOMENT_SECONDS / took_seconds
+        else:
+            wanted = max(self._most_together, 2.0 * count)
+        self._most_together = min(max(wanted, 1.0), self._limit)
+        self._most_groups = min(2 * self._most_groups, MOST_GROUPS)

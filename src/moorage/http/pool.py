@@ -1,0 +1,126 @@
+"""Connections to one server, kept open between requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from moorage.http.client_connection import Connection
+from moorage.http.errors import ConnectionFailed, NoAccess
+from moorage.http.proxy import open_tunnel
+
+_IDLE_SECONDS: Final = 60.0
+"""After so long a server may have closed a connection, and a request on it would be lost."""
+_KEEP_ALIVE_SECONDS: Final = 15
+_KEEP_ALIVE_PROBES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is, and how it is recognised."""
+
+    url: str
+    tls: ssl.SSLContext | None = None
+    """None: plain HTTP."""
+    server_name: str = ""
+    """The name that its certificate must have, where that is not the host's."""
+    proxy_url: str = ""
+    """An HTTP proxy through which the server is reached."""
+
+
+class ConnectionPool:
+    """Opens connections, and keeps those that are not in use."""
+
+    def __init__(self, endpoint: Endpoint, connect_seconds: float) -> None:
+        url = urlsplit(endpoint.url)
+        assert url.hostname, endpoint.url
+        self._endpoint = endpoint
+        self._host = url.hostname
+        self._port = url.port or (443 if endpoint.tls else 80)
+        self._connect_seconds = connect_seconds
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+
+    def take_idle(self) -> Connection | None:
+        """A connection that is open and that nobody uses."""
+        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_reusable and connection.idle_since >= oldest:
+                return connection
+            connection.abort()
+        return None
+
+    def give_back(self, connection: Connection) -> None:
+        """A connection that is no longer used: kept if it can be used again."""
+        if connection.is_reusable:
+            self._idle.append(connection)
+        else:
+            connection.abort()
+
+    def close_idle(self) -> None:
+        """Close connections that nobody uses, so that what follows comes with new credentials."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.abort()
+
+    async def close(self) -> None:
+        """Close all connections; requests under way fail."""
+        self._idle.clear()
+        for connection in list(self._open):
+            connection.abort()
+            await connection.closed()
+
+    async def connect(self) -> Connection:
+        """A new connection; ConnectionFailed if there cannot be one."""
+        try:
+            async with asyncio.timeout(self._connect_seconds):
+                connection = await self._opened()
+        except TimeoutError:
+            raise ConnectionFailed(f"{self._endpoint.url} cannot be reached: time-out") from None
+        except ssl.SSLCertVerificationError as error:
+            reason = f"its certificate is not trusted: {error.verify_message}"
+            raise NoAccess(f"{self._endpoint.url}: {reason}") from None
+        except OSError as error:
+            raise ConnectionFailed(f"{self._endpoint.url} cannot be reached: {_reason(error)}") from None
+        self._open = {one for one in self._open if not one.is_closed}
+        self._open.add(connection)
+        return connection
+
+    async def _opened(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        tls = self._endpoint.tls
+        name = (self._endpoint.server_name or self._host) if tls else None
+        if self._endpoint.proxy_url:
+            return await open_tunnel(self._endpoint.proxy_url, self._host, self._port, tls, name)
+        transport, connection = await loop.create_connection(
+            Connection, self._host, self._port, ssl=tls, server_hostname=name
+        )
+        _detect_dead_peers(transport.get_extra_info("socket"))
+        return connection
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}".lower()
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()  # What it says itself differs from one event loop to another.
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def _detect_dead_peers(connected: socket.socket) -> None:
+    """A peer that vanished without a word is noticed within a minute, however long a watch says nothing."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Only some systems let these be chosen.
+    for option, value in (
+        ("TCP_KEEPIDLE", _KEEP_ALIVE_SECONDS),
+        ("TCP_KEEPINTVL", _KEEP_ALIVE_SECONDS),
+        ("TCP_KEEPCNT", _KEEP_ALIVE_PROBES),
+    ):
+        if hasattr(socket, option):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

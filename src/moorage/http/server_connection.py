@@ -1,0 +1,277 @@
+"""One client's connection: its requests answered in the order in which they came.
+
+A request that the transport can answer at once needs no task, and the answers to requests that were received
+together are sent together: HTTP is more than half of the cost of a small request. The memory for a client is
+bounded, and so is the time it is held. Input is parsed a slice at a time, and answers are written to the
+socket before they become large. Reading stops while the client does not read its answers or a long one is not
+finished; a connection on which the server waits for too long is closed (`http_connections`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final, cast
+
+from moorage.http.answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
+from moorage.http.guard import MAX_BODY_BYTES
+from moorage.http.requests import Asked, RequestReader
+from moorage.http.server_connections import Connections, Waiting
+from moorage.http.transport import Immediate, Response, Stream, Transport
+
+_SLICE_BYTES: Final = 64 * 1024
+"""Bytes of input that are parsed at a time."""
+_TOGETHER_BYTES: Final = 64 * 1024
+"""Bytes of answers that are collected before they are written to the socket."""
+_PIECE_BYTES: Final = 256 * 1024
+"""Bytes of a longer answer that are written at a time: encryption takes time, and buffers hold a copy."""
+_MOST_AT_ONCE: Final = 128
+"""Requests of one connection that are answered before other connections are."""
+_FAILED: Final = Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
+
+log = logging.getLogger(__name__)
+
+
+class HttpConnection(asyncio.Protocol):
+    """One of a server's connections."""
+
+    def __init__(
+        self, transport: Transport, connections: Connections, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        self._connections = connections
+        self.answer_with(transport, max_body_bytes)
+        self._unread = b""
+        self._task: asyncio.Task[None] | None = None
+        self._stream: Stream | None = None
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+        self._is_reading = True
+        self._is_ending = False
+        self._is_lost = False
+
+    def answer_with(self, transport: Transport, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        """Let a transport answer all requests; only before any have come."""
+        self._server = transport
+        self._answer_now = transport.answer if isinstance(transport, Immediate) else None
+        self._reader = RequestReader(max_body_bytes)
+        self._asked = self._reader.asked
+
+    def waiting(self) -> tuple[Waiting, int]:
+        """What the client has to do next, and a number that changes when it makes progress."""
+        if not self._may_write.is_set() or (self._is_ending and self._task is None):
+            return Waiting.FOR_SPACE, self._socket.get_write_buffer_size()
+        if self._task is not None or self._unread:
+            return Waiting.FOR_NOTHING, 0
+        reader = self._reader
+        if not reader.is_in_head:
+            return Waiting.FOR_BODY, reader.messages
+        is_idle = reader.is_between and reader.messages
+        return Waiting.FOR_REQUEST if is_idle else Waiting.FOR_HEAD, reader.messages
+
+    @property
+    def is_outrun(self) -> bool:
+        """Whether it sends a stream that can no longer be completed."""
+        return self._stream is not None and self._stream.is_behind
+
+    def finish(self) -> None:
+        """Close once what is under way is answered; a stream ends now."""
+        self._is_ending = True
+        self._asked.clear()
+        self._unread = b""
+        if self._stream is not None:
+            self._stream.close()
+        if self._task is None:
+            self._close()
+
+    def _close(self) -> None:
+        """Close once what is written is sent.
+
+        asyncio's TLS transports cannot be aborted once they were closed twice, and do not close at all
+        while an end of the client is left unread.
+        """
+        if not self._socket.is_closing():
+            if not self._is_reading:
+                self._is_reading = True
+                self._socket.resume_reading()
+            self._socket.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._socket.abort()
+
+    # -- what the event loop says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there."""
+        self._socket = cast(asyncio.Transport, transport)  # As uvloop's are, without being subclasses.
+        self._connections.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The client is gone."""
+        self._is_lost = True
+        self._may_write.set()
+        self.finish()
+        self._reader.close()
+        if self._task is None:
+            self._connections.remove(self)
+
+    def pause_writing(self) -> None:
+        """The client does not read what it is sent."""
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        """The client has read on."""
+        self._may_write.set()
+        self._go_on()
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        if not self._is_ending:
+            self._unread = self._unread + data if self._unread else data
+            self._go_on()
+
+    # -- answering
+
+    def _go_on(self) -> None:
+        """Answer what has been asked, as far as that needs no waiting."""
+        if self._may_answer():
+            if not self._asked:
+                self._read_on()
+            self._answer_some()
+        if self._is_ending and self._task is None:
+            self._close()
+            return
+        is_behind = bool(self._asked or self._unread)
+        if self._is_reading == is_behind:
+            self._is_reading = not is_behind
+            (self._socket.pause_reading if is_behind else self._socket.resume_reading)()
+        if is_behind:
+            if self._may_answer():
+                asyncio.get_running_loop().call_soon(self._go_on)
+        elif self._reader.is_awaited and self._may_answer():
+            self._reader.is_awaited = False
+            self._socket.write(CONTINUE)
+
+    def _answer_some(self) -> None:
+        answers: list[bytes] = []
+        answers_bytes = 0
+        for _ in range(_MOST_AT_ONCE):
+            if not self._asked:
+                break
+            asked = self._asked.popleft()
+            answer = self._answered(asked)
+            if answer is None:
+                break
+            answers.append(answer)
+            answers_bytes += len(answer)
+            if asked.is_last:
+                self._is_ending = True
+                break
+            if answers_bytes > _TOGETHER_BYTES:
+                self._socket.write(b"".join(answers))
+                answers.clear()
+                answers_bytes = 0
+                if not self._may_write.is_set():
+                    break
+        if answers:
+            self._socket.write(answers[0] if len(answers) == 1 else b"".join(answers))
+
+    def _may_answer(self) -> bool:
+        return self._task is None and not self._is_ending and self._may_write.is_set()
+
+    def _read_on(self) -> None:
+        """Parse received input until there is a request, or no input is left."""
+        while self._unread and not self._asked:
+            if len(self._unread) <= _SLICE_BYTES:
+                piece, self._unread = self._unread, b""
+            else:
+                piece, self._unread = self._unread[:_SLICE_BYTES], self._unread[_SLICE_BYTES:]
+            self._reader.read(piece)
+
+    def _answered(self, asked: Asked) -> bytes | None:
+        """An answer that can be had at once; None: it is begun."""
+        response = asked.refusal
+        if response is None and self._answer_now is not None:
+            assert asked.request is not None
+            response = self._answer_now(asked.request)
+        if response is not None:
+            if isinstance(response.body, bytes):
+                if len(response.body) <= _PIECE_BYTES:
+                    return self._encoded(asked, response)
+            elif _wants_head_only(asked):
+                response.body.close()
+                return stream_head(response, is_last=asked.is_last)
+        self._begin(self._answer(asked, response))
+        return None
+
+    def _begin(self, answering: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.get_running_loop().create_task(answering)
+
+    def _encoded(self, asked: Asked, response: Response) -> bytes:
+        is_head = _wants_head_only(asked)
+        try:
+            return whole(response, is_last=asked.is_last, is_head=is_head)
+        except ValueError:
+            log.exception("an answer cannot be sent")
+            return whole(_FAILED, is_last=asked.is_last, is_head=is_head)
+
+    async def _answer(self, asked: Asked, response: Response | None) -> None:
+        """Answer what takes its time: to be known, or to be sent."""
+        assert asked.request is not None
+        try:
+            if response is None:
+                response = await self._server.handle(asked.request)
+            if isinstance(response.body, bytes):
+                await self._send_whole(self._encoded(asked, response))
+            else:
+                self._write(stream_head(response, is_last=asked.is_last))
+                if _wants_head_only(asked):
+                    response.body.close()
+                else:
+                    await self._send(response.body)
+        except Exception:
+            log.exception("%s %s failed", asked.request.method, asked.request.path)
+            self._is_ending = True
+            if response is None:
+                self._write(self._encoded(Asked(asked.request, is_last=True), _FAILED))
+        finally:
+            self._task = None
+            self._is_ending = self._is_ending or asked.is_last
+            if self._is_lost:
+                self._connections.remove(self)
+            else:
+                self._go_on()
+
+    def _write(self, data: bytes | memoryview) -> None:
+        if not self._is_lost:
+            self._socket.write(data)
+
+    async def _send_whole(self, data: bytes) -> None:
+        """Send an answer, a piece at a time if it is long."""
+        if len(data) <= _PIECE_BYTES:
+            self._write(data)
+            return
+        view = memoryview(data)
+        for at in range(0, len(view), _PIECE_BYTES):
+            self._write(view[at : at + _PIECE_BYTES])
+            await asyncio.sleep(0)
+            await self._may_write.wait()
+
+    async def _send(self, stream: Stream) -> None:
+        """Send pieces as they come, until the stream ends or the client goes."""
+        self._stream = stream
+        try:
+            if self._is_ending:
+                stream.close()
+            async for piece in stream:
+                self._write(chunk(piece))
+                await self._may_write.wait()
+        finally:
+            self._stream = None
+            stream.close()
+        self._write(LAST_CHUNK)
+
+
+def _wants_head_only(asked: Asked) -> bool:
+    return asked.request is not None and asked.request.method == "HEAD"

@@ -1,0 +1,133 @@
+"""All connections of a server: their maximum number, and how long the server waits for a client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from enum import Enum, auto
+from typing import Any, Final, Protocol
+
+
+class Waiting(Enum):
+    """What a connection waits for."""
+
+    FOR_NOTHING = auto()
+    """An answer is under way."""
+    FOR_HEAD = auto()
+    """The rest of a request's head; on a new connection, the whole of the first one."""
+    FOR_BODY = auto()
+    FOR_REQUEST = auto()
+    """The next request on an idle connection."""
+    FOR_SPACE = auto()
+    """Space in the send buffer: the client does not read its answers."""
+
+
+_MOST_SECONDS: Final = {
+    Waiting.FOR_HEAD: 32.0,
+    Waiting.FOR_REQUEST: 90.0,
+    Waiting.FOR_BODY: 60.0,
+    Waiting.FOR_SPACE: 60.0,
+}
+"""Maximum waiting times: the first two are kube-apiserver's, the others its time limit of a request."""
+_DISPENSABLE: Final = (Waiting.FOR_HEAD, Waiting.FOR_BODY, Waiting.FOR_REQUEST)
+
+
+class Connection(Protocol):
+    """One connection."""
+
+    def waiting(self) -> tuple[Waiting, int]:
+        """What the client has to do next, and a number that changes when it makes progress."""
+
+    @property
+    def is_outrun(self) -> bool:
+        """Whether it sends a stream that can no longer be completed."""
+
+    def finish(self) -> None:
+        """Close once what is under way is answered; a stream ends now."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+
+class Connections:
+    """The open connections, and those in their TLS handshake, in the order in which they were accepted."""
+
+    def __init__(self, max_connections: int) -> None:
+        self._max_connections = max_connections
+        self._open: dict[Connection, _Wait] = {}
+        self._opening: dict[asyncio.Task[None], None] = {}
+        self._one_less = asyncio.Event()
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
+
+    async def room(self) -> None:
+        """Wait until one more is allowed; at the maximum, the one that is idle for longest is closed."""
+        while len(self._open) + len(self._opening) >= self._max_connections:
+            self._one_less.clear()
+            self._dispense()
+            await self._one_less.wait()
+
+    def open(self, opening: Coroutine[Any, Any, None]) -> None:
+        """Accept a connection, whose TLS handshake is `opening`."""
+        task = asyncio.get_running_loop().create_task(opening)
+        self._opening[task] = None
+        task.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        del self._opening[task]
+        self._one_less.set()
+        if not task.cancelled():
+            task.result()
+
+    def add(self, connection: Connection) -> None:
+        """Add an open connection."""
+        self._open[connection] = _Wait()
+        self._all_closed.clear()
+
+    def remove(self, connection: Connection) -> None:
+        """Remove a connection that is closed and has no request left."""
+        self._open.pop(connection, None)
+        self._one_less.set()
+        if not self._open:
+            self._all_closed.set()
+
+    def pass_time(self, seconds: float) -> None:
+        """Add the seconds since the last call to all waiting times; close connections that exceed theirs."""
+        for connection, wait in list(self._open.items()):
+            now = connection.waiting()
+            wait.seconds = wait.seconds + seconds if wait.last == now else 0.0
+            wait.last = now
+            is_over = wait.seconds >= _MOST_SECONDS.get(now[0], float("inf"))
+            if now[0] is Waiting.FOR_REQUEST and is_over:
+                connection.finish()
+            elif is_over or (now[0] is Waiting.FOR_SPACE and connection.is_outrun):
+                connection.abort()
+
+    def _dispense(self) -> None:
+        idle = [one for one in self._open if one.waiting()[0] in _DISPENSABLE]
+        if idle:
+            max(idle, key=lambda one: self._open[one].seconds).abort()
+        elif self._opening:
+            next(iter(self._opening)).cancel()
+
+    async def close(self, grace_seconds: float) -> None:
+        """End streams, and close each connection when its requests are answered or the time is over."""
+        for task in list(self._opening):
+            task.cancel()
+        for connection in list(self._open):
+            connection.finish()
+        try:
+            async with asyncio.timeout(grace_seconds):
+                await self._all_closed.wait()
+        except TimeoutError:
+            for connection in list(self._open):
+                connection.abort()
+            await self._all_closed.wait()
+
+
+class _Wait:
+    """How long a connection has waited for the same thing."""
+
+    def __init__(self) -> None:
+        self.last = (Waiting.FOR_NOTHING, -1)
+        self.seconds = 0.0

@@ -1,0 +1,142 @@
+"""Running a server on a socket: HTTP, TLS, and an end without leftovers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from moorage.http.server_connection import HttpConnection
+from moorage.http.server_connections import Connections
+from moorage.http.transport import Transport
+
+MAX_CONNECTIONS: Final = 2000
+"""How many connections there may be, unless another number is given."""
+_OTHER_FILES: Final = 64
+"""How many open files a process needs beside its connections."""
+_GRACE_SECONDS: Final = 2.0
+_CHECK_SECONDS: Final = 4.0
+"""How often connections are asked whether they still wait for the same."""
+_HANDSHAKE_SECONDS: Final = 32.0
+"""As long as for the head of a request."""
+_ACCEPT_PAUSE_SECONDS: Final = 1.0
+_BACKLOG: Final = 2048
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")
+
+log = logging.getLogger(__name__)
+
+
+class ServingError(Exception):
+    """The server cannot listen; the message is one line."""
+
+
+def listen(address: str, port: int, *, shares_port: bool = False) -> socket.socket:
+    """A listening socket; port 0: any free one. Who listens everywhere does so on IPv4 and IPv6.
+
+    shares_port: whether others may listen on the same port.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    is_everywhere = address in _EVERYWHERE
+    if is_everywhere and socket.has_dualstack_ipv6():
+        family, address = socket.AF_INET6, "::"
+    # Said to be TCP, or asyncio does not turn off waiting for more to send, which costs 40 ms an answer.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if is_everywhere and family is socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # Who is started again listens at once, as Go programs do whatever they are told.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or str(error)
+        raise ServingError(f"cannot listen on {address}:{port}: {reason.lower()}") from None
+    listener.setblocking(False)
+    return listener
+
+
+class HttpServer:
+    """Serves a transport on a socket until told to stop; without `tls`, in plain HTTP."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        tls: ssl.SSLContext | None,
+        connection: Callable[[Transport, Connections], HttpConnection] = HttpConnection,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self._transport = transport
+        self._connection = connection
+        self._tls = tls
+        self._max_connections = _affordable(max_connections)
+        self._listens = asyncio.Event()
+        self._stopped = asyncio.Event()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer requests until `stop`."""
+        connections = Connections(self._max_connections)
+        accepting = asyncio.get_running_loop().create_task(self._accept(listener, connections))
+        try:
+            self._listens.set()
+            while not self._stopped.is_set():
+                try:
+                    async with asyncio.timeout(_CHECK_SECONDS):
+                        await self._stopped.wait()
+                except TimeoutError:
+                    connections.pass_time(_CHECK_SECONDS)
+                    if accepting.done():
+                        accepting.result()
+        finally:
+            accepting.cancel()
+            await asyncio.wait((accepting,))
+            listener.close()
+            await connections.close(_GRACE_SECONDS)
+
+    async def _accept(self, listener: socket.socket, connections: Connections) -> None:
+        """Let clients in as long as there is room; the others wait until there is, or give up."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await connections.room()
+            try:
+                client, _ = await loop.sock_accept(listener)
+            except OSError as error:  # Too many open files, above all.
+                log.warning("cannot accept a connection: %s", error.strerror)
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
+            else:
+                connections.open(self._open(client, connections))
+
+    async def _open(self, client: socket.socket, connections: Connections) -> None:
+        is_secure = self._tls is not None
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self._connection(self._transport, connections),
+                client,
+                ssl=self._tls,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS if is_secure else None,
+                ssl_shutdown_timeout=_GRACE_SECONDS if is_secure else None,
+            )
+        except OSError as error:  # Also what TLS finds wrong.
+            log.debug("a connection was not made: %s", error)
+
+    async def listens(self) -> None:
+        """Returns once requests are answered."""
+        await self._listens.wait()
+
+    def stop(self) -> None:
+        """End all streams, let running requests finish, close."""
+        self._stopped.set()
+
+
+def _affordable(max_connections: int) -> int:
+    """This number of connections, or as many as the process may have files open."""
+    most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most_files == resource.RLIM_INFINITY:
+        return max_connections
+    return max(min(max_connections, most_files - _OTHER_FILES), 1)
