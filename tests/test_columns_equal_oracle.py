@@ -21,13 +21,13 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, PluginError
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
 from moorage.sim.recording import load_recording
 from tests import strategies as s
 from tests.builders import make_framework

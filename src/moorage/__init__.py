@@ -1,6 +1,6 @@
 """moorage: a Kubernetes scheduler in Python. What a plugin author touches is importable from here.
 
-A plugin is any class with a `name` and one or more of the methods in `moorage.framework.points`:
+A plugin is any class with a `name` and one or more of the methods in `moorage.framework.interface.extension_points`:
 
     from moorage import Pod, NodeView
 
@@ -61,17 +61,15 @@ from moorage.config.duration import Duration
 from moorage.config.load import default_config, load_config, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import Effect
-from moorage.framework.handle import Handle, NotHereError
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry, RegistryError, with_plugin
-from moorage.framework.status import (
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, Basis
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effect
+from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.handle import Handle, NotHereError
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import (
     SKIP,
     SUCCESS,
     Code,
@@ -82,8 +80,10 @@ from moorage.framework.status import (
     unschedulable,
     wait,
 )
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
-from moorage.framework.waiting import WaitingPod, WaitingPods
+from moorage.framework.loading.registry import Registry, RegistryError, with_plugin
+from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.waiting_pods import WaitingPod, WaitingPods
 from moorage.plugins import default_registry
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import Action, Interest, Resource, on

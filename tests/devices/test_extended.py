@@ -15,8 +15,8 @@ from moorage.api.pod import Pod
 from moorage.cluster.objects import ObjectTable
 from moorage.devices.extended import CLAIM_ANNOTATION, backing_class, new_claim, node_claim
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.effects import CreateClaim, DeleteClaim, Effect, WriteExtendedResourceStatus
-from moorage.framework.status import SKIP, Code, Status, unschedulable
+from moorage.framework.interface.effects import CreateClaim, DeleteClaim, Effect, WriteExtendedResourceStatus
+from moorage.framework.interface.status import SKIP, Code, Status, unschedulable
 from moorage.plugins.dynamic_resources import CANNOT_ALLOCATE, CANNOT_FIT, DELETED, STALE_CLAIM
 from moorage.sim.effects import CacheEffects
 from tests.builders import container, make_node, make_pod

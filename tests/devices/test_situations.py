@@ -26,9 +26,9 @@ from moorage.devices.plans import Groups, Plan
 from moorage.devices.requests import AllocationError
 from moorage.devices.state import PodDevices
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources import (
     _STATE,
     CANNOT_ALLOCATE,

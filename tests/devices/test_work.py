@@ -15,7 +15,7 @@ from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cel.program import Selector
 from moorage.devices.kinds import Verdict, Verdicts
 from moorage.devices.state import work_limit
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
 from tests.builders import make_node, make_pod
 from tests.devices.device_objects import (
     Scene,

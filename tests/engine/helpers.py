@@ -6,10 +6,10 @@ import numpy as np
 
 from moorage.config.defaults import ALL_PLUGINS, default_profile
 from moorage.config.types import PluginRef, Plugins, PluginSet, Profile
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
-from moorage.framework.verdict import Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 
 

@@ -11,10 +11,10 @@ import pytest
 from moorage.api.node import Node
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status, unresolvable, unschedulable
-from moorage.framework.verdict import ALL, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import ALL, Verdict
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status, unresolvable, unschedulable
 from tests.builders import make_framework, make_node, make_pod
 from tests.engine.helpers import Only, framework_of
 

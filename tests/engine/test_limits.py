@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
-from moorage.framework.templates import MAX_COUNTED_TERMS, MAX_TEMPLATE_BYTES, Templates
+from moorage.framework.cache.equivalence_classes import MAX_COUNTED_TERMS, MAX_TEMPLATE_BYTES, Templates
 from tests.builders import (
     HOSTNAME,
     REQUIRED,
@@ -55,7 +55,7 @@ def test_a_pod_beyond_the_limits_is_counted_once_however_often_it_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counted: list[Pod] = []
-    monkeypatch.setattr("moorage.framework.templates.check_pod", counted.append)
+    monkeypatch.setattr("moorage.framework.cache.equivalence_classes.check_pod", counted.append)
     templates = Templates()
     pod = make_pod("p", **BEYOND["tolerations"])
     for _ in range(5):

@@ -20,7 +20,7 @@ from moorage.apiserver.serving import HttpServer, listen
 from moorage.client.errors import AnswerLost, ConnectionFailed
 from moorage.clock import Clock, LoopClock, VirtualClock
 from moorage.config.load import parse_config
-from moorage.framework.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
+from moorage.framework.extenders.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
 from moorage.services.extender_client import HttpExtender, http_extenders
 from moorage.transport import Request, Response
 from tests import builders

@@ -23,12 +23,12 @@ from moorage.api.pod import Pod
 from moorage.cluster import pods as pod_table
 from moorage.cluster.cache import Cache
 from moorage.cluster.pods import PodInfo
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import Status
-from moorage.framework.templates import Templates
+from moorage.framework.cache.equivalence_classes import Templates
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Status
 from moorage.plugins import default_registry
 from moorage.plugins.common import affinity_filter, affinity_worth, soft_spread, tallies
 from tests import builders as b

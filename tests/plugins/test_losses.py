@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common import losses
 from moorage.plugins.common.losses import Losses, first_candidates, least_harmful
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from moorage.cluster.cache import Cache
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins import DEFAULT_PLUGINS
 from tests import strategies as s
 from tests.builders import make_framework

@@ -26,13 +26,13 @@ from moorage.cluster.cache import Cache
 from moorage.cluster.objects import Objects
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import EvictPods
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.runtime import Framework
-from moorage.framework.verdict import ALL, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, Basis
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.filter_result import ALL, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 from moorage.plugins.common import losses, remembered_evictions
 from tests.builders import HOSTNAME, REQUIRED, ZONE, make_node, make_pod, make_profile, pod_term, port

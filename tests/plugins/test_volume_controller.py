@@ -9,7 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
-from moorage.framework.effects import BindVolume, SelectNode
+from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.sim.volume_controller import VolumeController
 from moorage.volumes.claims import is_bound
 from tests.builders import HOSTNAME, ZONE, make_node

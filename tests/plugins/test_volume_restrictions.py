@@ -7,10 +7,10 @@ import pytest
 
 from moorage.cluster.cache import Cache
 from moorage.cluster.pods import PodInfo
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Code
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code
 from moorage.plugins.volume_restrictions import CLAIM_IN_USE, NO_DISK, VolumeRestrictions
 from tests.builders import make_node
 from tests.plugins.volume_objects import Manifest, ask, claim, passing, pod_with, pod_with_sources

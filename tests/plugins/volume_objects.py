@@ -22,11 +22,11 @@ from moorage.api.storage import (
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import VolumeBindingArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.volume_binding import VolumeBinding
 from tests.builders import ZONE, expression, make_node, make_pod
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moorage.client.kinds import LEASE, POD
 from moorage.config.load import default_config
-from moorage.framework.finding import Found
+from moorage.framework.loading.plugin_discovery import Found
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions
 from tests.client.sockets import Asked, SocketServer, Writer, answer, serving

@@ -13,7 +13,7 @@ from moorage.client.client import Client
 from moorage.cluster.cache import Cache
 from moorage.config.load import default_config
 from moorage.engine.engine import Engine
-from moorage.framework.handle import Handle
+from moorage.framework.interface.handle import Handle
 from moorage.plugins import default_registry
 from moorage.queue.entry import QueuedPod
 from moorage.scheduler.debugging import differences

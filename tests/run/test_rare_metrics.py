@@ -18,7 +18,7 @@ from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, S
 from moorage.client.plugins import ExecCredentials
 from moorage.config.load import default_config, parse_config
 from moorage.controllers.volume_provisioning import default_storage_class
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler

@@ -23,7 +23,7 @@ from moorage.client.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.transport import Request, Response, Stream, Transport

@@ -12,7 +12,7 @@ import pytest
 from moorage import klog
 from moorage.client.kinds import POD
 from moorage.engine import engine
-from moorage.framework.status import unschedulable
+from moorage.framework.interface.status import unschedulable
 from moorage.plugins import default_binder, default_preemption
 from moorage.queue import queue_log
 from moorage.scheduler import cycles, handlers, statuses

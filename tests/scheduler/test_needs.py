@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
-from moorage.framework.cycle import CycleState
+from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.queue.events import Action, Interest, on
 from moorage.scheduler.needs import LOOKED_AT, CustomObject

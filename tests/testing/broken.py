@@ -28,9 +28,9 @@ from moorage import (
     wait,
 )
 from moorage.api.node import Namespace
-from moorage.framework.basis import NO_CONCERN, NODE, NODE_AND_PODS, Basis
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.points import PostFilterResult
+from moorage.framework.interface.dependencies import NO_CONCERN, NODE, NODE_AND_PODS, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import PostFilterResult
 
 
 class Named:

@@ -29,9 +29,9 @@ from moorage.client.errors import KubeconfigError
 from moorage.clock import LoopClock
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
-from moorage.framework.finding import Found, plugins_in_files
-from moorage.framework.registry import RegistryError
-from moorage.framework.runtime import Framework
+from moorage.framework.loading.plugin_discovery import Found, plugins_in_files
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.framework import Framework
 from moorage.scheduler.extender_cluster import FollowedCluster
 from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found, find_plugins
+from moorage.framework.loading.plugin_discovery import Found, find_plugins
 from moorage.plugins import default_registry
 
 PLUGIN_HELP: Final = (

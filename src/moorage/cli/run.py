@@ -32,8 +32,8 @@ from moorage.client.errors import KubeconfigError
 from moorage.config.load import dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
-from moorage.framework.finding import Found, find_plugins
-from moorage.framework.registry import NamedPlugin, Registry, RegistryError
+from moorage.framework.loading.plugin_discovery import Found, find_plugins
+from moorage.framework.loading.registry import NamedPlugin, Registry, RegistryError
 from moorage.klog import Logger, quoted
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions

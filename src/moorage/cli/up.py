@@ -50,9 +50,9 @@ from moorage.cli.watching import watch as watch_files
 from moorage.clock import LoopClock
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found
-from moorage.framework.plugin_files import files_read
-from moorage.framework.registry import RegistryError
+from moorage.framework.loading.plugin_discovery import Found
+from moorage.framework.loading.plugin_files import files_read
+from moorage.framework.loading.registry import RegistryError
 from moorage.services.termination import on_termination
 from moorage.sim.dump import flattened
 from moorage.sim.local import LocalCluster, LocalSettings, Prepared

@@ -23,14 +23,14 @@ from moorage.devices.clocks import date
 from moorage.devices.extended import NOT_STORED, NodeClaim, new_claim, to_store
 from moorage.devices.flights import Flights
 from moorage.devices.state import PodDevices
-from moorage.framework.effects import (
+from moorage.framework.interface.effects import (
     CreateClaim,
     DeleteClaim,
     Effect,
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
-from moorage.framework.handle import Handle
+from moorage.framework.interface.handle import Handle
 
 
 class BindingError(Exception):

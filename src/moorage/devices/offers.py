@@ -9,7 +9,7 @@ from moorage.api.node import Node
 from moorage.cluster.columns import CodeColumn
 from moorage.cluster.rows import RowReader
 from moorage.devices.extended import can_be_backed
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 
 _Offer = frozenset[tuple[str, bool]]
 """The resources a node shows behind which devices could stand, each with whether it has any."""

@@ -13,8 +13,8 @@ from moorage.devices.extended import NodeClaim
 from moorage.devices.inventory import Inventory, Outlook
 from moorage.devices.requests import Wish
 from moorage.devices.search_results import Picks
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 
 _NO_PLAN = -1
 

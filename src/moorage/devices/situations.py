@@ -26,7 +26,7 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
 from moorage.devices.pools import PoolId, View
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 
 _Part = tuple[Hashable, Hashable]
 """What a pool looks like, and what is taken of it."""

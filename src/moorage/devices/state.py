@@ -28,8 +28,8 @@ from moorage.devices.inventory import Inventory
 from moorage.devices.plans import Plan, Plans
 from moorage.devices.requests import Wish, wish
 from moorage.devices.search_results import Picks
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 
 _NO_RESOURCES: frozenset[str] = frozenset()
 

@@ -27,7 +27,7 @@ from moorage.devices.holdings import Holdings
 from moorage.devices.inventory import Inventory
 from moorage.devices.kinds import Kind
 from moorage.devices.pools import DeviceId, Entry, PoolId
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 
 Counts = NDArray[np.int64]
 

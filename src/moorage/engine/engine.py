@@ -21,18 +21,18 @@ from moorage.api.limits import PodLimitError, check_pod
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
-from moorage.engine.pausing import at_once
+from moorage.engine.run_without_suspending import at_once
 from moorage.engine.sampling import Sampling
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.events import EXTENDER
-from moorage.framework.extenders import ExtenderError, Extenders
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult, Scores
-from moorage.framework.runtime import Framework
-from moorage.framework.scores import ScoreTable
-from moorage.framework.status import Code, PluginError
-from moorage.framework.templates import Templates
+from moorage.framework.cache.equivalence_classes import Templates
+from moorage.framework.extenders.extenders import ExtenderError, Extenders
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.events import EXTENDER
+from moorage.framework.interface.extension_points import PostFilterResult, Scores
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.scores import ScoreTable
 from moorage.klog import UNHANDLED, Logger, kobj
 
 log = Logger(__name__)

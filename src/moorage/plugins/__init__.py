@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.framework.registry import Factory, Registry
+from moorage.framework.loading.registry import Factory, Registry
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption import DefaultPreemption
 from moorage.plugins.dynamic_resources import DynamicResources

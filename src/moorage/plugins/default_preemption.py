@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.config.args import DefaultPreemptionArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis, Refusal
-from moorage.framework.effects import Effect, EvictPods, NominateNode
-from moorage.framework.events import Interest
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
-from moorage.framework.status import Code, Status, unresolvable, unschedulable
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.effects import Effect, EvictPods, NominateNode
+from moorage.framework.interface.events import Interest
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.common.budgets import Budgets
 from moorage.plugins.common.eviction import NodeTrial

@@ -42,18 +42,18 @@ from moorage.devices.requests import AllocationError
 from moorage.devices.search_results import SearchResults
 from moorage.devices.situations import Situations
 from moorage.devices.state import PodDevices, Variants, work_limit
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import DeleteClaim, WriteClaimStatus
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import proportional
-from moorage.framework.points import PostFilterResult, Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import DeleteClaim, WriteClaimStatus
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import PostFilterResult, Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.runtime.go_arithmetic import proportional
+from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
 NOT_AVAILABLE = "resourceclaim not available on the node"

@@ -6,10 +6,10 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.nodes import Nodes
 
 _MEGABYTE = 1024 * 1024
 MIN_BYTES = 23 * _MEGABYTE

@@ -16,13 +16,13 @@ from moorage.api.selectors import SelectorError
 from moorage.cluster.objects import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE, Scores
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.plugins.common.affinity_filter import FollowedNeighbours, Neighbours, count_neighbours
 from moorage.plugins.common.affinity_terms import NO_LABELS, Claims, Wants, wants_of
 from moorage.plugins.common.affinity_worth import FollowedWorth, PlainWorth, Worth

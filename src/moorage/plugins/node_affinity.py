@@ -22,14 +22,14 @@ from moorage.api.selectors import (
 )
 from moorage.cluster.objects import Objects
 from moorage.config.args import NodeAffinityArgs
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.numbers import proportional
-from moorage.framework.points import Scores
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
+from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.common.hints import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 
 MISSING_FEATURES = "node(s) didn't match Pod's required features"
 

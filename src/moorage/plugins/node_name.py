@@ -5,12 +5,12 @@ from __future__ import annotations
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.status import Code
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
 
 OTHER_NODE = "node(s) didn't match the requested node name"
 

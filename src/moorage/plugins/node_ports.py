@@ -5,12 +5,12 @@ from __future__ import annotations
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
-from moorage.framework.basis import NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE_AND_PODS, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.common.hints import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"

@@ -12,12 +12,12 @@ from moorage.api.requests import pod_requests
 from moorage.cluster.objects import Objects
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.basis import NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import MAX_SCORE, Scores
-from moorage.framework.status import SKIP, Status
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE_AND_PODS, Basis
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.common.resources import Usage, Wanted, usages, usages_of, wanted_of
 
 _HALF = MAX_SCORE // 2

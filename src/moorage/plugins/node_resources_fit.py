@@ -17,14 +17,14 @@ from moorage.config.args import (
 )
 from moorage.devices.extended import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import Scores
-from moorage.framework.status import Code, Status
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code, Status
 from moorage.plugins.common import strategies
 from moorage.plugins.common.hints import Answer, explained, is_placed
 from moorage.plugins.common.resources import Wanted, usages, usages_of, wanted_of

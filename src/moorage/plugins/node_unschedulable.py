@@ -6,12 +6,12 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.status import Code
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
 from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"

@@ -23,12 +23,12 @@ from moorage.api.storage import (
     VolumeAttachment,
 )
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.plugins.common.hints import USES_CLAIM, is_placed, uses_claim
 from moorage.volumes.claims import (
     CLAIM_WITHOUT_NAME,

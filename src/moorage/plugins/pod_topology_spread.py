@@ -6,13 +6,13 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.status import SKIP, Code, Status
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status
 from moorage.plugins.common.following import Follower, Following
 from moorage.plugins.common.hard_spread import NO_SPREAD, FollowedSpread, HardSpread, count_spreads
 from moorage.plugins.common.hints import is_placed, labels_borne, labels_meant

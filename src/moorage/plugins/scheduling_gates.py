@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.api.pod import Pod
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.status import Status, unresolvable
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.status import Status, unresolvable
 from moorage.plugins.common.hints import about_itself
 
 

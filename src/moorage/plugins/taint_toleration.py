@@ -8,14 +8,14 @@ from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
 from moorage.cluster.objects import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.numbers import proportional
-from moorage.framework.points import Scores
-from moorage.framework.status import Code
-from moorage.framework.verdict import Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import Reason, Verdict, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
+from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"

@@ -23,15 +23,15 @@ from moorage.api.storage import (
 )
 from moorage.cluster.objects import Objects
 from moorage.config.args import VolumeBindingArgs
-from moorage.framework.basis import NO_CONCERN, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NO_CONCERN, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
+from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.plugins.common.shape import on_shape
 from moorage.volumes.claims import (

@@ -12,12 +12,12 @@ from moorage.api.pod import Pod
 from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, PodInfo
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, Sieve, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.volumes.claims import claim_uses, is_without_storage, not_found, refuse_everywhere
 

@@ -6,7 +6,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.client.errors import ConnectionFailed, RequestError
 from moorage.engine.decision import NO_NODES
-from moorage.framework.status import Code, PluginError, Status, point_name
+from moorage.framework.interface.status import Code, PluginError, Status, point_name
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.entry import QueuedPod
 from moorage.scheduler.attempts import Failure

@@ -14,12 +14,12 @@ from moorage.clock import Clock
 from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.points import PostFilterResult
-from moorage.framework.profiles import Profiles
-from moorage.framework.status import Code, PluginError, Status
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.status import Code, PluginError, Status
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue import events
 from moorage.queue.entry import QueuedPod

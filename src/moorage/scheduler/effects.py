@@ -17,7 +17,7 @@ from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.client.client import Client
 from moorage.client.errors import RequestError
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
-from moorage.framework.effects import (
+from moorage.framework.interface.effects import (
     BindPod,
     BindVolume,
     CreateClaim,
@@ -29,8 +29,8 @@ from moorage.framework.effects import (
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger, kobj
 from moorage.scheduler.bindings import Binder
 from moorage.scheduler.claims import ClaimWriter

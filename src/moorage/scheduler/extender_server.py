@@ -28,14 +28,14 @@ from moorage.apiserver.errors import ApiError
 from moorage.apiserver.guard import Guard
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.extenders import MAX_PRIORITY, ChosenVictims
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, PluginError
+from moorage.framework.extenders.extenders import MAX_PRIORITY, ChosenVictims
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.extension_points import MAX_SCORE
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
 from moorage.klog import Logger, kobj
 from moorage.scheduler.feed import decoder
 from moorage.services import answers

@@ -18,7 +18,7 @@ from moorage.client.client import Client
 from moorage.client.informer import Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
-from moorage.framework.runtime import Framework
+from moorage.framework.runtime.framework import Framework
 from moorage.scheduler.handlers import Handlers
 from moorage.scheduler.needs import custom_kind, custom_kinds, needed_kinds, read_custom
 

@@ -15,17 +15,17 @@ from typing import Any, Final
 
 from moorage.api.pod import Pod
 from moorage.config.types import Plugins, Profile
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import BINDING_POINTS, PostFilterResult
-from moorage.framework.registry import Registry
-from moorage.framework.reports import Reports
-from moorage.framework.runtime import Framework
-from moorage.framework.scores import ScoreTable
-from moorage.framework.status import SUCCESS, Code, PluginError, Status
-from moorage.framework.step import Step
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.extension_points import BINDING_POINTS, PostFilterResult
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_metrics import Reports
+from moorage.framework.runtime.scores import ScoreTable
 from moorage.scheduler.measured_steps import CountedStep, NodesStep, TimedStep, WaitingStep, code_of
 from moorage.services.metrics import Metrics
 

@@ -12,13 +12,13 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from moorage.api.pod import Pod
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import NodeView
-from moorage.framework.points import PostFilterResult
-from moorage.framework.prebinding import PreFlight
-from moorage.framework.status import Code, PluginError, Status
-from moorage.framework.step import Step
-from moorage.framework.verdict import Reason
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import NodeView
+from moorage.framework.interface.status import Code, PluginError, Status
+from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.pre_binding import PreFlight
 from moorage.services.metric_values import Number
 
 T = TypeVar("T")

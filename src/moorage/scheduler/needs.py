@@ -17,7 +17,7 @@ from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.client import kinds
 from moorage.client.kinds import Kind
-from moorage.framework.runtime import Framework
+from moorage.framework.runtime.framework import Framework
 from moorage.queue.events import Resource
 from moorage.queue.rules import watched_actions
 

@@ -14,10 +14,10 @@ from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
-from moorage.framework.effects import EvictPods
-from moorage.framework.handle import Handle
-from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.handle import Handle
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
 from moorage.queue.entry import QueuedPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue

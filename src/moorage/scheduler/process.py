@@ -39,9 +39,9 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found
-from moorage.framework.registry import Registry, RegistryError
-from moorage.framework.slowness import SLOW_SECONDS
+from moorage.framework.loading.plugin_discovery import Found
+from moorage.framework.loading.registry import Registry, RegistryError
+from moorage.framework.runtime.slow_plugins import SLOW_SECONDS
 from moorage.klog import Logger
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.scheduler.debugging import cache_view, differences, queue_view

@@ -22,16 +22,16 @@ from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.engine import Engine
-from moorage.engine.pausing import at_once
-from moorage.framework.extenders import Extenders
-from moorage.framework.handle import Handle, Live
-from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
-from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
-from moorage.framework.waiting import WaitingPods
+from moorage.engine.run_without_suspending import at_once
+from moorage.framework.extenders.extenders import Extenders
+from moorage.framework.interface.handle import Handle, Live
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.slow_plugins import SLOW_SECONDS, SlowCalls
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger
 from moorage.queue.entry import QueuedPod
 from moorage.queue.flushing import Flusher

@@ -19,7 +19,13 @@ from moorage.client.tls import client_context, use_certificate
 from moorage.clock import Clock
 from moorage.config.types import Extender as ExtenderConfig
 from moorage.config.types import ExtenderTLSConfig
-from moorage.framework.extenders import ChosenVictims, ExtenderError, Extenders, Filtered, NodeVictims
+from moorage.framework.extenders.extenders import (
+    ChosenVictims,
+    ExtenderError,
+    Extenders,
+    Filtered,
+    NodeVictims,
+)
 from moorage.services import extender_asking as wire
 from moorage.services.go_json import GoJsonError
 from moorage.services.timing import within

@@ -24,7 +24,7 @@ from moorage.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTRO
 from moorage.controllers.manager import Manager
 from moorage.controllers.volume_provisioning import default_storage_class
 from moorage.controllers.workload_controllers import WORKLOAD_CONTROLLERS
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.dump import Brought, bring

@@ -22,7 +22,7 @@ from moorage.api.storage import (
     VolumeNodeAffinity,
 )
 from moorage.cluster.cache import Cache
-from moorage.framework.effects import BindVolume, SelectNode
+from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.volumes.claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
 from moorage.volumes.reservation import given_to, to_be_provisioned
 

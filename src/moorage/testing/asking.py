@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from moorage.api.pod import Pod
-from moorage.framework.basis import Basis, BasisPlugin
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.status import Code, Status
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import Basis, BasisPlugin
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status
 from moorage.testing.stage import Stage
 
 

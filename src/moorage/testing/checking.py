@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from moorage.api.decode import InputError
-from moorage.framework.registry import RegistryError
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
+from moorage.framework.loading.registry import RegistryError
 from moorage.testing.asking import Answers, ask, is_refusal
 from moorage.testing.checks import answers, basis, events, pods, purity, raising, reserving, views
 from moorage.testing.clusters import Cluster, standard_clusters

@@ -14,12 +14,12 @@ from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.load import parse_profiles
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Plugin, implements
-from moorage.framework.registry import Factory, Registry, RegistryError
-from moorage.framework.runtime import Framework
-from moorage.framework.step import Step
+from moorage.framework.interface.extension_points import Plugin, implements
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.loading.registry import Factory, Registry, RegistryError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_call import Step
 from moorage.plugins import default_registry
 from moorage.sim.effects import CacheEffects
 

@@ -12,9 +12,9 @@ from moorage.api.base import Object, ResourceList
 from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.cluster.objects import Objects, ObjectTable
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError, Status
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError, Status
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """On a claim: its binding is finished. The value means nothing."""

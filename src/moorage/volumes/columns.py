@@ -12,7 +12,7 @@ from moorage.api.base import Object
 from moorage.cluster.objects import ObjectTable
 from moorage.cluster.rows import RowReader
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.volumes.claims import Derived
 
 T = TypeVar("T", bound=Object)

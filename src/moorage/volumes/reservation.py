@@ -15,7 +15,7 @@ from moorage.api.base import Object, ObjectReference
 from moorage.api.node import Node
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.objects import Objects, ObjectTable
-from moorage.framework.effects import BindVolume, Effects, SelectNode
+from moorage.framework.interface.effects import BindVolume, Effects, SelectNode
 from moorage.volumes.claims import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,

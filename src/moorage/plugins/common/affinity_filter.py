@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.affinity_terms import NearBy, Refusals, Wants
 from moorage.plugins.common.domains import Counts, DomainCounts, add_claims, count_by_domain
 from moorage.plugins.common.following import FollowedCount, Following

@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.affinity_filter import count_meant
 from moorage.plugins.common.affinity_terms import Claims, Wants
 from moorage.plugins.common.domains import Counts, DomainCounts, add_claims

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from moorage.api.pod import Pod
 from moorage.cluster.pods import NOT_STARTED, PodInfo
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Refusal
-from moorage.framework.nodes import NodeView
-from moorage.framework.row_filters import RowFilters
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Refusal
+from moorage.framework.interface.nodes import NodeView
+from moorage.framework.runtime.single_node_filters import RowFilters
 from moorage.plugins.common.budgets import Budgets
 
 

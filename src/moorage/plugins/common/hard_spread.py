@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.domains import Counts, DomainTally, count_by_domain
 from moorage.plugins.common.following import DomainColumn, Following
 from moorage.plugins.common.pods_meant import ANY_KEY, PodsMeant

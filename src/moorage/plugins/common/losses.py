@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.victims import Victims
 
 _PRIORITY_OFFSET: Final = 1 << 31

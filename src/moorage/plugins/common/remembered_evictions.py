@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.diagnosis import Diagnosis, Refusal
-from moorage.framework.nodes import Nodes
-from moorage.framework.row_filters import RowFilters
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.single_node_filters import RowFilters
 from moorage.plugins.common.budgets import Budgets
 from moorage.plugins.common.eviction import NodeTrial
 from moorage.plugins.common.losses import DryRun, Losses

@@ -12,7 +12,7 @@ from moorage.api.names import is_scalar_resource
 from moorage.api.requests import countable, whole_units
 from moorage.cluster.columns import clipped
 from moorage.devices.totals import DeviceTotals
-from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.interface.nodes import Nodes, NodeView
 
 
 @dataclass(frozen=True, slots=True)

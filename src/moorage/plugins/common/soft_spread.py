@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from moorage.api.labels import HOSTNAME
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import round_half_away
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.common.domains import Counts, DomainTally, count_by_domain
 from moorage.plugins.common.following import DomainColumn, Following
 from moorage.plugins.common.pods_meant import ANY_KEY

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.pods import NOT_STARTED
-from moorage.framework.changes import Changes
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.budgets import Budgets
 
 

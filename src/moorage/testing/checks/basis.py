@@ -19,7 +19,7 @@ from moorage.api.labels import ZONE
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.quantity import parse_quantity
-from moorage.framework.basis import Basis
+from moorage.framework.interface.dependencies import Basis
 from moorage.testing.asking import ask, basis_of, begin, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.objects import pod as make_pod
 from moorage.testing.trial import Check, Trial

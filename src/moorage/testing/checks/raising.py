@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.queue.entry import QueuedPod
 from moorage.testing.asking import basis_of, begin, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.placing import fit_nowhere, place

@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.framework.basis import Basis
-from moorage.framework.status import Code, PluginError
+from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.status import Code, PluginError
 from moorage.testing.asking import Answers, ask, basis_of, shown
 from moorage.testing.checks.purity import contents
 from moorage.testing.placing import Placed, place

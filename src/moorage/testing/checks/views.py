@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError, Status
-from moorage.framework.verdict import reason_of
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import reason_of
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError, Status
 from moorage.testing.asking import (
     Answers,
     ask,

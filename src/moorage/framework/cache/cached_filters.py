@@ -1,0 +1,206 @@
+"""What filters have said of every node for pods of one template.
+
+Filters are remembered up to the first that is not: a node stops at its first refusal, and whoever comes later
+must see only the nodes that are left.
+
+Nominated pods of equal or higher priority count as if they were there, and as if they were not: a node where
+some are nominated must pass both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pods import PodInfo
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plugin_call import Step
+
+WORTH_COLUMNS: Final = 12
+"""From so many nodes on, columns are faster than one node at a time."""
+
+_NEVER: Final = -1
+"""Before anything was written: who has seen nothing since then looks at everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterPart:
+    """The filters of a profile that have a say about the pods of a template.
+
+    all_steps, skipped: what this is about: all filters, and which plugins stepped aside.
+    remembered: those up to the first that is not. rest: the others.
+    by_pods: of those that are remembered, the ones who look at the pods on a node.
+    """
+
+    all_steps: Sequence[Step]
+    skipped: AbstractSet[str]
+    remembered: Sequence[Step]
+    rest: Sequence[Step]
+    by_pods: Sequence[Step]
+
+
+class RecalledFilters:
+    """The verdicts of one profile's filters for one template."""
+
+    def __init__(self, snapshot: Snapshot, bases: Mapping[str, Basis], priority: int) -> None:
+        self._snapshot = snapshot
+        self._bases = bases
+        self._priority = priority
+        self._codes = np.zeros(0, np.int16)
+        """For each row 0, or why it was refused: 1 + index into `_refusals`."""
+        self._refusals: list[Refusal] = []
+        self._known: dict[Refusal, int] = {}
+        self._passing: NDArray[np.intp] | None = None
+        self._seen = self._nodes_seen = _NEVER
+        self._filtered_by: list[str] = []
+        self._part: FilterPart | None = None
+
+    def part(self, steps: Sequence[Step], skipped: AbstractSet[str]) -> FilterPart:
+        """Which filters have a say, parted into those that are remembered and the others."""
+        known = self._part
+        if known is None or known.all_steps is not steps or known.skipped != skipped:
+            active = [step for step in steps if step.plugin not in skipped]
+            end = next((i for i, step in enumerate(active) if step.plugin not in self._bases), len(active))
+            first = active[:end]
+            by_pods = [step for step in first if self._bases[step.plugin].pods]
+            known = self._part = FilterPart(steps, frozenset(skipped), first, active[end:], by_pods)
+            names = [step.plugin for step in first]
+            if names != self._filtered_by:
+                # Others stepped aside than before: it is not the same question any more.
+                self._filtered_by, self._seen = names, _NEVER
+        return known
+
+    def filter(
+        self, part: FilterPart, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> Nodes:
+        """The nodes that the remembered ones among some filters let pass."""
+        steps = part.remembered
+        self._catch_up(part, cycle, pod)
+        codes = self._codes
+        nominated_to = self._snapshot.nominated.node_of(pod.uid)
+        own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
+        if own is not None:
+            codes = codes.copy()
+            codes[own] = self._code_without(steps, cycle, pod, own)
+        elif nodes.rows is None:
+            passing = self._rows_passing()
+            if passing is None:
+                return nodes
+            diagnosis.refuse_recalled(nodes, codes, self._refusals)
+            return Nodes(self._snapshot, passing)
+        here = nodes.pick(codes)
+        if not here.any():
+            return nodes
+        diagnosis.refuse_recalled(nodes, here, self._refusals)
+        return nodes.where(here == 0)
+
+    def _catch_up(self, part: FilterPart, cycle: CycleState, pod: Pod) -> None:
+        """Bring `_codes` up to date."""
+        snapshot, steps = self._snapshot, part.remembered
+        changed = snapshot.changes.since(self._seen)
+        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
+        if changed is None or len(changed) * 2 > len(snapshot):
+            self._codes = np.zeros(len(snapshot), np.int16)
+            self._filter_rows(steps, cycle, pod, None)
+            if snapshot.nominated:
+                names = (name for name, _ in snapshot.nominated.items())
+                rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
+                self._filter_nominated(steps, cycle, pod, rows)
+            self._passing = None
+        elif changed:
+            self._refilter(part, cycle, pod, changed)
+        self._seen = snapshot.changes.position
+        self._nodes_seen = snapshot.node_changes.position
+
+    def _refilter(self, part: FilterPart, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+        steps = part.remembered
+        if len(changed) >= WORTH_COLUMNS:
+            self._filter_rows(steps, cycle, pod, np.array(changed, np.intp))
+            self._filter_nominated(steps, cycle, pod, changed)
+            self._passing = None
+            return
+        nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
+        for row in changed:
+            before = int(self._codes[row])
+            # Where all let the pod in, only those who look at pods can have changed their mind.
+            is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
+            code = self._filter_row(part.by_pods if is_same_node else steps, cycle, pod, row, ())
+            if code != before:
+                self._codes[row] = code
+                if not before or not code:
+                    self._passing = None
+        self._filter_nominated(steps, cycle, pod, changed)
+
+    def _filter_nominated(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, rows: list[int]) -> None:
+        """See to it that nodes pass with the pods nominated to them as well."""
+        nominated, names = self._snapshot.nominated, self._snapshot.names
+        if not nominated:
+            return
+        for row in rows:
+            coming = self._coming(nominated.on(names[row]))
+            if coming and (code := self._filter_row(steps, cycle, pod, row, coming)):
+                self._codes[row] = code
+                self._passing = None
+
+    def _coming(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
+        """The pods that count before those of this template."""
+        return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
+
+    def _code_without(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, row: int) -> int:
+        """What is said of a node for a pod that is nominated to it: its own nomination does not count."""
+        coming = self._coming(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
+        with_others = self._filter_row(steps, cycle, pod, row, coming) if coming else 0
+        return with_others or self._filter_row(steps, cycle, pod, row, ())
+
+    def _filter_rows(
+        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, rows: NDArray[np.intp] | None
+    ) -> None:
+        nodes = Nodes(self._snapshot, rows)
+        if rows is not None:
+            self._codes[rows] = 0
+        for step in steps:
+            verdict = step.verdict(cycle, pod, nodes)
+            if verdict.codes is None or not verdict.codes.any():
+                continue
+            table = np.array([0, *(self._code(step.plugin, each) for each in verdict.reasons)], np.int16)
+            codes = table[verdict.codes]
+            if nodes.rows is None:
+                self._codes[:] = codes
+            else:
+                self._codes[nodes.rows] = codes
+            nodes = nodes.where(verdict.codes == 0)
+
+    def _filter_row(
+        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, row: int, coming: tuple[PodInfo, ...]
+    ) -> int:
+        view = NodeView(self._snapshot, row, coming)
+        for step in steps:
+            reason = step.reason(cycle, pod, view)
+            if reason is not None:
+                return self._code(step.plugin, reason)
+        return 0
+
+    def _code(self, plugin: str, reason: Reason) -> int:
+        refusal = Refusal(plugin, reason)
+        code = self._known.get(refusal)
+        if code is None:
+            self._refusals.append(refusal)
+            code = self._known[refusal] = len(self._refusals)
+        return code
+
+    def _rows_passing(self) -> NDArray[np.intp] | None:
+        """The rows that passed all remembered filters; None: all of them."""
+        if self._passing is None:
+            self._passing = np.flatnonzero(self._codes == 0)
+        return None if len(self._passing) == len(self._codes) else self._passing

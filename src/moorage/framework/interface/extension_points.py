@@ -1,0 +1,295 @@
+"""The extension points: when each is called, what each answer does, what it may change.
+
+A plugin is any object with a `name` and one or more of these methods; there is nothing to inherit from. The
+order of the points here is the order of a pod's life. Unless said otherwise a method is called in the
+scheduling cycle, must not wait for anything, and must not change the pod or the snapshot: equal input gives
+equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else; so does an
+answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a verdict or of scores.
+
+The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
+where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may
+block: other pods are scheduled and bound meanwhile. There are 64 such threads; when all are in use, further
+pods wait. In a thread a plugin may use the pod, its cycle state, and of the handle what `Handle` says; what
+its own methods share it must guard. When the scheduler ends, it does not wait for threads beyond its grace
+period. Simulations call both kinds of methods one after the other, without threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pods import PodInfo
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effect
+from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SUCCESS, Status
+from moorage.queue.entry import QueuedPod
+from moorage.queue.events import Interest
+
+if TYPE_CHECKING:
+    from moorage.framework.runtime.pre_binding import PreFlight
+
+MIN_SCORE, MAX_SCORE = 0, 100
+
+Scores = NDArray[np.int64]
+
+
+class Plugin(Protocol):
+    """What every plugin has: the name it is configured by and blamed by."""
+
+    name: str
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Protocol):
+    """Decides whether a pod may enter the active queue at all."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Called before a pod enters the active or the backoff queue; must be cheap.
+
+        None lets it in. A refusal keeps the pod aside, gated, until an event the plugin names; no condition
+        and no event is written for it.
+        """
+
+
+@runtime_checkable
+class QueueSortPlugin(Protocol):
+    """Orders the active queue; exactly one plugin, the same in every profile."""
+
+    def queue_sort(self, queued: QueuedPod) -> Any:
+        """The pod's sort key: pods with smaller keys are scheduled first. Keys must be comparable."""
+
+
+@runtime_checkable
+class EventsPlugin(Protocol):
+    """Knows what may help the pods that it refuses."""
+
+    def events(self) -> Iterable[Interest]:
+        """Called once, at the start. Made of `on(kind of object, what happens to it, hint)`.
+
+        A pod that this plugin refused (in pre_enqueue, pre_filter, filter, reserve or permit) waits until one
+        of these events happens and its hint, if it has one, says that the event may help that pod. No event
+        at all: only other plugins' events help, or time. Whoever refuses pods and has no such method is taken
+        to have an interest in everything, which costs attempts in vain. A pod's own updates are events, too.
+
+        A hint is called with the pod, the object before (None: it was added) and the object after (None: it
+        was deleted), for each waiting pod, and must be fast; with `per_template=True` it is asked once about
+        all pods that have namespace, labels, spec and managing owner in common, and with a `sieve` only where
+        an event can concern them. The tables of other objects show the change already. One that raises is
+        taken to say yes.
+        """
+
+
+@runtime_checkable
+class PreFilterPlugin(Protocol):
+    """Looks at the pod and at the cluster as a whole before nodes are filtered."""
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
+        """Called once per attempt, with every node of the cluster.
+
+        None goes on. SKIP leaves this plugin's `filter` out. A set of node names narrows the search to
+        them; the sets of several plugins are intersected. A refusal ends the attempt for all nodes:
+        `unresolvable` at once, `unschedulable` after the other pre-filters have had their say, because
+        preemption may follow and wants their state.
+        """
+
+
+@runtime_checkable
+class PodChangePlugin(Protocol):
+    """A pre-filter whose state depends on the pods on nodes, and who can follow changes to them.
+
+    Both methods change only this plugin's own cycle state, and undo each other exactly.
+    """
+
+    def add_pod(self, cycle: CycleState, pod: Pod, added: PodInfo, node: NodeView) -> None:
+        """`added` is taken to be on `node`: a nominated pod, or a victim spared."""
+
+    def remove_pod(self, cycle: CycleState, pod: Pod, removed: PodInfo, node: NodeView) -> None:
+        """`removed` is taken to be gone from `node`: a victim of preemption."""
+
+
+@runtime_checkable
+class FilterPlugin(Protocol):
+    """Says which nodes can run the pod."""
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Called with the nodes that every filter before this one let pass.
+
+        Returns ALL, or a verdict with one code per node. Must also work when this plugin's `pre_filter`
+        is switched off.
+        """
+
+
+@runtime_checkable
+class FilterNodePlugin(Protocol):
+    """The one-node-at-a-time form of a filter; the framework does the loop."""
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Status | str | None:
+        """None passes; a text, `unschedulable(...)` or `unresolvable(...)` refuses."""
+
+
+@runtime_checkable
+class PostFilterPlugin(Protocol):
+    """Tries to make room when no node passed."""
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult | Status:
+        """Called in order until one succeeds; what the others say is joined into the pod's message.
+
+        A successful result ends the search. `unschedulable` asks the next plugin, `unresolvable` ends it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a post-filter arranged.
+
+    status: SUCCESS ends the search for room; a refusal asks the next plugin, as a bare Status does.
+    nominated_node: the node being freed for the pod; "" clears an earlier nomination, None leaves it.
+    effects: what is to be done for it, in order; it may go on after the cycle has ended.
+    done: to be called when the effects have been performed, or have failed.
+    tied: the nodes that would have done as well, with the pods to evict there; worked out when asked.
+    """
+
+    status: Status = SUCCESS
+    nominated_node: str | None = None
+    effects: tuple[Effect, ...] = ()
+    done: Callable[[], None] = lambda: None
+    tied: Callable[[], Mapping[str, tuple[Pod, ...]]] = dict
+
+
+@runtime_checkable
+class PreScorePlugin(Protocol):
+    """Prepares scoring."""
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Called once with the feasible nodes, if there are two or more. SKIP leaves `score` out."""
+
+
+@runtime_checkable
+class ScorePlugin(Protocol):
+    """Says how good each feasible node is."""
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """One integer per feasible node: 0 to 100, or anything if the plugin has `normalize_score`."""
+
+
+@runtime_checkable
+class ScoreNodePlugin(Protocol):
+    """The one-node-at-a-time form of a score; the framework does the loop."""
+
+    def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
+        """This node's score."""
+
+
+@runtime_checkable
+class NormalizeScorePlugin(Protocol):
+    """Brings its own raw scores into bounds."""
+
+    def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """Called with what `score` returned; gives back integers from 0 to 100."""
+
+
+@runtime_checkable
+class ReservePlugin(Protocol):
+    """Keeps books on what assumed pods take."""
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Called when the pod has been assumed on a node. A refusal un-reserves all plugins."""
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Called in reverse order of all plugins after any later failure, also where `reserve` was not
+        reached or failed: must be idempotent and must not raise.
+        """
+
+
+@runtime_checkable
+class PermitPlugin(Protocol):
+    """May hold or stop a pod that has a node."""
+
+    def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Last in the scheduling cycle. None permits, a refusal stops, `wait(seconds)` holds the pod until
+        every plugin that asked to wait allows it, one rejects it, or the shortest of their time-outs ends.
+        """
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    """Does what must be done before the pod is bound, such as binding its volumes."""
+
+    def pre_bind(
+        self, cycle: CycleState, pod: Pod, node_name: str
+    ) -> Status | Awaitable[Status | None] | None:
+        """Called in the binding cycle, beside other pods'; may be async, or block. Failure un-reserves.
+
+        If the pod has to make room for another or is deleted meanwhile, an async method is cancelled
+        (`asyncio.CancelledError`). One that blocks is not interrupted: `unreserve` waits until it returns,
+        and what it returns does not count. It can ask `handle.pre_binding.is_stopped(pod.uid)`.
+        """
+
+
+@runtime_checkable
+class PreBindPreFlightPlugin(Protocol):
+    """A pre-bind plugin that can tell, without waiting, whether it has anything to do."""
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | PreFlight | None:
+        """Called at the beginning of the binding cycle. SKIP leaves this plugin's `pre_bind` out.
+
+        None says that it will do something; then the pod's node is written into its status before that. Who
+        has no such method is taken to have something to do for every pod. A `PreFlight` says besides whether
+        the plugins before and after this one may pre-bind at the same time.
+        """
+
+
+@runtime_checkable
+class BindPlugin(Protocol):
+    """Binds the pod."""
+
+    def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Awaitable[Status | None] | None:
+        """Called in order until one does not answer SKIP; may be async, or block."""
+
+
+@runtime_checkable
+class PostBindPlugin(Protocol):
+    """Is told of success."""
+
+    def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
+        """Called after the pod is bound; nothing can fail any more. May be async, or block."""
+
+
+BINDING_POINTS = frozenset(("pre_bind", "bind", "post_bind"))
+"""The extension points of the binding cycle: methods there may wait."""
+
+POINTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "pre_enqueue": ("pre_enqueue",),
+        "queue_sort": ("queue_sort",),
+        "pre_filter": ("pre_filter",),
+        "filter": ("filter", "filter_node"),
+        "post_filter": ("post_filter",),
+        "pre_score": ("pre_score",),
+        "score": ("score", "score_node"),
+        "reserve": ("reserve", "unreserve"),
+        "permit": ("permit",),
+        "pre_bind": ("pre_bind",),
+        "bind": ("bind",),
+        "post_bind": ("post_bind",),
+    }
+)
+"""Extension points as configuration names them, and the methods any of which puts a plugin there."""
+
+
+def implements(plugin: Any, point: str) -> bool:
+    """Whether a plugin (or its class) has something to do at an extension point."""
+    return any(callable(getattr(plugin, method, None)) for method in POINTS.get(point, ()))

@@ -1,0 +1,202 @@
+"""One plugin at one extension point: called, and held to what it may answer."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, Scores
+from moorage.framework.interface.filter_result import ALL, Reason, Verdict, reason_of
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import AnswerError, Code, PluginError, Status
+from moorage.framework.runtime.error_location import described, place_in_plugin
+
+_REFUSED = np.ones(1, np.int8)
+_OURS = "moorage.plugins."
+"""Plugins whose scores are known to keep to their bounds: tests hold them to it."""
+_INVALID_SCORE = (
+    'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {reason}, '
+    f"it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+)
+"""kube-scheduler's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One plugin at one extension point."""
+
+    plugin: str
+    point: str
+    method: Callable[..., Any]
+    weight: int = 1
+    one_node: Callable[..., Any] | None = None
+    """The same for one node at a time, where a plugin has that, too: faster for a few nodes."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the plugin; whatever it raises becomes a PluginError."""
+        try:
+            return self.method(*arguments)
+        except PluginError:
+            raise
+        except AnswerError as error:
+            raise self.failed(str(error)) from None
+        except Exception as error:
+            raise self.raised(error) from error
+
+    def failed(self, reason: str) -> PluginError:
+        """This step did what it may not do."""
+        return PluginError(self.plugin, self.point, reason)
+
+    def errored(self, status: Status) -> PluginError:
+        """This step answered with an error, or with a status that it may not answer with."""
+        return self.failed(status.text)
+
+    def raised(self, error: Exception) -> PluginError:
+        """The plugin raised an error: in which line, where it is not one of moorage's own."""
+        place = place_in_plugin(error)
+        return self.failed(described(error) if place is None else f"{described(error)} ({place})")
+
+    # Filters
+
+    def verdict(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+        """Ask a filter about nodes; about one alone in the form for that, where there is one."""
+        if self.one_node is not None and len(nodes) == 1 and nodes.changes is None:
+            reason = self.reason(cycle, pod, NodeView(nodes.snapshot, int(nodes.row_numbers()[0])))
+            return ALL if reason is None else Verdict(_REFUSED, (reason,))
+        verdict = self(cycle, pod, nodes)
+        if not isinstance(verdict, Verdict):
+            if isinstance(verdict, Status) and verdict.code is Code.ERROR:
+                raise self.errored(verdict)
+            raise self.failed(f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)")
+        if verdict.codes is not None and len(verdict.codes) != len(nodes):
+            raise self.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
+        return verdict
+
+    def reason(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """Ask a filter about one node; None: it lets the pod in."""
+        if self.one_node is None:
+            verdict = self.verdict(cycle, pod, node.as_nodes())
+            refused = 0 if verdict.codes is None else int(verdict.codes[0])
+            return verdict.reasons[refused - 1] if refused else None
+        try:
+            answer = self.one_node(cycle, pod, node)
+            return None if answer is None else reason_of(answer)
+        except AnswerError as error:
+            raise self.failed(str(error)) from None
+        except Exception as error:
+            raise self.raised(error) from error
+
+    # Scores
+
+    def scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """Ask for the scores of nodes, not yet normalised."""
+        return self._integers(self(cycle, pod, nodes), len(nodes))
+
+    def score_of(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
+        """Ask about one node."""
+        if self.one_node is None:
+            return int(self.scores(cycle, pod, node.as_nodes())[0])
+        try:
+            score = self.one_node(cycle, pod, node)
+        except Exception as error:
+            raise self.raised(error) from error
+        try:
+            return operator.index(score)
+        except TypeError:
+            raise self._no_score(score) from None
+
+    def normalised(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """Scores within bounds; a plugin that has no say in that must have kept to them."""
+        normalize = getattr(plugin, "normalize_score", None)
+        if normalize is not None:
+            step = Step(self.plugin, "normalize_score", normalize)
+            scores = step._integers(step(cycle, pod, nodes, scores), len(nodes))
+        if type(plugin).__module__.startswith(_OURS):
+            return scores
+        # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
+        if (scores.view(np.uint64) > MAX_SCORE).any():
+            low, high = int(scores.min()), int(scores.max())
+            wrong = low if low < MIN_SCORE else high
+            raise PluginError(self.plugin, self.point, str(wrong), _INVALID_SCORE)
+        return scores
+
+    def weighted(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """What scores are worth in the sum of all plugins' scores."""
+        normalised = self.normalised(plugin, cycle, pod, nodes, scores)
+        return normalised if self.weight == 1 else normalised * self.weight
+
+    def _integers(self, scores: Any, count: int) -> Scores:
+        array: NDArray[Any] = np.asarray(scores)
+        if array.shape == (count,) and array.dtype.kind in "iub":
+            return array.astype(np.int64, copy=False)
+        for each in array.flat:
+            if isinstance(each, Status):
+                raise self._no_score(each)
+        if array.shape != (count,):
+            raise self.failed(f"returned scores of shape {array.shape} for {count} nodes")
+        raise self.failed(f"returned scores of type {array.dtype}; scores are integers")
+
+    def _no_score(self, answer: Any) -> PluginError:
+        """This step answered with something else where a score was wanted: an error, at best."""
+        if isinstance(answer, Status) and answer.code is Code.ERROR:
+            return self.errored(answer)
+        return self.failed(f"returned {answer!r}; scores are integers")
+
+    # Statuses
+
+    def status(self, *arguments: Any, also: Code = Code.SUCCESS) -> Status | None:
+        """Call the plugin for a status, as `as_status` reads it."""
+        return self.as_status(self(*arguments), also)
+
+    def skips(self, *arguments: Any) -> bool:
+        """Call a plugin that may succeed or skip, and nothing else."""
+        status = self.status(*arguments, also=Code.SKIP)
+        if status is not None and status.refused:
+            raise self.errored(status)
+        return status is not None
+
+    async def waited(self, *arguments: Any) -> Any:
+        """Call the plugin, and wait if it is async."""
+        answer = self(*arguments)
+        if not inspect.isawaitable(answer):
+            return answer
+        waiting: Awaitable[Any] = answer
+        try:
+            return await waiting
+        except PluginError:
+            raise
+        except Exception as error:
+            raise self.raised(error) from error
+
+    def as_status(self, answer: Any, also: Code = Code.SUCCESS) -> Status | None:
+        """None for success, else a refusal, or what has the code `also`; any other answer is an error."""
+        if answer is None:
+            return None
+        if not isinstance(answer, Status):
+            raise self.failed(f'returned {answer!r}; return None, or a status such as unschedulable("why")')
+        if answer.code is Code.SUCCESS:
+            return None
+        if not answer.refused and answer.code is not also:
+            raise self.errored(answer)
+        return self.signed(answer)
+
+    def signed(self, status: Status) -> Status:
+        """A status with this plugin's name on it, unless it has one."""
+        return status if status.plugin else status.by(self.plugin)
+
+
+def acting(steps: Sequence[Step], cycle: CycleState) -> Sequence[Step]:
+    """The plugins that may have something to do for a pod, now that it has a node.
+
+    Where all are measured, none is left out: it is seen how long it takes to have nothing to do.
+    """
+    idle = cycle.idle
+    return [step for step in steps if step.plugin not in idle] if idle and not cycle.is_sampled else steps
