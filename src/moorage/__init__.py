@@ -1,6 +1,7 @@
 """moorage: a Kubernetes scheduler in Python. What a plugin author touches is importable from here.
 
-A plugin is any class with a `name` and one or more of the methods in `moorage.framework.interface.extension_points`:
+A plugin is any class with a `name` and one or more of the methods in
+`moorage.framework.interface.extension_points`:
 
     from moorage import Pod, NodeView
 

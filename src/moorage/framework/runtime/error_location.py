@@ -8,8 +8,8 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Final, NamedTuple
 
-_FRAMEWORK: Final = f"{Path(__file__).parent}{os.sep}"
-_MOORAGE: Final = f"{Path(__file__).parent.parent}{os.sep}"
+_FRAMEWORK: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_MOORAGE: Final = f"{Path(__file__).parents[2]}{os.sep}"
 _IMPORT_MACHINERY: Final = "<frozen importlib"
 
 
