@@ -9,7 +9,8 @@ from moorage.api.decode import InputError
 from moorage.framework.interface.status import PluginError
 from moorage.framework.loading.registry import RegistryError
 from moorage.testing.asking import Answers, ask, is_refusal
-from moorage.testing.checks import answers, basis, events, pods, purity, raising, reserving, views
+from moorage.testing.checks import answers, events, pods, purity, raising, reserving, views
+from moorage.testing.checks import dependencies as basis
 from moorage.testing.clusters import Cluster, standard_clusters
 from moorage.testing.learning import learn_extras
 from moorage.testing.report import Finding, Outcome, PluginReport
