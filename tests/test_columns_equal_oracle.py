@@ -23,8 +23,8 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
-from moorage.framework.interface.filter_result import Reason, Verdict
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, PluginError
 from moorage.framework.runtime.framework import Framework
@@ -79,7 +79,7 @@ def explain(reason: Reason) -> Refusal:
     return tuple(sorted(reason.texts)), reason.code is Code.UNSCHEDULABLE
 
 
-def answers(nodes: Nodes, verdict: Verdict) -> dict[str, Refusal | None]:
+def answers(nodes: Nodes, verdict: FilterResult) -> dict[str, Refusal | None]:
     """A filter's verdict by node."""
     codes = [0] * len(nodes) if verdict.codes is None else verdict.codes.tolist()
     return {
@@ -285,7 +285,7 @@ def raw_scores(framework: Framework, pod: Pod, nodes: Nodes) -> dict[str, int]:
 
 def draw_changes(
     data: st.DataObject, snapshot: Snapshot, rows: list[int], about: Sequence[str]
-) -> tuple[Changes, dict[str, tuple[list[Pod], list[Pod]]]]:
+) -> tuple[HypotheticalPods, dict[str, tuple[list[Pod], list[Pod]]]]:
     """Pods to go from and to come to each of some nodes: as the engine is told, and by node as pods."""
     pod_rows = {info.pod.uid: pod_row for pod_row, info in enumerate(snapshot.pods.infos)}
     gone_from: list[int] = []
@@ -303,7 +303,9 @@ def draw_changes(
         pods = [s.b.convert(manifest, Pod) for manifest in coming]
         added += [(index, PodInfo(pod)) for pod in pods]
         by_node[name] = ([snapshot.pods_of(row)[uid].pod for uid in leaving], pods)
-    changes = Changes(snapshot, len(rows), np.array(gone_from, np.intp), np.array(gone_rows, np.intp), added)
+    changes = HypotheticalPods(
+        snapshot, len(rows), np.array(gone_from, np.intp), np.array(gone_rows, np.intp), added
+    )
     return changes, by_node
 
 

@@ -24,12 +24,12 @@ What plugins are given
     Struct, Duration: to declare arguments (`args`), besides dataclasses; Struct is camelCase in files.
 
 What plugins answer
-    ALL, refuse_where, Verdict, Reason: a filter's answer for many nodes.
+    ALL, refuse_where, FilterResult, Reason: a filter's answer for many nodes.
     unschedulable, unresolvable, pending: a refusal. SKIP, SUCCESS. wait: permit's third answer. Status, Code.
     MIN_SCORE, MAX_SCORE, Scores: what scores are. PostFilterResult, Effect: what a post-filter arranges.
     PreFlight, IN_PARALLEL, SKIP_IN_PARALLEL: what pre-bind plugins say before they are called.
     on, Resource, Action, Interest: which events may help pods that a plugin refused (`events`).
-    Basis, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`basis`).
+    DependsOn, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`depends_on`).
 
 What a handle lends
     Client, kinds: requests to the API server, and the kinds they are about. NotHereError: in a simulation.
@@ -63,11 +63,11 @@ from moorage.config.load import default_config, load_config, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, Basis
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.handle import Handle, NotHereError
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import (
@@ -107,16 +107,17 @@ __all__ = [
     "SKIP_IN_PARALLEL",
     "SUCCESS",
     "Action",
-    "Basis",
     "Cache",
     "Client",
     "Code",
     "CycleState",
     "Decision",
+    "DependsOn",
     "Diagnosis",
     "Duration",
     "Effect",
     "Engine",
+    "FilterResult",
     "Handle",
     "InputError",
     "Interest",
@@ -144,7 +145,6 @@ __all__ = [
     "StateKey",
     "Status",
     "Struct",
-    "Verdict",
     "WaitingPod",
     "WaitingPods",
     "__version__",

@@ -16,7 +16,7 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.engine.sampling import MIN_FEASIBLE_NODES
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.filter_result import FilterResult
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.framework import Framework
 from tests.builders import make_node, make_pod
@@ -46,7 +46,7 @@ class ByName:
     def pre_filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> set[str] | None:
         return self.among
 
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         keep = np.array([name not in self.refused for name in nodes.names], bool)
         return keep.view(type(nodes.unschedulable)).otherwise("refused")
 

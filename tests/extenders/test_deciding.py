@@ -52,7 +52,7 @@ def decided(
     framework: Framework, objects: Iterable[Object], pod: Pod | None = None, seed: int = 0
 ) -> Decision:
     snapshot = Cache(objects).snapshot()
-    deciding = Engine(seed=seed).decide_pausing(framework, pod or make_pod("p", uid="p"), snapshot)
+    deciding = Engine(seed=seed).decide_async(framework, pod or make_pod("p", uid="p"), snapshot)
     return asyncio.run(deciding)
 
 
@@ -209,7 +209,7 @@ def test_extenders_score_at_the_same_time() -> None:
             service, SCORING, extender("http://two", prioritizeVerb="prioritize", weight=2)
         )
         deciding = asyncio.ensure_future(
-            Engine(seed=0).decide_pausing(framework, make_pod("p"), Cache(ABC).snapshot())
+            Engine(seed=0).decide_async(framework, make_pod("p"), Cache(ABC).snapshot())
         )
         while len(service.asked) < 2:
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from hypothesis import given
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins import DEFAULT_PLUGINS
 from tests import strategies as s
@@ -46,7 +46,7 @@ def test_one_node_is_judged_as_all_are(plugin: str) -> None:
             if coming:
                 added = [(row, info) for row in range(len(snapshot)) for info in coming]
                 everywhere = Nodes(
-                    snapshot, np.arange(len(snapshot)), Changes(snapshot, len(snapshot), added=added)
+                    snapshot, np.arange(len(snapshot)), HypotheticalPods(snapshot, len(snapshot), added=added)
                 )
             cycle = CycleState()
             framework.pre_filter(cycle, pod, Nodes(snapshot), Diagnosis(len(snapshot)))

@@ -27,9 +27,9 @@ from moorage.cluster.objects import Objects
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, Basis
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
 from moorage.framework.interface.effects import EvictPods
-from moorage.framework.interface.filter_result import ALL, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.framework import Framework
@@ -265,10 +265,10 @@ class Watchful:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         return NODE_AND_PODS
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         self.asked += nodes.names
         return ALL
 
@@ -281,10 +281,10 @@ class Choosy(Watchful):
 
     name = "Choosy"
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         return (~nodes.label("closed").exists()).otherwise("node(s) closed")
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> str | None:  # type: ignore[override]

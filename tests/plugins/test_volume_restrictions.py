@@ -8,7 +8,7 @@ import pytest
 from moorage.cluster.cache import Cache
 from moorage.cluster.pods import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code
 from moorage.plugins.volume_restrictions import CLAIM_IN_USE, NO_DISK, VolumeRestrictions
@@ -117,7 +117,7 @@ def changed(cache: Cache, removed: dict[str, str], added: dict[str, str] | None 
     """All nodes, with pods taken away and users of the claim added: by node, the pod's name."""
     snapshot = cache.snapshot()
     names = [info.pod.name for info in snapshot.pods.infos]
-    changes = Changes(
+    changes = HypotheticalPods(
         snapshot,
         len(snapshot),
         np.array([snapshot.row_of[node] for node in removed], np.intp),

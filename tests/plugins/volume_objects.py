@@ -23,7 +23,7 @@ from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.filter_result import FilterResult
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status
@@ -273,7 +273,7 @@ def ask(plugin: Any, pod: Pod, snapshot: Snapshot | Cache, nodes: Nodes | None =
     return answer
 
 
-def _read(nodes: Nodes, verdict: Verdict) -> Answer:
+def _read(nodes: Nodes, verdict: FilterResult) -> Answer:
     codes = np.zeros(len(nodes), int) if verdict.codes is None else verdict.codes
     assert len(codes) == len(nodes)
     return {

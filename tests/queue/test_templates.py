@@ -9,7 +9,7 @@ import pytest
 from moorage.queue import events
 from moorage.queue.events import Action, ClusterEvent, Resource, on
 from moorage.queue.scheduling_queue import Place
-from moorage.queue.templates import template_of
+from moorage.queue.templates import equivalence_key
 from tests.builders import make_node, make_pod, owner
 from tests.queue.helpers import Case
 
@@ -47,7 +47,7 @@ TEMPLATES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("one", "other", "same"), TEMPLATES.values(), ids=TEMPLATES.keys())
 def test_pods_differ_in(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
     first, second = make_pod("p", uid="p", **one), make_pod("q", uid="q", **other)
-    assert (template_of(first) == template_of(second)) is same
+    assert (equivalence_key(first) == equivalence_key(second)) is same
 
 
 def test_a_hint_that_looks_at_templates_is_asked_once_a_template() -> None:

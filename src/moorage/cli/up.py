@@ -50,7 +50,7 @@ from moorage.cli.watching import watch as watch_files
 from moorage.clock import LoopClock
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.loading.plugin_discovery import Found
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError
 from moorage.services.termination import on_termination
@@ -205,7 +205,7 @@ class _Plugins:
         self._files = files
         self._is_watched = is_watched
 
-    def read(self) -> Found:
+    def read(self) -> DiscoveredPlugins:
         """What the files say now."""
         return with_plugins(_configuration(self._config), self._files)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def at_once(work: Coroutine[Any, Any, T]) -> T:
+def run_without_suspending(work: Coroutine[Any, Any, T]) -> T:
     """What comes of some work that has nothing to wait for; RuntimeError if it waits nevertheless."""
     try:
         work.send(None)

@@ -25,7 +25,7 @@ from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.effects import Effect, EvictPods, NominateNode
 from moorage.framework.interface.events import Interest
 from moorage.framework.interface.extension_points import PostFilterResult
-from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
@@ -147,12 +147,12 @@ class DefaultPreemption:
         """Who finds out who would have to go: with what is remembered for the template, if possible."""
         budgets = self._budgets_of(nodes.objects)
         dry_run = partial(self.dry_run, cycle, pod)
-        filters = self._handle.row_filters(cycle)
-        if filters is None or cycle.template is None:
+        filters = self._handle.single_node_filters(cycle)
+        if filters is None or cycle.equivalence_class is None:
             return FreshTrial(nodes.snapshot, dry_run)
-        memory = cycle.template.memory.get(self)
+        memory = cycle.equivalence_class.memory.get(self)
         if memory is None or memory.source is not filters.source:
-            memory = cycle.template.memory[self] = RememberedEvictions(filters, budgets)
+            memory = cycle.equivalence_class.memory[self] = RememberedEvictions(filters, budgets)
         memory.catch_up(budgets)
         return RememberedTrial(memory, pod, NodeTrial(cycle, pod, filters, budgets), dry_run, self._nobody)
 
@@ -171,7 +171,7 @@ class DefaultPreemption:
         victims = find_victims(pod, nodes, self._budgets_of(nodes.objects))
         having = victims.nodes_having()
         if not having.all():
-            diagnosis.refuse(self.name, nodes, Verdict((~having).view(np.int8), (self._nobody.reason,)))
+            diagnosis.refuse(self.name, nodes, FilterResult((~having).view(np.int8), (self._nobody.reason,)))
         gone = np.ones(len(victims.pods), bool)
         helped = self._passing(cycle, pod, victims, np.flatnonzero(having), gone, diagnosis)
         gone &= helped[victims.place]

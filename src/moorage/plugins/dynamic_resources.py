@@ -43,12 +43,12 @@ from moorage.devices.search_results import SearchResults
 from moorage.devices.situations import Situations
 from moorage.devices.state import PodDevices, Variants, work_limit
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import DeleteClaim, WriteClaimStatus
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import PostFilterResult, Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
@@ -135,11 +135,11 @@ class DynamicResources:
 
     # What the pod needs
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods that want no devices are none of its business."""
         if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
             return None
-        return Basis(tables=(DeviceClass,), acts=False)
+        return DependsOn(tables=(DeviceClass,), runs_after_filter=False)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Gather the pod's claims, and what is taken already."""
@@ -188,7 +188,7 @@ class DynamicResources:
 
     # Which nodes have it
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
         try:
             state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes))
@@ -203,7 +203,7 @@ class DynamicResources:
         except (AllocationError, WorkLimitError) as error:
             raise PluginError(self.name, "filter", str(error)) from None
 
-    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
+    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
         """One search for all nodes that are alike: the first of them in order speaks for the others."""
         groups, situations = self._groups(state, nodes)
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
@@ -223,7 +223,7 @@ class DynamicResources:
         if any(plans):
             noted = state.plans_for(nodes.snapshot, self._situations.inventory)
             noted.note(nodes, groups, plans, codes == 0)
-        return Verdict(codes, _REASONS) if codes.any() else ALL
+        return FilterResult(codes, _REASONS) if codes.any() else ALL
 
     def _groups(self, state: PodDevices, nodes: Nodes) -> tuple[Groups, list[Hashable]]:
         """The nodes on which the pod wants the same, and the search for it goes the same way.

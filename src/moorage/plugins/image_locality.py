@@ -7,7 +7,7 @@ import numpy as np
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.interface.nodes import Nodes
 
@@ -30,9 +30,9 @@ class ImageLocality:
 
     name = "ImageLocality"
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's images, and how many nodes have them."""
-        return Basis(images=True)
+        return DependsOn(images=True)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""

@@ -19,7 +19,7 @@ from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
-from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
@@ -128,7 +128,7 @@ class InterPodAffinity:
 
     # Filtering
 
-    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether neither the pod nor those on nodes want anything of each other, as it was the last time."""
         memory = self._memory(cycle, pod)
         if memory is None or not memory.has_no_neighbours(nodes.snapshot):
@@ -157,17 +157,17 @@ class InterPodAffinity:
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """What is remembered for pods like this one; None where nothing may be."""
-        if cycle.template is None:
+        if cycle.equivalence_class is None:
             return None
-        memory: _Memory | None = cycle.template.memory.get(self)
+        memory: _Memory | None = cycle.equivalence_class.memory.get(self)
         if memory is None:
-            memory = cycle.template.memory[self] = _Memory(pod_terms(pod))
+            memory = cycle.equivalence_class.memory[self] = _Memory(pod_terms(pod))
         return memory
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
         neighbours = cycle.read_or(_FILTER, lambda: self._neighbours(cycle, pod, nodes.all))
-        return Verdict(neighbours.judge(nodes), _REASONS)
+        return FilterResult(neighbours.judge(nodes), _REASONS)
 
     # Scoring
 

@@ -23,10 +23,10 @@ from moorage.api.selectors import (
 from moorage.cluster.objects import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.framework.runtime.go_arithmetic import proportional
@@ -89,7 +89,7 @@ class NodeAffinity:
     def _is_allowed(self, node: Node) -> bool:
         return self._enforced is None or self._enforced.matches(node)
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """The node's labels and name; pods that differ only in the nodes they name share a template."""
         return None if named_nodes(pod) is not None else NODE
 
@@ -104,7 +104,7 @@ class NodeAffinity:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse what the configuration does not allow first, then what the pod does not want."""
         wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
         if wanted.anything and self._enforced is None:
@@ -112,7 +112,7 @@ class NodeAffinity:
         codes = np.where(nodes.required_by(wanted), 0, 2)
         if self._enforced is not None:
             codes[~nodes.required_by(self._enforced)] = 1
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """As `filter`, for one node."""

@@ -6,9 +6,9 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status
 
@@ -46,7 +46,7 @@ class NodeDeclaredFeatures:
             on(Resource.POD, Action.UPDATE, _needs_other_features, per_template=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """What the node declares."""
         return NODE
 
@@ -54,7 +54,7 @@ class NodeDeclaredFeatures:
         """Most pods need nothing special."""
         return None if required_features(pod) else SKIP
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Every needed feature must be declared."""
         needed = required_features(pod)
         if not needed:

@@ -6,9 +6,9 @@ from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code
 
@@ -26,11 +26,11 @@ class NodeName:
         """The node may come."""
         return (on(Resource.NODE, Action.ADD),)
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's name."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Without spec.nodeName all nodes will do."""
         if not pod.spec.node_name:
             return ALL

@@ -6,9 +6,9 @@ from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import ANY_IP, HostPort, PodInfo
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE_AND_PODS, Basis
+from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.common.hints import Answer, explained, is_placed
@@ -54,7 +54,7 @@ class NodePorts:
             on(Resource.NODE, Action.ADD),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The ports that pods have taken on the node."""
         return NODE_AND_PODS
 
@@ -66,7 +66,7 @@ class NodePorts:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes where a wanted port is taken."""
         wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
         if not wanted:

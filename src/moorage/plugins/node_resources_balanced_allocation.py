@@ -13,7 +13,7 @@ from moorage.cluster.objects import Objects
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.devices.totals import DeviceTotals
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE_AND_PODS, Basis
+from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes, NodeView
@@ -33,7 +33,7 @@ class NodeResourcesBalancedAllocation:
         self._devices = DeviceTotals(handle.objects)
         self._scored = [(each.name, each.weight) for each in args.resources]
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """What there is and what is taken on the node, unless devices may stand in for something."""
         return NODE_AND_PODS if self._wanted(pod).is_row_alone else None
 

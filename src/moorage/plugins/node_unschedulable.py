@@ -7,9 +7,9 @@ from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code
 from moorage.plugins.common.hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
@@ -41,11 +41,11 @@ class NodeUnschedulable:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node says it all."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Whoever tolerates the unschedulable taint may go to a cordoned node."""
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL

@@ -9,7 +9,7 @@ from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
 from moorage.framework.interface.extension_points import Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status
@@ -107,7 +107,7 @@ class PodTopologySpread:
 
     # Filtering and scoring
 
-    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether the pod has no constraints, neither its own nor default ones."""
         memory, objects = self._memory(cycle, pod), nodes.objects
         return memory is not None and not memory.hard.of(pod, objects) and not memory.soft.of(pod, objects)
@@ -134,7 +134,7 @@ class PodTopologySpread:
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """What is remembered for pods like this one; None where nothing may be."""
-        template = cycle.template
+        template = cycle.equivalence_class
         if template is None:
             return None
         memory: _Memory | None = template.memory.get(self)
@@ -146,10 +146,10 @@ class PodTopologySpread:
             )
         return memory
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes whose domain would be more than maxSkew ahead of the emptiest one."""
         spread = cycle.read_or(_FILTER, lambda: self._spread(cycle, pod, nodes.all))
-        return Verdict(spread.judge(nodes), _REASONS) if spread.spreads else ALL
+        return FilterResult(spread.judge(nodes), _REASONS) if spread.spreads else ALL
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every soft constraint, the matching pods near each feasible node."""

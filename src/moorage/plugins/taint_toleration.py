@@ -9,10 +9,10 @@ from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
-from moorage.framework.interface.filter_result import Reason, Verdict, refuse_where
+from moorage.framework.interface.filter_result import FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code
 from moorage.framework.runtime.go_arithmetic import proportional
@@ -45,11 +45,11 @@ class TaintToleration:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's taints."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         tolerations = pod.spec.tolerations
         kept_away = nodes.taints.judge(lambda taints: keeps_away(taints, tolerations))

@@ -24,10 +24,10 @@ from moorage.api.storage import (
 from moorage.cluster.objects import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NO_CONCERN, Basis
+from moorage.framework.interface.dependencies import NO_CONCERN, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
@@ -108,7 +108,7 @@ class VolumeBinding:
             on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_template=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NO_CONCERN if is_without_storage(pod) else None
 
@@ -122,7 +122,7 @@ class VolumeBinding:
         cycle.write(_CLAIMS, claims)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes that cannot reach a bound volume, or have none to offer to a claim that needs one."""
         claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
         if isinstance(claims, Status):
@@ -134,14 +134,14 @@ class VolumeBinding:
             check = self._planner.check(claims.bound, nodes)
             plan = self._planner.plan(claims.waiting, nodes)
         except VolumeError as error:
-            self._handle.reports.volumes_failed("predicate")
+            self._handle.metrics.volumes_failed("predicate")
             raise PluginError(self.name, "filter", str(error)) from error
         codes = np.zeros(len(nodes), np.int8)
         for bit, problem in enumerate(
             (check.out_of_reach, plan.unbindable, plan.short_of_space, check.missing)
         ):
             codes += problem.view(np.int8) << bit
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Nothing to score unless the configuration says how."""
@@ -168,7 +168,7 @@ class VolumeBinding:
         try:
             reservation.assume(choice, self._handle.objects)
         except VolumeError as error:
-            self._handle.reports.volumes_failed("assume")
+            self._handle.metrics.volumes_failed("assume")
             reservation.take_back(self._handle.objects)
             return _error(str(error))
         return None
@@ -198,7 +198,7 @@ class VolumeBinding:
             return _error(f"binding volumes: {error}")
         finally:
             if not bound:
-                self._handle.reports.volumes_failed("bind")
+                self._handle.metrics.volumes_failed("bind")
         return None if bound else _error(f"binding volumes: {TIMED_OUT}")
 
 

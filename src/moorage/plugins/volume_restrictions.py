@@ -13,9 +13,9 @@ from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentD
 from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, PodInfo
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, Sieve, on
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.common.hints import USES_CLAIM, uses_claim
@@ -86,7 +86,7 @@ class VolumeRestrictions:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NODE if is_without_storage(pod) else None
 
@@ -100,7 +100,7 @@ class VolumeRestrictions:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes with a disk in use, and all nodes while a claim for one pod has a user.
 
         A node's own users of the claim are what preemption could remove there; users on other nodes stay.
@@ -118,7 +118,7 @@ class VolumeRestrictions:
             codes[users] = 2
         if wanted.disks:
             codes[nodes.disks.judge(lambda used: _any_conflict(wanted.disks, used))] = 1
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
 
 def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:

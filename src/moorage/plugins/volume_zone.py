@@ -10,9 +10,9 @@ from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.cluster.objects import Objects
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, Basis
+from moorage.framework.interface.dependencies import NODE, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, Verdict, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.common.hints import USES_CLAIM, uses_claim
@@ -55,7 +55,7 @@ class VolumeZone:
             on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_template=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NODE if is_without_storage(pod) else None
 
@@ -69,7 +69,7 @@ class VolumeZone:
         cycle.write(_PLACES, places)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes in other places; a node without any zone or region label can be anywhere."""
         known = cycle.read(_PLACES)
         places = _places(pod, nodes.objects) if known is None else known

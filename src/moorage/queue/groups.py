@@ -12,7 +12,7 @@ from typing import NamedTuple
 from moorage.api.base import Object
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import Interest, Sieve
-from moorage.queue.templates import template_of
+from moorage.queue.templates import equivalence_key
 
 Refuser = tuple[str, str]
 """A profile and a plugin of it."""
@@ -35,7 +35,7 @@ def situation_of(queued: QueuedPod) -> Situation:
         tuple(sorted(queued.refusing_plugins())),
         tuple(sorted(queued.pending_plugins)),
         queued.gating_plugin,
-        template_of(queued.pod),
+        equivalence_key(queued.pod),
     )
 
 

@@ -10,7 +10,7 @@ from moorage.api.pod import Pod, Volume
 _encode = msgspec.msgpack.Encoder(enc_hook=hex).encode
 
 
-def template_of(pod: Pod) -> bytes:
+def equivalence_key(pod: Pod) -> bytes:
     """Equal for pods that have namespace, labels, spec and managing owner in common.
 
     Volumes without anything that scheduling reads do not count: every pod has one with a name of its own, for

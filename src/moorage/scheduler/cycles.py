@@ -111,7 +111,7 @@ class Cycles:
             log.info(3, "Attempting to schedule pod", pod=kobj(pod))
         self._observer.begins(queued)
         cycle = CycleState()
-        decision = await self.engine.decide_pausing(framework, pod, self._cache.snapshot(), cycle)
+        decision = await self.engine.decide_async(framework, pod, self._cache.snapshot(), cycle)
         if framework.handle.extenders and self._is_too_late(queued):
             self._let_go(queued, decision)
             return
@@ -137,7 +137,7 @@ class Cycles:
         self._beside.start(self._bind(attempt))
 
     def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
-        like = None if cycle.template is None else cycle.template.info(pod)
+        like = None if cycle.equivalence_class is None else cycle.equivalence_class.info(pod)
         return self._cache.assume_pod(pod, node_name, like)
 
     def _is_to_be_skipped(self, pod: Pod) -> bool:

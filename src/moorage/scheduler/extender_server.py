@@ -32,7 +32,7 @@ from moorage.framework.extenders.extenders import MAX_PRIORITY, ChosenVictims
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.extension_points import MAX_SCORE
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, PluginError
 from moorage.framework.runtime.framework import Framework
@@ -282,7 +282,7 @@ def _without(nodes: Nodes, victims: Mapping[str, ChosenVictims]) -> Nodes:
         leaving = [uid for uid in victims[snapshot.names[row]].uids if uid in here]
         places += [place] * len(leaving)
         uids += leaving
-    changes = Changes(
+    changes = HypotheticalPods(
         snapshot, len(nodes), np.array(places, np.intp), np.array(snapshot.pods.rows_of(uids), np.intp)
     )
     return Nodes(snapshot, nodes.row_numbers(), changes)

@@ -1,7 +1,7 @@
 """A profile whose extension points and plugins are measured.
 
 An extension point is timed in every cycle: that is a handful of observations a pod, each of them a value put
-on a list. Its plugins are timed only in a sample of the cycles, for which other steps take the place of the
+on a list. Its plugins are timed only in a sample of the cycles, for which other calls take the place of the
 usual ones. The scheduling cycle does not wait, so all of it up to the permit is one pod's. What waits
 (binding) looks at each pod whether its cycle was in the sample.
 """
@@ -23,8 +23,8 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
-from moorage.framework.runtime.plugin_call import Step
-from moorage.framework.runtime.plugin_metrics import Reports
+from moorage.framework.runtime.plugin_call import PluginCall
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.scores import ScoreTable
 from moorage.scheduler.measured_steps import CountedStep, NodesStep, TimedStep, WaitingStep, code_of
 from moorage.services.metrics import Metrics
@@ -58,7 +58,7 @@ _TIMED: Final = frozenset(
 _PREEMPTION: Final = "DefaultPreemption"
 
 
-class MeasuredReports(Reports):
+class MeasuredReports(PluginMetrics):
     """Takes down what the plugins of a profile tell."""
 
     def __init__(self, metrics: Metrics, profile: str) -> None:
@@ -95,14 +95,14 @@ class MeasuredFramework(Framework):
         self._profile_name = profile.scheduler_name
         self._is_sampled = False
         reports = MeasuredReports(metrics, profile.scheduler_name)
-        super().__init__(profile, registry, replace(handle, reports=reports))
+        super().__init__(profile, registry, replace(handle, metrics=reports))
         # What a plugin tries out (who would fit if others left) is that plugin's time, not the filters'.
         self.handle.run_filters = super().filter
-        self._usual = (self._steps, self._reserves)
+        self._usual = (self._calls, self._reserves)
         self._sampled = (
             {
-                point: self._all_timed(steps) if point in _TIMED else steps
-                for point, steps in self._steps.items()
+                point: self._all_timed(calls) if point in _TIMED else calls
+                for point, calls in self._calls.items()
             },
             self._all_timed(self._reserves),
         )
@@ -115,48 +115,48 @@ class MeasuredFramework(Framework):
         """By extension point, who takes down how long a success took: what happens to most pods."""
         skipped = duration.labels(_NAMES["pre_bind_pre_flight"], Code.SKIP.value, self.name)
         self._skipped_pre_flight = skipped.observe
-        names = [step.plugin for step in self.at("post_filter")]
+        names = [call.plugin for call in self.at("post_filter")]
         self._before_preemption = (
             frozenset(names[: names.index(_PREEMPTION)]) if _PREEMPTION in names else None
         )
 
-    def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
+    def _arrange(self, wanted: Plugins) -> dict[str, tuple[PluginCall, ...]]:
         return {
-            point: tuple(self._measured(step) for step in steps)
-            for point, steps in super()._arrange(wanted).items()
+            point: tuple(self._measured(call) for call in calls)
+            for point, calls in super()._arrange(wanted).items()
         }
 
-    def _measured(self, step: Step) -> Step:
-        """A step as it is in most cycles."""
-        given = (step.plugin, step.point, step.method, step.weight, step.one_node)
-        if step.point in BINDING_POINTS:
-            return WaitingStep(*given, observe=_Observe(self._metrics, step))
-        counted = _COUNTED.get(step.point)
+    def _measured(self, call: PluginCall) -> PluginCall:
+        """A call as it is in most cycles."""
+        given = (call.plugin, call.point, call.method, call.weight, call.one_node)
+        if call.point in BINDING_POINTS:
+            return WaitingStep(*given, observe=_Observe(self._metrics, call))
+        counted = _COUNTED.get(call.point)
         if counted is None:
-            return step
-        asked = self._metrics.plugin_evaluation.labels(step.plugin, _NAMES[step.point], self._profile_name)
+            return call
+        asked = self._metrics.plugin_evaluation.labels(call.plugin, _NAMES[call.point], self._profile_name)
         return counted(*given, asked=asked)
 
-    def _all_timed(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+    def _all_timed(self, calls: Iterable[PluginCall]) -> tuple[PluginCall, ...]:
         """Steps as they are in a cycle that is in the sample."""
         return tuple(
             TimedStep(
-                step.plugin,
-                step.point,
-                step.method,
-                step.weight,
-                step.one_node,
-                step=step,
-                observe=_Observe(self._metrics, step),
+                call.plugin,
+                call.point,
+                call.method,
+                call.weight,
+                call.one_node,
+                call=call,
+                observe=_Observe(self._metrics, call),
             )
-            for step in steps
+            for call in calls
         )
 
     def _sample(self, is_sampled: bool) -> None:
         """Time every plugin from now on, or none."""
         if is_sampled is not self._is_sampled:
             self._is_sampled = is_sampled
-            self._steps, self._reserves = self._sampled if is_sampled else self._usual
+            self._calls, self._reserves = self._sampled if is_sampled else self._usual
 
     def _took(self, point: str, code: Code, began: float) -> None:
         """An extension point came to something else than success."""
@@ -298,8 +298,8 @@ class MeasuredFramework(Framework):
         """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
         began = perf_counter()
         try:
-            steps = self._timed_pre_flights if cycle.is_sampled else self._pre_flights
-            is_needed = self._ask_pre_flights(steps, cycle, pod, node_name)
+            calls = self._timed_pre_flights if cycle.is_sampled else self._pre_flights
+            is_needed = self._ask_pre_flights(calls, cycle, pod, node_name)
         except PluginError:
             self._took("pre_bind_pre_flight", Code.ERROR, began)
             raise
@@ -343,9 +343,9 @@ class _Observe:
 
     __slots__ = ("_duration", "_labels")
 
-    def __init__(self, metrics: Metrics, step: Step) -> None:
+    def __init__(self, metrics: Metrics, call: PluginCall) -> None:
         self._duration = metrics.plugin_execution_duration
-        self._labels = (step.plugin, _NAMES[step.point])
+        self._labels = (call.plugin, _NAMES[call.point])
 
     def __call__(self, answer: Any, began: float) -> None:
         seconds = perf_counter() - began

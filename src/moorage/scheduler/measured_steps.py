@@ -1,7 +1,7 @@
 """Plugins at extension points, counted and timed.
 
 In every cycle it is counted how often a plugin was asked, and about how many nodes. Only in a sample of the
-cycles it is timed: `MeasuredFramework` changes its steps for timed ones then.
+cycles it is timed: `MeasuredFramework` changes its calls for timed ones then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import NodeView
 from moorage.framework.interface.status import Code, PluginError, Status
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.pre_binding import PreFlight
 from moorage.services.metric_values import Number
 
@@ -32,7 +32,7 @@ def _unobserved(answer: Any, began: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedStep(Step):
+class CountedStep(PluginCall):
     """One plugin at an extension point where it is asked once about each pod."""
 
     asked: Number = field(default_factory=Number)
@@ -40,7 +40,7 @@ class CountedStep(Step):
     def __call__(self, *arguments: Any) -> Any:
         """Call the plugin; whatever it raises becomes a PluginError."""
         self.asked.value += 1
-        return Step.__call__(self, *arguments)
+        return PluginCall.__call__(self, *arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +50,37 @@ class NodesStep(CountedStep):
     def __call__(self, *arguments: Any) -> Any:
         """Call the plugin about nodes; whatever it raises becomes a PluginError."""
         self.asked.value += len(arguments[2])
-        return Step.__call__(self, *arguments)
+        return PluginCall.__call__(self, *arguments)
 
     def reason(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """Ask a filter about one node."""
         if self.one_node is not None:
             self.asked.value += 1
-        return Step.reason(self, cycle, pod, node)
+        return PluginCall.reason(self, cycle, pod, node)
 
     def score_of(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """Ask for the score of one node."""
         if self.one_node is not None:
             self.asked.value += 1
-        return Step.score_of(self, cycle, pod, node)
+        return PluginCall.score_of(self, cycle, pod, node)
 
 
 @dataclass(frozen=True, slots=True)
-class TimedStep(Step):
-    """Another step, timed."""
+class TimedStep(PluginCall):
+    """Another call, timed."""
 
-    step: Step = field(kw_only=True)
+    call: PluginCall = field(kw_only=True)
     observe: Observe = _unobserved
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the plugin."""
-        return self._timed(self.step, *arguments)
+        return self._timed(self.call, *arguments)
 
     async def waited(self, *arguments: Any) -> Any:
         """Call the plugin, and wait if it is async."""
         began = perf_counter()
         try:
-            answer = await self.step.waited(*arguments)
+            answer = await self.call.waited(*arguments)
         except PluginError as error:
             self.observe(error, began)
             raise
@@ -89,11 +89,11 @@ class TimedStep(Step):
 
     def reason(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """Ask a filter about one node."""
-        return self._timed(self.step.reason, cycle, pod, node)
+        return self._timed(self.call.reason, cycle, pod, node)
 
     def score_of(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """Ask for the score of one node."""
-        return self._timed(self.step.score_of, cycle, pod, node)
+        return self._timed(self.call.score_of, cycle, pod, node)
 
     def _timed(self, call: Callable[..., T], *arguments: Any) -> T:
         began = perf_counter()
@@ -107,7 +107,7 @@ class TimedStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingStep(Step):
+class WaitingStep(PluginCall):
     """One plugin that may wait, timed in the cycles that are in the sample."""
 
     observe: Observe = _unobserved
@@ -115,10 +115,10 @@ class WaitingStep(Step):
     async def waited(self, *arguments: Any) -> Any:
         """Call the plugin, and wait if it is async."""
         if not arguments[0].is_sampled:
-            return await Step.waited(self, *arguments)
+            return await PluginCall.waited(self, *arguments)
         began = perf_counter()
         try:
-            answer = await Step.waited(self, *arguments)
+            answer = await PluginCall.waited(self, *arguments)
         except PluginError as error:
             self.observe(error, began)
             raise

@@ -39,7 +39,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.loading.plugin_discovery import Found
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.framework.loading.registry import Registry, RegistryError
 from moorage.framework.runtime.slow_plugins import SLOW_SECONDS
 from moorage.klog import Logger
@@ -71,7 +71,7 @@ _SETTLE_SECONDS: Final = 1.0
 _GATHER_EVENTS_SECONDS: Final = 0.016
 """So long events may wait for others: who reads them is a person, and together they cost half as much."""
 
-Reload = Callable[[], Found]
+Reload = Callable[[], DiscoveredPlugins]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.engine import Engine
-from moorage.engine.run_without_suspending import at_once
+from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.extenders.extenders import Extenders
 from moorage.framework.interface.handle import Handle, Live
 from moorage.framework.loading.registry import Registry
@@ -235,7 +235,7 @@ class Scheduler:
             if self._handle.extenders:
                 await self._attempt_pausing(queued)
             else:
-                at_once(self._cycles.attempt(queued))
+                run_without_suspending(self._cycles.attempt(queued))
             if self.cycles_begun % _BATCH == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
                 turn_ends_at = self._clock.now() + _BATCH_SECONDS

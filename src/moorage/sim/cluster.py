@@ -78,7 +78,7 @@ class SimulatedCluster:
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState
     ) -> Decision:
         try:
-            return await self._engine.decide_pausing(framework, pod, snapshot, cycle)
+            return await self._engine.decide_async(framework, pod, snapshot, cycle)
         finally:
             await framework.handle.extenders.close()
 

@@ -64,7 +64,7 @@ class HeldVolumes:
 
     def count(self, nodes: Nodes) -> NDArray[np.int64]:
         """How many there are on each node. Shape (nodes,)."""
-        if nodes.changes is not None:
+        if nodes.hypothetical_pods is not None:
             return _counted(nodes)
         self._catch_up(nodes)
         return nodes.pick(self._counts)

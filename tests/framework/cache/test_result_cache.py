@@ -203,8 +203,8 @@ class RememberingCluster(RuleBasedStateMachine):
         pod, cycle = self._pod(uid, template), CycleState()
         decision = self.remembering.decide(self.framework, pod, self.cache.snapshot(), cycle)
         if decision.node is not None:
-            assert cycle.template is not None
-            self.placed[uid] = self.cache.assume_pod(pod, decision.node, cycle.template.info(pod))
+            assert cycle.equivalence_class is not None
+            self.placed[uid] = self.cache.assume_pod(pod, decision.node, cycle.equivalence_class.info(pod))
 
     @invariant()
     def both_engines_agree(self) -> None:

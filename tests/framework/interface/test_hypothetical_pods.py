@@ -9,7 +9,7 @@ import pytest
 
 from moorage.cluster.cache import Cache
 from moorage.cluster.pods import PodInfo
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
 from tests.builders import make_node, make_pod, port
 
@@ -77,7 +77,7 @@ def test_filters_of_one_node_see_who_is_taken_to_be_gone() -> None:
     now = a_node()
     snapshot = now.snapshot
     db = snapshot.pods.rows_of(["db"])
-    changes = Changes(snapshot, 2, np.array([1]), np.array(db), [(0, COMING[0])])
+    changes = HypotheticalPods(snapshot, 2, np.array([1]), np.array(db), [(0, COMING[0])])
     rows = np.array([snapshot.row_of["x"], now.row])
     first, second = Nodes(snapshot, rows, changes)
     assert [info.pod.name for info in first.pods] == ["boss"]

@@ -12,7 +12,7 @@ import pytest
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.interface.filter_result import ALL
-from moorage.framework.loading.plugin_discovery import Found, find_plugins, plugins_in_files
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, find_plugins, plugins_in_files
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError, with_plugin
 from moorage.framework.runtime.profiles import Profiles
@@ -69,7 +69,7 @@ def config_of(*enabled: str, args: dict[str, Any] | None = None, **points: Any) 
     return parse_profiles([{"plugins": plugins, "pluginConfig": configs}])
 
 
-def find(config: SchedulerConfiguration, *files: Path, given: Any = ()) -> Found:
+def find(config: SchedulerConfiguration, *files: Path, given: Any = ()) -> DiscoveredPlugins:
     return find_plugins(config, default_registry(), files, given)
 
 
@@ -77,7 +77,7 @@ def plugins_in_file(path: Path) -> list[Any]:
     return [*plugins_in_files([path])]
 
 
-def at(found: Found, point: str) -> list[str]:
+def at(found: DiscoveredPlugins, point: str) -> list[str]:
     """The plugins at an extension point of the first profile, in order."""
     framework = next(iter(Profiles(*found).values()))
     return [step.plugin for step in framework.at(point)]

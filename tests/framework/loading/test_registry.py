@@ -10,7 +10,7 @@ from moorage.config.defaults import default_profile
 from moorage.config.load import parse_profiles
 from moorage.config.types import PluginConfig, PluginRef, Plugins, PluginSet, Profile
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.filter_result import ALL, Verdict
+from moorage.framework.interface.filter_result import ALL, FilterResult
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.loading.registry import Registry, RegistryError
@@ -27,7 +27,7 @@ class Wants:
     def __init__(self, something: int) -> None:
         raise AssertionError
 
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         return ALL
 
 
@@ -38,7 +38,7 @@ class Fails:
         raise ValueError("no luck")
 
 
-async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
     return ALL
 
 
@@ -121,7 +121,7 @@ def test_typed_arguments_of_foreign_plugins_name_the_field_that_is_wrong() -> No
         def __init__(self, args: Args) -> None:
             self.args = args
 
-        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
             return ALL
 
     # Annotations are looked up where the class was made.

@@ -13,7 +13,7 @@ from moorage import NODE, Cache, Engine
 from moorage.cluster.pods import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, pending, unschedulable, wait
 from moorage.framework.runtime.framework import Framework
@@ -149,7 +149,7 @@ class Remembered:
     def __init__(self, point: str) -> None:
         setattr(self, f"{point}_node", self._answer)
 
-    def basis(self, pod: Any, objects: Any) -> Any:
+    def depends_on(self, pod: Any, objects: Any) -> Any:
         return NODE
 
     def _answer(self, cycle: Any, pod: Any, node: Any) -> Any:
@@ -186,7 +186,7 @@ def test_a_plugin_that_fails_at_following_pods() -> None:
         def remove_pod(self, cycle: Any, pod: Any, removed: Any, node: Any) -> None: ...
 
     snapshot = nodes("a").snapshot
-    changes = Changes(snapshot, 1, added=[(0, PodInfo(make_pod("x", uid="x")))])
+    changes = HypotheticalPods(snapshot, 1, added=[(0, PodInfo(make_pod("x", uid="x")))])
     changed = Nodes(snapshot, np.zeros(1, np.intp), changes)
     with pytest.raises(PluginError, match=r'^running AddPod on PreFilter plugin "B": ValueError: lost count'):
         framework_of(Following()).filter(CycleState(), POD, changed, Diagnosis(1))

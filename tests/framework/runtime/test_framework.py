@@ -10,13 +10,13 @@ import pytest
 from moorage.cluster.pods import PodInfo
 from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
-from moorage.engine.run_without_suspending import at_once
+from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import BindPod
 from moorage.framework.interface.extension_points import PostFilterResult
-from moorage.framework.interface.filter_result import Verdict, refuse_where
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.filter_result import FilterResult, refuse_where
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import (
     SKIP,
@@ -101,7 +101,7 @@ def test_pre_score_skip_leaves_the_score_out_and_any_other_refusal_is_an_error()
     [
         (None, "returned NoneType"),
         (np.array([True]), "returned ndarray"),
-        (Verdict(np.zeros(3)), "answered for 3 nodes of 1"),
+        (FilterResult(np.zeros(3)), "answered for 3 nodes of 1"),
     ],
 )
 def test_a_filter_must_answer_for_the_nodes_it_was_asked_about(answer: Any, complaint: str) -> None:
@@ -160,14 +160,14 @@ def test_a_plugin_that_follows_pods_is_asked_about_each_changed_node_alone() -> 
         def remove_pod(self, cycle: CycleState, pod: object, removed: PodInfo, node: NodeView) -> None:
             cycle.read(key).count -= 1  # type: ignore[union-attr]
 
-        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
             full = cycle.read(key).count >= 2  # type: ignore[union-attr]
             return refuse_where(np.full(len(nodes), full), "counted two")
 
     everything, cycle = nodes("a", "b", "c"), CycleState()
     framework = framework_of(Follower())
     framework.pre_filter(cycle, POD, everything, Diagnosis(3))
-    changes = Changes(everything.snapshot, 3, added=[(1, PodInfo(make_pod("x", uid="x")))])
+    changes = HypotheticalPods(everything.snapshot, 3, added=[(1, PodInfo(make_pod("x", uid="x")))])
     changed = Nodes(everything.snapshot, everything.row_numbers(), changes)
     assert framework.filter(cycle, POD, changed, Diagnosis(3)).names == ["a", "c"]
     assert framework.filter(cycle, POD, everything, Diagnosis(3)).names == ["a", "b", "c"]
@@ -179,12 +179,14 @@ def test_a_plugin_that_follows_pods_is_asked_about_each_changed_node_alone() -> 
 def test_what_post_filters_say_is_joined_until_one_succeeds() -> None:
     first = recorder("First", Log(), post_filter=unschedulable("one"))
     second = recorder("Second", Log(), post_filter=unschedulable("two"))
-    answer = at_once(framework_of(first, second).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1)))
+    answer = run_without_suspending(
+        framework_of(first, second).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
+    )
     assert (answer.status.message, answer.status.plugin) == ("one, two", "First")
     log = Log()
     winner = recorder("Winner", log, post_filter=PostFilterResult(nominated_node="a"))
     never = recorder("Never", log, post_filter=unschedulable("three"))
-    answer = at_once(
+    answer = run_without_suspending(
         framework_of(first, winner, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
     )
     assert (answer.status.code, answer.nominated_node, log) == (Code.SUCCESS, "a", ["Winner.post_filter"])
@@ -197,7 +199,7 @@ def test_a_post_filter_can_end_the_search_and_keeps_what_was_arranged_before(sta
     first = recorder("First", log, post_filter=PostFilterResult(unschedulable("x"), "", (effect,)))
     last = recorder("Last", log, post_filter=status)
     never = recorder("Never", log, post_filter=unschedulable("y"))
-    answer = at_once(
+    answer = run_without_suspending(
         framework_of(first, last, never).post_filter(CycleState(), POD, nodes("a"), Diagnosis(1))
     )
     assert log == ["First.post_filter", "Last.post_filter"]

@@ -13,7 +13,7 @@ from moorage.cluster.cache import Cache
 from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NO_CONCERN, NODE, Basis
+from moorage.framework.interface.dependencies import NO_CONCERN, NODE, DependsOn
 from moorage.framework.interface.filter_result import ALL
 from moorage.framework.interface.status import SKIP, SUCCESS
 from moorage.framework.runtime.framework import Framework
@@ -25,12 +25,12 @@ NODES = ("n1", "n2")
 SCORES = np.zeros(2, np.int64)
 
 
-def acting(name: str, log: Log, basis: Basis | None) -> Any:
+def acting(name: str, log: Log, depends_on: DependsOn | None) -> Any:
     """A plugin that takes part in everything from reserve to pre-bind."""
     plugin = recorder(
         name, log, pre_filter=None, reserve=None, unreserve=None, pre_bind_pre_flight=None, pre_bind=None
     )
-    plugin.basis = lambda pod, objects: basis
+    plugin.depends_on = lambda pod, objects: depends_on
     return plugin
 
 
@@ -46,7 +46,7 @@ ACTING = ["reserve", "pre_bind_pre_flight", "pre_bind", "unreserve"]
 
 
 @pytest.mark.parametrize(
-    ("basis", "remembers", "called"),
+    ("depends_on", "remembers", "called"),
     [
         pytest.param(NO_CONCERN, True, [], id="none of its business"),
         pytest.param(NODE, True, ACTING, id="remembered, but it acts"),
@@ -55,10 +55,10 @@ ACTING = ["reserve", "pre_bind_pre_flight", "pre_bind", "unreserve"]
     ],
 )
 def test_who_does_not_act_is_left_out_once_there_is_a_node(
-    basis: Basis | None, remembers: bool, called: list[str]
+    depends_on: DependsOn | None, remembers: bool, called: list[str]
 ) -> None:
     log = Log()
-    framework = framework_of(acting("A", log, basis))
+    framework = framework_of(acting("A", log, depends_on))
     cycle = decide(framework, Engine(remembers=remembers))
     log.clear()
     assert framework.reserve(cycle, POD, "n1") == SUCCESS
@@ -82,18 +82,18 @@ def test_others_act_all_the_same() -> None:
 PREPARING = {"pre_filter": None, "filter": ALL, "pre_score": None, "score": SCORES}
 
 
-def quiet_or_not(log: Log, is_quiet: bool) -> Any:
-    return recorder("Q", log, **PREPARING, is_quiet=is_quiet)
+def quiet_or_not(log: Log, skips_pod: bool) -> Any:
+    return recorder("Q", log, **PREPARING, skips_pod=skips_pod)
 
 
 NOT_AT_PRE_SCORE = PluginSet(disabled=(PluginRef(name="Q"),))
 
 
 @pytest.mark.parametrize(
-    ("is_quiet", "remembers", "points", "called"),
+    ("skips_pod", "remembers", "points", "called"),
     [
-        pytest.param(True, True, {}, ["is_quiet"], id="quiet"),
-        pytest.param(False, True, {}, ["is_quiet", *PREPARING], id="not quiet"),
+        pytest.param(True, True, {}, ["skips_pod"], id="quiet"),
+        pytest.param(False, True, {}, ["skips_pod", *PREPARING], id="not quiet"),
         pytest.param(True, False, {}, list(PREPARING), id="nothing is remembered"),
         pytest.param(
             True,
@@ -105,10 +105,10 @@ NOT_AT_PRE_SCORE = PluginSet(disabled=(PluginRef(name="Q"),))
     ],
 )
 def test_who_is_quiet_is_asked_nothing_else(
-    is_quiet: bool, remembers: bool, points: dict[str, PluginSet], called: list[str]
+    skips_pod: bool, remembers: bool, points: dict[str, PluginSet], called: list[str]
 ) -> None:
     log = Log()
-    decide(framework_of(quiet_or_not(log, is_quiet), **points), Engine(remembers=remembers))
+    decide(framework_of(quiet_or_not(log, skips_pod), **points), Engine(remembers=remembers))
     assert log == [f"Q.{point}" for point in called]
 
 
@@ -125,8 +125,10 @@ def test_default_plugins_that_do_not_act_have_nothing_to_do(pod: Pod) -> None:
     cache = Cache([make_node("n1"), make_node("n2")])
     snapshot, idle = cache.snapshot(), set()
     for name, plugin in framework.plugins.items():
-        basis: Basis | None = plugin.basis(pod, snapshot.objects) if hasattr(plugin, "basis") else None
-        if basis is None or basis.acts or not hasattr(plugin, "reserve"):
+        depends_on: DependsOn | None = (
+            plugin.depends_on(pod, snapshot.objects) if hasattr(plugin, "depends_on") else None
+        )
+        if depends_on is None or depends_on.runs_after_filter or not hasattr(plugin, "reserve"):
             continue
         idle.add(name)
         cycle = decide(framework, Engine(remembers=False), pod)

@@ -16,7 +16,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.status import Code, PluginError, Status, unschedulable
 from moorage.framework.loading.plugin_discovery import enabled_everywhere
-from moorage.framework.runtime.plugin_metrics import Reports
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.plugin_threads import PluginThreads, WrongThreadError
 from moorage.framework.runtime.slow_plugins import SlowCalls
 from moorage.plugins import default_registry
@@ -116,12 +116,12 @@ def test_answers() -> None:
 def test_what_blocks_in_a_thread_is_not_slow() -> None:
     told: list[str] = []
 
-    class Told(Reports):
+    class Told(PluginMetrics):
         def slow_call(self, plugin: str, point: str) -> None:
             told.append(point)
 
     async def work(threads: PluginThreads) -> None:
-        handle = Handle(threads=threads, reports=Told(), slow_calls=SlowCalls(1e-12))
+        handle = Handle(threads=threads, metrics=Told(), slow_calls=SlowCalls(1e-12))
         framework = framework_of(Placed(), handle=handle)
         for ask in (framework.pre_bind, framework.bind, framework.post_bind):
             await ask(CycleState(), POD, "a")

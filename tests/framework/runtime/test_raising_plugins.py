@@ -55,7 +55,7 @@ class Wrong:
         raise RuntimeError  # in pre_bind
 
     def _basis(self, pod: Any, objects: Any) -> Any:
-        return NODE.nothing  # type: ignore[attr-defined]  # in basis
+        return NODE.nothing  # type: ignore[attr-defined]  # in depends_on
 
     def _pre_enqueue(self, pod: Any) -> Any:
         raise OSError("no disk")  # in pre_enqueue
@@ -111,11 +111,11 @@ def test_plugin_point_error_and_line(point: str, call: Callable[[Framework], Any
 
 def test_a_basis_that_fails_fails_the_attempt_of_one_pod() -> None:
     cache = Cache([make_node("a"), make_node("b")])
-    decision = Engine().decide(framework_of(Wrong("filter", "basis")), POD, cache.snapshot())
+    decision = Engine().decide(framework_of(Wrong("filter", "depends_on")), POD, cache.snapshot())
     assert decision.node is None
     assert decision.message == with_place(
-        "running Basis plugin \"Wrong\": AttributeError: 'Basis' object has no attribute 'nothing'",
-        "# in basis",
+        "running DependsOn plugin \"Wrong\": AttributeError: 'DependsOn' object has no attribute 'nothing'",
+        "# in depends_on",
     )
 
 

@@ -13,7 +13,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.filter_result import ALL
 from moorage.framework.interface.handle import Handle
-from moorage.framework.runtime.plugin_metrics import Reports
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.slow_plugins import SlowCalls
 from tests.framework.helpers import POD, framework_of, nodes
 
@@ -31,7 +31,7 @@ class Stopwatch:
         self.seconds += seconds
 
 
-class Counted(Reports):
+class Counted(PluginMetrics):
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
 
@@ -69,7 +69,7 @@ class Worker:
 def stage(seconds: float, threshold_seconds: float = 0.1) -> tuple[Any, Counted, Worker, Stopwatch]:
     watch, counted = Stopwatch(), Counted()
     worker = Worker(watch, seconds)
-    handle = Handle(reports=counted, slow_calls=SlowCalls(threshold_seconds, watch.now))
+    handle = Handle(metrics=counted, slow_calls=SlowCalls(threshold_seconds, watch.now))
     return framework_of(worker, handle=handle), counted, worker, watch
 
 

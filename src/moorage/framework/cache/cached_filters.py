@@ -21,11 +21,11 @@ from moorage.api.pod import Pod
 from moorage.cluster.pods import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 
 WORTH_COLUMNS: Final = 12
 """From so many nodes on, columns are faster than one node at a time."""
@@ -38,24 +38,24 @@ _NEVER: Final = -1
 class FilterPart:
     """The filters of a profile that have a say about the pods of a template.
 
-    all_steps, skipped: what this is about: all filters, and which plugins stepped aside.
+    all_calls, skipped: what this is about: all filters, and which plugins stepped aside.
     remembered: those up to the first that is not. rest: the others.
     by_pods: of those that are remembered, the ones who look at the pods on a node.
     """
 
-    all_steps: Sequence[Step]
+    all_calls: Sequence[PluginCall]
     skipped: AbstractSet[str]
-    remembered: Sequence[Step]
-    rest: Sequence[Step]
-    by_pods: Sequence[Step]
+    remembered: Sequence[PluginCall]
+    rest: Sequence[PluginCall]
+    by_pods: Sequence[PluginCall]
 
 
-class RecalledFilters:
+class CachedFilters:
     """The verdicts of one profile's filters for one template."""
 
-    def __init__(self, snapshot: Snapshot, bases: Mapping[str, Basis], priority: int) -> None:
+    def __init__(self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], priority: int) -> None:
         self._snapshot = snapshot
-        self._bases = bases
+        self._dependencies = dependencies
         self._priority = priority
         self._codes = np.zeros(0, np.int16)
         """For each row 0, or why it was refused: 1 + index into `_refusals`."""
@@ -66,16 +66,18 @@ class RecalledFilters:
         self._filtered_by: list[str] = []
         self._part: FilterPart | None = None
 
-    def part(self, steps: Sequence[Step], skipped: AbstractSet[str]) -> FilterPart:
+    def part(self, calls: Sequence[PluginCall], skipped: AbstractSet[str]) -> FilterPart:
         """Which filters have a say, parted into those that are remembered and the others."""
         known = self._part
-        if known is None or known.all_steps is not steps or known.skipped != skipped:
-            active = [step for step in steps if step.plugin not in skipped]
-            end = next((i for i, step in enumerate(active) if step.plugin not in self._bases), len(active))
+        if known is None or known.all_calls is not calls or known.skipped != skipped:
+            active = [call for call in calls if call.plugin not in skipped]
+            end = next(
+                (i for i, call in enumerate(active) if call.plugin not in self._dependencies), len(active)
+            )
             first = active[:end]
-            by_pods = [step for step in first if self._bases[step.plugin].pods]
-            known = self._part = FilterPart(steps, frozenset(skipped), first, active[end:], by_pods)
-            names = [step.plugin for step in first]
+            by_pods = [call for call in first if self._dependencies[call.plugin].pods]
+            known = self._part = FilterPart(calls, frozenset(skipped), first, active[end:], by_pods)
+            names = [call.plugin for call in first]
             if names != self._filtered_by:
                 # Others stepped aside than before: it is not the same question any more.
                 self._filtered_by, self._seen = names, _NEVER
@@ -85,38 +87,38 @@ class RecalledFilters:
         self, part: FilterPart, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> Nodes:
         """The nodes that the remembered ones among some filters let pass."""
-        steps = part.remembered
+        calls = part.remembered
         self._catch_up(part, cycle, pod)
         codes = self._codes
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
         own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
         if own is not None:
             codes = codes.copy()
-            codes[own] = self._code_without(steps, cycle, pod, own)
+            codes[own] = self._code_without(calls, cycle, pod, own)
         elif nodes.rows is None:
             passing = self._rows_passing()
             if passing is None:
                 return nodes
-            diagnosis.refuse_recalled(nodes, codes, self._refusals)
+            diagnosis.refuse_cached(nodes, codes, self._refusals)
             return Nodes(self._snapshot, passing)
         here = nodes.pick(codes)
         if not here.any():
             return nodes
-        diagnosis.refuse_recalled(nodes, here, self._refusals)
+        diagnosis.refuse_cached(nodes, here, self._refusals)
         return nodes.where(here == 0)
 
     def _catch_up(self, part: FilterPart, cycle: CycleState, pod: Pod) -> None:
         """Bring `_codes` up to date."""
-        snapshot, steps = self._snapshot, part.remembered
+        snapshot, calls = self._snapshot, part.remembered
         changed = snapshot.changes.since(self._seen)
         self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
         if changed is None or len(changed) * 2 > len(snapshot):
             self._codes = np.zeros(len(snapshot), np.int16)
-            self._filter_rows(steps, cycle, pod, None)
+            self._filter_rows(calls, cycle, pod, None)
             if snapshot.nominated:
                 names = (name for name, _ in snapshot.nominated.items())
                 rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
-                self._filter_nominated(steps, cycle, pod, rows)
+                self._filter_nominated(calls, cycle, pod, rows)
             self._passing = None
         elif changed:
             self._refilter(part, cycle, pod, changed)
@@ -124,10 +126,10 @@ class RecalledFilters:
         self._nodes_seen = snapshot.node_changes.position
 
     def _refilter(self, part: FilterPart, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
-        steps = part.remembered
+        calls = part.remembered
         if len(changed) >= WORTH_COLUMNS:
-            self._filter_rows(steps, cycle, pod, np.array(changed, np.intp))
-            self._filter_nominated(steps, cycle, pod, changed)
+            self._filter_rows(calls, cycle, pod, np.array(changed, np.intp))
+            self._filter_nominated(calls, cycle, pod, changed)
             self._passing = None
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
@@ -135,45 +137,47 @@ class RecalledFilters:
             before = int(self._codes[row])
             # Where all let the pod in, only those who look at pods can have changed their mind.
             is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
-            code = self._filter_row(part.by_pods if is_same_node else steps, cycle, pod, row, ())
+            code = self._filter_row(part.by_pods if is_same_node else calls, cycle, pod, row, ())
             if code != before:
                 self._codes[row] = code
                 if not before or not code:
                     self._passing = None
-        self._filter_nominated(steps, cycle, pod, changed)
+        self._filter_nominated(calls, cycle, pod, changed)
 
-    def _filter_nominated(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, rows: list[int]) -> None:
+    def _filter_nominated(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: list[int]
+    ) -> None:
         """See to it that nodes pass with the pods nominated to them as well."""
         nominated, names = self._snapshot.nominated, self._snapshot.names
         if not nominated:
             return
         for row in rows:
-            coming = self._coming(nominated.on(names[row]))
-            if coming and (code := self._filter_row(steps, cycle, pod, row, coming)):
+            added = self._nominated_before(nominated.on(names[row]))
+            if added and (code := self._filter_row(calls, cycle, pod, row, added)):
                 self._codes[row] = code
                 self._passing = None
 
-    def _coming(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
+    def _nominated_before(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
         """The pods that count before those of this template."""
         return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
 
-    def _code_without(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, row: int) -> int:
+    def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:
         """What is said of a node for a pod that is nominated to it: its own nomination does not count."""
-        coming = self._coming(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
-        with_others = self._filter_row(steps, cycle, pod, row, coming) if coming else 0
-        return with_others or self._filter_row(steps, cycle, pod, row, ())
+        added = self._nominated_before(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
+        with_others = self._filter_row(calls, cycle, pod, row, added) if added else 0
+        return with_others or self._filter_row(calls, cycle, pod, row, ())
 
     def _filter_rows(
-        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, rows: NDArray[np.intp] | None
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp] | None
     ) -> None:
         nodes = Nodes(self._snapshot, rows)
         if rows is not None:
             self._codes[rows] = 0
-        for step in steps:
-            verdict = step.verdict(cycle, pod, nodes)
+        for call in calls:
+            verdict = call.verdict(cycle, pod, nodes)
             if verdict.codes is None or not verdict.codes.any():
                 continue
-            table = np.array([0, *(self._code(step.plugin, each) for each in verdict.reasons)], np.int16)
+            table = np.array([0, *(self._code(call.plugin, each) for each in verdict.reasons)], np.int16)
             codes = table[verdict.codes]
             if nodes.rows is None:
                 self._codes[:] = codes
@@ -182,13 +186,13 @@ class RecalledFilters:
             nodes = nodes.where(verdict.codes == 0)
 
     def _filter_row(
-        self, steps: Sequence[Step], cycle: CycleState, pod: Pod, row: int, coming: tuple[PodInfo, ...]
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, added: tuple[PodInfo, ...]
     ) -> int:
-        view = NodeView(self._snapshot, row, coming)
-        for step in steps:
-            reason = step.reason(cycle, pod, view)
+        view = NodeView(self._snapshot, row, added)
+        for call in calls:
+            reason = call.reason(cycle, pod, view)
             if reason is not None:
-                return self._code(step.plugin, reason)
+                return self._code(call.plugin, reason)
         return 0
 
     def _code(self, plugin: str, reason: Reason) -> int:

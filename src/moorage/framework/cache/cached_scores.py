@@ -17,10 +17,10 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import WORTH_COLUMNS
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import Basis
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin, Scores
 from moorage.framework.interface.nodes import Nodes, NodeView
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.scores import ScoreTable
 
 _NEVER: Final = -1
@@ -30,7 +30,7 @@ _NEVER: Final = -1
 class _Scored:
     """What one plugin scores every node, before normalising."""
 
-    basis: Basis
+    depends_on: DependsOn
     raw: Scores
     normalizes: bool
     same: int | None = None
@@ -43,28 +43,30 @@ class _Scored:
 class _Scoring:
     """The score plugins of a profile that have a say about the pods of a template.
 
-    all_steps, skipped: what this is about: all score plugins, and which of them stepped aside.
+    all_calls, skipped: what this is about: all score plugins, and which of them stepped aside.
     active: those that did not. remembered: of these, the ones that are.
     by_pods: of those that are remembered, the ones who look at the pods on a node.
     by_row: whether what these say of a node goes into its total as it is.
     """
 
-    all_steps: Sequence[Step]
+    all_calls: Sequence[PluginCall]
     skipped: AbstractSet[str]
-    active: Sequence[Step]
-    remembered: Sequence[Step]
-    by_pods: Sequence[Step]
+    active: Sequence[PluginCall]
+    remembered: Sequence[PluginCall]
+    by_pods: Sequence[PluginCall]
     by_row: bool
-    open: Sequence[Step] | None = None
+    open: Sequence[PluginCall] | None = None
     """Those whose scores depend on which nodes are feasible; None: to be found out."""
 
 
-class RecalledScores:
+class CachedScores:
     """The scores of one profile's plugins for one template."""
 
-    def __init__(self, snapshot: Snapshot, bases: Mapping[str, Basis], plugins: Mapping[str, Plugin]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], plugins: Mapping[str, Plugin]
+    ) -> None:
         self._snapshot = snapshot
-        self._bases = bases
+        self._dependencies = dependencies
         self._plugins = plugins
         self._scored: dict[str, _Scored] = {}
         self._totals: Scores = np.zeros(0, np.int64)
@@ -72,61 +74,63 @@ class RecalledScores:
         self._seen = self._nodes_seen = self._images_seen = _NEVER
         self._scoring: _Scoring | None = None
 
-    def score(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+    def score(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the score plugins that did not step aside, remembered or not, make of nodes."""
-        scoring = self._of(steps, cycle.skip_score)
+        scoring = self._of(calls, cycle.skip_score)
         self._catch_up(scoring, cycle, pod)
         if scoring.open is None:
-            scoring.open = [step for step in scoring.active if not self._is_settled(step)]
+            scoring.open = [call for call in scoring.active if not self._is_settled(call)]
         totals = self._totals if nodes.rows is None else self._totals[nodes.rows]
         by_plugin: dict[str, Scores] = {}
-        for step in scoring.open:
-            scored = self._scored.get(step.plugin)
-            scores = step.scores(cycle, pod, nodes) if scored is None else nodes.pick(scored.raw)
-            weighted = step.weighted(self._plugins[step.plugin], cycle, pod, nodes, scores)
-            by_plugin[step.plugin] = weighted
+        for call in scoring.open:
+            scored = self._scored.get(call.plugin)
+            scores = call.scores(cycle, pod, nodes) if scored is None else nodes.pick(scored.raw)
+            weighted = call.weighted(self._plugins[call.plugin], cycle, pod, nodes, scores)
+            by_plugin[call.plugin] = weighted
             totals = totals + weighted
         return ScoreTable(totals, lambda: {**self._settled(scoring.remembered, nodes), **by_plugin})
 
-    def _of(self, steps: Sequence[Step], skipped: AbstractSet[str]) -> _Scoring:
+    def _of(self, calls: Sequence[PluginCall], skipped: AbstractSet[str]) -> _Scoring:
         """Which score plugins have a say."""
         known = self._scoring
-        if known is None or known.all_steps is not steps or known.skipped != skipped:
-            active = [step for step in steps if step.plugin not in skipped]
-            remembered = [step for step in active if step.plugin in self._bases]
-            by_pods = [step for step in remembered if self._bases[step.plugin].pods]
+        if known is None or known.all_calls is not calls or known.skipped != skipped:
+            active = [call for call in calls if call.plugin not in skipped]
+            remembered = [call for call in active if call.plugin in self._dependencies]
+            by_pods = [call for call in remembered if self._dependencies[call.plugin].pods]
             by_row = not any(map(self._normalizes, by_pods))
-            known = self._scoring = _Scoring(steps, frozenset(skipped), active, remembered, by_pods, by_row)
+            known = self._scoring = _Scoring(calls, frozenset(skipped), active, remembered, by_pods, by_row)
         return known
 
-    def _normalizes(self, step: Step) -> bool:
-        return getattr(self._plugins[step.plugin], "normalize_score", None) is not None
+    def _normalizes(self, call: PluginCall) -> bool:
+        return getattr(self._plugins[call.plugin], "normalize_score", None) is not None
 
-    def _is_settled(self, step: Step) -> bool:
+    def _is_settled(self, call: PluginCall) -> bool:
         """Whether what a plugin gives to nodes is in the totals already."""
-        scored = self._scored.get(step.plugin)
+        scored = self._scored.get(call.plugin)
         return scored is not None and (not scored.normalizes or scored.same is not None)
 
-    def _settled(self, steps: Sequence[Step], nodes: Nodes) -> dict[str, Scores]:
+    def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
         """What remembered plugins give to nodes, where it does not depend on which nodes are feasible."""
         settled = {}
-        for step in steps:
-            scored = self._scored[step.plugin]
+        for call in calls:
+            scored = self._scored[call.plugin]
             if not scored.normalizes:
-                settled[step.plugin] = nodes.pick(scored.raw) * step.weight
+                settled[call.plugin] = nodes.pick(scored.raw) * call.weight
             elif scored.same is not None:
-                settled[step.plugin] = np.full(len(nodes), scored.constant, np.int64)
+                settled[call.plugin] = np.full(len(nodes), scored.constant, np.int64)
         return settled
 
     def _catch_up(self, scoring: _Scoring, cycle: CycleState, pod: Pod) -> None:
         """Bring all remembered scores up to date."""
-        snapshot, steps = self._snapshot, scoring.remembered
+        snapshot, calls = self._snapshot, scoring.remembered
         changed = snapshot.changes.since(self._seen)
         self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
         if changed is None or len(changed) * 4 > len(snapshot):
-            for step in steps:
-                raw = np.array(step.scores(cycle, pod, Nodes(snapshot)))
-                self._scored[step.plugin] = _Scored(self._bases[step.plugin], raw, self._normalizes(step))
+            for call in calls:
+                raw = np.array(call.scores(cycle, pod, Nodes(snapshot)))
+                self._scored[call.plugin] = _Scored(
+                    self._dependencies[call.plugin], raw, self._normalizes(call)
+                )
             self._sum(scoring, cycle, pod)
         else:
             stale_images = self._images_seen != snapshot.images.version
@@ -143,20 +147,20 @@ class RecalledScores:
         """Score nodes anew where only pods have changed."""
         by_pods = scoring.by_pods
         if len(changed) >= WORTH_COLUMNS or not scoring.by_row:
-            for step in by_pods:
-                self._score_rows(step, self._scored[step.plugin], cycle, pod, changed)
+            for call in by_pods:
+                self._score_rows(call, self._scored[call.plugin], cycle, pod, changed)
             self._sum(scoring, cycle, pod)
             return
         for row in changed:
             more = 0
             view = NodeView(self._snapshot, row)
-            for step in by_pods:
-                raw = self._scored[step.plugin].raw
+            for call in by_pods:
+                raw = self._scored[call.plugin].raw
                 before = int(raw[row])
-                score = step.score_of(cycle, pod, view)
+                score = call.score_of(cycle, pod, view)
                 if score != before:
                     raw[row] = score
-                    more += (score - before) * step.weight
+                    more += (score - before) * call.weight
             if more:
                 self._totals[row] += more
 
@@ -164,34 +168,34 @@ class RecalledScores:
         self, scoring: _Scoring, cycle: CycleState, pod: Pod, changed: list[int], *, stale_images: bool
     ) -> None:
         """Score nodes anew where anything has changed."""
-        for step in scoring.remembered:
-            scored = self._scored[step.plugin]
-            if stale_images and scored.basis.images:
-                scored.raw[:] = step.scores(cycle, pod, Nodes(self._snapshot))
+        for call in scoring.remembered:
+            scored = self._scored[call.plugin]
+            if stale_images and scored.depends_on.images:
+                scored.raw[:] = call.scores(cycle, pod, Nodes(self._snapshot))
             elif changed:
-                self._score_rows(step, scored, cycle, pod, changed)
+                self._score_rows(call, scored, cycle, pod, changed)
         self._sum(scoring, cycle, pod)
 
     def _score_rows(
-        self, step: Step, scored: _Scored, cycle: CycleState, pod: Pod, changed: list[int]
+        self, call: PluginCall, scored: _Scored, cycle: CycleState, pod: Pod, changed: list[int]
     ) -> None:
         rows = np.array(changed, np.intp)
-        scored.raw[rows] = step.scores(cycle, pod, Nodes(self._snapshot, rows))
+        scored.raw[rows] = call.scores(cycle, pod, Nodes(self._snapshot, rows))
 
     def _sum(self, scoring: _Scoring, cycle: CycleState, pod: Pod) -> None:
         """Add up what does not depend on which nodes are feasible."""
         totals = np.zeros(len(self._snapshot), np.int64)
-        for step in scoring.remembered:
-            scored = self._scored[step.plugin]
+        for call in scoring.remembered:
+            scored = self._scored[call.plugin]
             if not scored.normalizes:
-                plugin, everywhere = self._plugins[step.plugin], Nodes(self._snapshot)
-                totals += step.weighted(plugin, cycle, pod, everywhere, scored.raw)
+                plugin, everywhere = self._plugins[call.plugin], Nodes(self._snapshot)
+                totals += call.weighted(plugin, cycle, pod, everywhere, scored.raw)
                 continue
             first = int(scored.raw[0]) if len(scored.raw) else 0
             scored.same = first if (scored.raw == first).all() else None
             if scored.same is not None:
-                one, plugin = Nodes(self._snapshot, np.zeros(1, np.intp)), self._plugins[step.plugin]
-                scored.constant = int(step.weighted(plugin, cycle, pod, one, scored.raw[:1])[0])
+                one, plugin = Nodes(self._snapshot, np.zeros(1, np.intp)), self._plugins[call.plugin]
+                scored.constant = int(call.weighted(plugin, cycle, pod, one, scored.raw[:1])[0])
                 totals += scored.constant
         self._totals = totals
         scoring.open = None

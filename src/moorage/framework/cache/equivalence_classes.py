@@ -1,9 +1,9 @@
 """Pods made from one template get equal answers where nothing has changed: what is remembered for them.
 
 Two pods are of one template if namespace, labels, spec and managing owner are equal; only then. A plugin
-keeps what it has computed for a template in `Template.memory`, which is freed with the template.
+keeps what it has computed for a template in `EquivalenceClass.memory`, which is freed with the template.
 
-Templates are bounded in number, and each in size: the least recently used is evicted first, also while there
+Equivalence classes are bounded in number, and each in size: the least recently used is evicted first, also while there
 are pods of it, and a template may outlive its pods. Pods with very large specs, and those beyond the limits
 of `api.limits`, have no template.
 """
@@ -20,12 +20,12 @@ from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import named_nodes
 from moorage.cluster.pods import PodInfo
-from moorage.queue.templates import template_of
+from moorage.queue.templates import equivalence_key
 
-_MOST_TEMPLATES: Final = 2048
-_MOST_ROWS: Final = 4_000_000
+_MAX_CLASSES: Final = 2048
+_MAX_ROWS: Final = 4_000_000
 """Maximum number of rows of all templates together: some 20 bytes a row, and counts by domain for terms."""
-MAX_TEMPLATE_BYTES: Final = 16_384
+MAX_CLASS_BYTES: Final = 16_384
 """Maximum size of an encoded template for which anything is remembered."""
 MAX_COUNTED_TERMS: Final = 16
 """Maximum number of inter-pod affinity terms and spread constraints of such a template.
@@ -33,7 +33,7 @@ MAX_COUNTED_TERMS: Final = 16
 Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is a domain."""
 
 
-class Template:
+class EquivalenceClass:
     """What pods of one template have in common; compared by identity.
 
     is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
@@ -52,14 +52,14 @@ class Template:
         return None if pod.terminating or pod.status.container_statuses else self._first
 
 
-class Templates:
+class EquivalenceClasses:
     """The most recently used templates."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, Template] = OrderedDict()
+        self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
         self._exceeded = Remembered(_exceeded)
 
-    def of(self, pod: Pod, rows: int) -> Template | None:
+    def of(self, pod: Pod, rows: int) -> EquivalenceClass | None:
         """The template of a pod; None if nothing is remembered for it. rows: the number of nodes.
 
         PodLimitError if the pod exceeds a limit, which is checked once for each template or pod.
@@ -68,15 +68,15 @@ class Templates:
             raise PodLimitError(error)
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
-        key = template_of(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
+        key = equivalence_key(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
         template = self._known.get(key)
         if template is None:
             if error := self._exceeded(pod):
                 raise PodLimitError(error)
             if _is_too_large(pod, key):
                 return None
-            template = self._known[key] = Template(pod, is_named=is_named)
-            most = min(_MOST_TEMPLATES, max(_MOST_ROWS // max(rows, 1), 16))
+            template = self._known[key] = EquivalenceClass(pod, is_named=is_named)
+            most = min(_MAX_CLASSES, max(_MAX_ROWS // max(rows, 1), 16))
             while len(self._known) > most:
                 self._known.popitem(last=False)
         else:
@@ -96,7 +96,7 @@ def _exceeded(pod: Pod) -> str:
 def _is_too_large(pod: Pod, key: bytes) -> bool:
     """Whether a pod is too large for a template."""
     return (
-        len(key) > MAX_TEMPLATE_BYTES
+        len(key) > MAX_CLASS_BYTES
         or count_pod_terms(pod) + len(pod.spec.topology_spread_constraints) > MAX_COUNTED_TERMS
     )
 

@@ -1,6 +1,6 @@
 """What a profile's plugins have said of every node for pods of one template, kept true by what changes.
 
-A plugin that says what its answers rest on (`basis`) is asked about all nodes once, and from then on only
+A plugin that says what its answers rest on (`depends_on`) is asked about all nodes once, and from then on only
 about nodes where that has changed: one or two between one pod and the next. So a cycle costs what happened
 since the last one of its template, and a few operations on whole columns.
 """
@@ -14,40 +14,42 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cache.cached_filters import RecalledFilters
-from moorage.framework.cache.cached_scores import RecalledScores
+from moorage.framework.cache.cached_filters import CachedFilters
+from moorage.framework.cache.cached_scores import CachedScores
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import Basis, BasisPlugin
+from moorage.framework.interface.dependencies import DependsOn, DependsOnPlugin
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, Status
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 
 
-class Recall:
+class PluginResultCache:
     """One profile's memory for one template, over one snapshot as it moves."""
 
     def __init__(self, plugins: dict[str, Plugin], pod: Pod, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.bases: dict[str, Basis] = {}
+        self.dependencies: dict[str, DependsOn] = {}
         """The plugins whose answers are remembered."""
         self.prepared = CycleState()
         """What they wrote down, and where they stepped aside."""
         self._written_by: dict[str, AbstractSet[StateKey[Any]]] = {}
         for name, plugin in plugins.items():
-            if isinstance(plugin, BasisPlugin):
-                basis = Step(name, "basis", plugin.basis)(pod, snapshot.objects)
-                if basis is not None:
-                    self.bases[name] = basis
+            if isinstance(plugin, DependsOnPlugin):
+                depends_on = PluginCall(name, "depends_on", plugin.depends_on)(pod, snapshot.objects)
+                if depends_on is not None:
+                    self.dependencies[name] = depends_on
         self._tables = self._side_tables()
         self._versions = self._side_versions()
-        self.filters = RecalledFilters(snapshot, self.bases, pod.priority)
+        self.filters = CachedFilters(snapshot, self.dependencies, pod.priority)
         """What they said in their filters."""
-        self.scores = RecalledScores(snapshot, self.bases, plugins)
+        self.scores = CachedScores(snapshot, self.dependencies, plugins)
         """What they said in their scores."""
 
     def _side_tables(self) -> tuple[type[Object], ...]:
-        return tuple({table: None for basis in self.bases.values() for table in basis.tables})
+        return tuple(
+            {table: None for depends_on in self.dependencies.values() for table in depends_on.tables}
+        )
 
     def _side_versions(self) -> list[int]:
         return [self.snapshot.objects.of(table).version for table in self._tables]
@@ -56,22 +58,26 @@ class Recall:
         """Whether this is about that snapshot, and nothing beside its rows has changed that matters."""
         return self.snapshot is snapshot and (not self._tables or self._versions == self._side_versions())
 
-    def prepare(self, pre_filters: Sequence[Step], pre_scores: Sequence[Step], pod: Pod) -> None:
+    def prepare(self, pre_filters: Sequence[PluginCall], pre_scores: Sequence[PluginCall], pod: Pod) -> None:
         """Let the plugins that are remembered prepare themselves, once for all pods of the template."""
         everywhere = Nodes(self.snapshot)
-        for step in pre_filters:
-            if step.plugin in self.bases:
+        for call in pre_filters:
+            if call.plugin in self.dependencies:
                 before = self.prepared.keys()
-                answer = step(self.prepared, pod, everywhere)
-                self._written_by[step.plugin] = self.prepared.keys() - before
+                answer = call(self.prepared, pod, everywhere)
+                self._written_by[call.plugin] = self.prepared.keys() - before
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
-                    self.prepared.skip_filter.add(step.plugin)
+                    self.prepared.skip_filter.add(call.plugin)
                 elif answer is not None and answer != SUCCESS:
-                    del self.bases[step.plugin]  # It narrows the search, or refuses: that is said every time.
-        for step in pre_scores:
-            if step.plugin in self.bases and step.skips(self.prepared, pod, everywhere):
-                self.prepared.skip_score.add(step.plugin)
-        self.prepared.idle = frozenset(plugin for plugin, basis in self.bases.items() if not basis.acts)
+                    del self.dependencies[
+                        call.plugin
+                    ]  # It narrows the search, or refuses: that is said every time.
+        for call in pre_scores:
+            if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
+                self.prepared.skip_score.add(call.plugin)
+        self.prepared.idle = frozenset(
+            plugin for plugin, depends_on in self.dependencies.items() if not depends_on.runs_after_filter
+        )
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Let a cycle forget what plugins prepared in their pre-filters."""

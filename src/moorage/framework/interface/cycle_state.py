@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from moorage.api.pod import Pod
-from moorage.framework.cache.equivalence_classes import Template
+from moorage.framework.cache.equivalence_classes import EquivalenceClass
 
 T = TypeVar("T")
 
@@ -40,13 +40,13 @@ class CycleState:
 
     __slots__ = (
         "_values",
+        "equivalence_class",
         "idle",
         "is_sampled",
         "pods_to_activate",
         "skip_filter",
         "skip_pre_bind",
         "skip_score",
-        "template",
     )
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class CycleState:
         """Plugins that have nothing to do for pods like this one once they have a node."""
         self.pods_to_activate: dict[str, Pod] = {}
         """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
-        self.template: Template | None = None
+        self.equivalence_class: EquivalenceClass | None = None
         """What is remembered for pods like this one; None where every answer is to be worked out anew."""
         self.is_sampled = False
         """Whether every plugin is measured in this cycle."""
@@ -82,7 +82,7 @@ class CycleState:
         return frozenset(self._values)
 
     def inherit(self, prepared: CycleState) -> None:
-        """Begin with what was prepared for all pods of a template."""
+        """Begin with what was prepared for all pods of an equivalence class."""
         self._values.update(prepared._values)
         self.skip_filter |= prepared.skip_filter
         self.skip_score |= prepared.skip_score

@@ -17,32 +17,32 @@ from moorage.framework.interface.nodes import Nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class DependsOn:
     """What the answers rest on, beside the pod's namespace, labels, spec and owner, and the node itself.
 
     pods: the pods on the node. images: which nodes have which images. tables: other kinds of objects.
-    acts: whether the plugin may have anything to do for such pods once they have a node.
+    runs_after_filter: whether the plugin may have anything to do for such pods once they have a node.
     """
 
     pods: bool = False
     images: bool = False
     tables: tuple[type[Object], ...] = ()
-    acts: bool = True
+    runs_after_filter: bool = True
 
 
-NODE = Basis()
+NODE = DependsOn()
 """The node alone."""
-NODE_AND_PODS = Basis(pods=True)
+NODE_AND_PODS = DependsOn(pods=True)
 """The node and the pods on it."""
-NO_CONCERN = Basis(acts=False)
+NO_CONCERN = DependsOn(runs_after_filter=False)
 """Such pods are none of the plugin's business."""
 
 
 @runtime_checkable
-class BasisPlugin(Protocol):
+class DependsOnPlugin(Protocol):
     """A plugin whose answers can be remembered."""
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """What this plugin's answers for a pod rest on; None: on more than can be said here.
 
         Asked once for all pods of a template, and again when a table has changed that was named.
@@ -54,10 +54,10 @@ class BasisPlugin(Protocol):
         """
 
 
-class QuietPlugin(Protocol):
+class SkipsPodPlugin(Protocol):
     """A plugin that has nothing to say about most pods, and sees at a glance which they are."""
 
-    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether it is certain that `pre_filter` and `pre_score` would both answer SKIP to this pod.
 
         Asked first in a cycle, with every node of the cluster, where answers may be remembered; if it says

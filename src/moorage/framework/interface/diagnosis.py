@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.framework.interface.filter_result import Reason, Verdict
+from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 
@@ -40,7 +40,7 @@ class Diagnosis:
     _refusals: list[Refusal] = field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
     _plugins: set[str] = field(default_factory=set)
-    _recalled: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
+    _cached: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
     """What is remembered of nodes, not taken down yet: where a pod has a node, nobody asks for it."""
 
     @property
@@ -63,7 +63,7 @@ class Diagnosis:
         self._take_down()
         return self._plugins
 
-    def refuse(self, plugin: str, nodes: Nodes, verdict: Verdict) -> None:
+    def refuse(self, plugin: str, nodes: Nodes, verdict: FilterResult) -> None:
         """Take down a filter's verdict over nodes."""
         assert verdict.codes is not None
         refused = np.flatnonzero(verdict.codes)
@@ -72,15 +72,15 @@ class Diagnosis:
         self.refusals.extend(Refusal(plugin, reason) for reason in verdict.reasons)
         self.plugins.add(plugin)
 
-    def refuse_recalled(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
+    def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
         """Take down what is remembered of nodes, and may change later: 0, or 1 + index into `refusals`."""
         self._take_down()
-        self._recalled = (nodes, codes.copy(), refusals)
+        self._cached = (nodes, codes.copy(), refusals)
 
     def _take_down(self) -> None:
-        if self._recalled is None:
+        if self._cached is None:
             return
-        (nodes, codes, refusals), self._recalled = self._recalled, None
+        (nodes, codes, refusals), self._cached = self._cached, None
         offset = len(self._refusals) - 1
         refused = np.flatnonzero(codes)
         rows = refused if nodes.rows is None else nodes.rows[refused]
@@ -117,8 +117,8 @@ class Diagnosis:
     @property
     def refused_count(self) -> int:
         """How many nodes filters refused."""
-        if self._recalled is not None and not self._refusals:
-            return int(np.count_nonzero(self._recalled[1]))
+        if self._cached is not None and not self._refusals:
+            return int(np.count_nonzero(self._cached[1]))
         return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
 
     def tally(self) -> Counter[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from moorage.framework.interface.extension_points import EventsPlugin, Plugin, implements
 from moorage.framework.loading.registry import RegistryError
-from moorage.framework.runtime.error_location import described, place_in_plugin
+from moorage.framework.runtime.error_location import described, location_in_plugin
 from moorage.queue.events import EVERYTHING, Action, ClusterEvent, Hint, Interest, Resource, Sieve, on
 
 __all__ = [
@@ -54,7 +54,7 @@ def _interests(name: str, plugin: Plugin) -> tuple[Interest, ...]:
         answer: Any = plugin.events()
         interests = tuple(answer) if isinstance(answer, Iterable) else (answer,)
     except Exception as error:
-        place = place_in_plugin(error)
+        place = location_in_plugin(error)
         where = "" if place is None else f" ({place})"
         raise RegistryError(f"plugin {name}: events failed: {described(error)}{where}") from error
     for each in interests:

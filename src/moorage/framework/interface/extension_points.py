@@ -30,7 +30,7 @@ from moorage.cluster.pods import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
-from moorage.framework.interface.filter_result import Verdict
+from moorage.framework.interface.filter_result import FilterResult
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SUCCESS, Status
 from moorage.queue.entry import QueuedPod
@@ -122,7 +122,7 @@ class PodChangePlugin(Protocol):
 class FilterPlugin(Protocol):
     """Says which nodes can run the pod."""
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Called with the nodes that every filter before this one let pass.
 
         Returns ALL, or a verdict with one code per node. Must also work when this plugin's `pre_filter`

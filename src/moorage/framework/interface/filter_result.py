@@ -27,7 +27,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class FilterResult:
     """A filter's answer for all nodes it was asked about.
 
     codes: shape (nodes,); 0 passes, i is refused for `reasons[i - 1]`. None: all nodes pass.
@@ -37,24 +37,24 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
 
 
-ALL = Verdict(None)
+ALL = FilterResult(None)
 """Every node passes."""
 
 
 class Mask(np.ndarray[Any, np.dtype[np.bool_]]):
     """Yes or no per node; combine with `&`, `|` and `~`, then say what a no means with `otherwise`."""
 
-    def otherwise(self, reason: str, *, resolvable: bool = True) -> Verdict:
+    def otherwise(self, reason: str, *, resolvable: bool = True) -> FilterResult:
         """Refuse the nodes where this is False; `resolvable`: preemption on such a node could help."""
         return refuse_where(~self, reason, resolvable=resolvable)
 
 
-def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = True) -> Verdict:
+def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = True) -> FilterResult:
     """Refuse the nodes where `refused` is True, for one reason."""
     if not isinstance(reason, str) or not reason:
         raise TypeError(f"a refusal needs a reason in words, not {reason!r}")
     code = Code.UNSCHEDULABLE if resolvable else Code.UNRESOLVABLE
-    return Verdict(refused.view(np.int8), (Reason((reason,), code),))
+    return FilterResult(refused.view(np.int8), (Reason((reason,), code),))
 
 
 def reason_of(answer: Status | str | Any) -> Reason | None:

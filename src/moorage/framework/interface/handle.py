@@ -21,10 +21,10 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effects, NoEffects
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.runtime.plugin_metrics import Reports
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.plugin_threads import PluginThreads, WrongThreadError
 from moorage.framework.runtime.pre_binding import PreBinding
-from moorage.framework.runtime.single_node_filters import RowFilters
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.framework.runtime.slow_plugins import SlowCalls
 from moorage.framework.runtime.waiting_pods import WaitingPods
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
 """Runs all filters of a profile over nodes: returns those that pass, and takes refusals down."""
 
-RowFiltersOf = Callable[[CycleState], RowFilters | None]
+SingleNodeFiltersOf = Callable[[CycleState], SingleNodeFilters | None]
 """The filters of a cycle for one node at a time; None where some of them look at more than that."""
 
 
@@ -107,8 +107,8 @@ class Handle:
 
     Asking the others:
         run_filters(cycle, pod, nodes, diagnosis): the profile's filters, with nominated pods counted in; with
-            `Nodes.changes`, for plugins that ask what would be if. Returns the nodes that pass.
-        row_filters: the same for one node at a time, where what they say of a node can be remembered.
+            `Nodes.hypothetical_pods`, for plugins that ask what would be if. Returns the nodes that pass.
+        single_node_filters: the same for one node at a time, where what they say of a node can be remembered.
         extenders: the web services that have a say, in their order.
 
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
@@ -120,7 +120,7 @@ class Handle:
             on_loop, too, and is not checked.
 
     clock and random: time and chance, which simulations replace. profile: the scheduler name of the profile
-    the plugin is in. reports: where moorage's own plugins leave figures for metrics.
+    the plugin is in. metrics: where moorage's own plugins leave figures for metrics.
     """
 
     objects: Objects = field(default_factory=Objects)
@@ -129,9 +129,9 @@ class Handle:
     random: Random = field(default_factory=Random)
     waiting: WaitingPods = _NOT_GIVEN
     pre_binding: PreBinding = field(default_factory=PreBinding)
-    reports: Reports = field(default_factory=Reports)
+    metrics: PluginMetrics = field(default_factory=PluginMetrics)
     run_filters: FilterRunner = _outside_a_profile
-    row_filters: RowFiltersOf = lambda cycle: None
+    single_node_filters: SingleNodeFiltersOf = lambda cycle: None
     nominations: Nominations = field(default_factory=Nominations)
     snapshot: Callable[[], Snapshot] = Snapshot
     extenders: Extenders = field(default_factory=Extenders)
@@ -144,9 +144,13 @@ class Handle:
         if self.waiting is _NOT_GIVEN:
             self.waiting = WaitingPods(self.clock, self.threads)
 
-    def for_profile(self, profile: str, run_filters: FilterRunner, row_filters: RowFiltersOf) -> Handle:
+    def for_profile(
+        self, profile: str, run_filters: FilterRunner, single_node_filters: SingleNodeFiltersOf
+    ) -> Handle:
         """The same for one profile of several: all that is shared stays shared."""
-        return replace(self, profile=profile, run_filters=run_filters, row_filters=row_filters)
+        return replace(
+            self, profile=profile, run_filters=run_filters, single_node_filters=single_node_filters
+        )
 
     def nodes(self) -> Nodes:
         """All nodes, as the latest scheduling cycle saw them."""

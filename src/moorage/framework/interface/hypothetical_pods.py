@@ -29,8 +29,8 @@ class WantedPods(Protocol):
         """Whether pods of a class are among them."""
 
 
-class Changes:
-    """Changes to the nodes of a view, which are named by their index in it.
+class HypotheticalPods:
+    """Pods added to, and removed from, the nodes of a view, which are named by their index in it.
 
     removed: pods on nodes, as (node index, row in the snapshot's pod table), two arrays of one length.
     added: pods that are on no node yet, as (node index, pod).
@@ -53,12 +53,12 @@ class Changes:
         self.removed_pods = none if removed_pods is None else removed_pods
         self.added = added
 
-    def take(self, indices: NDArray[np.intp]) -> Changes:
+    def take(self, indices: NDArray[np.intp]) -> HypotheticalPods:
         """The changes of some of the nodes, which from now on are named by their place in `indices`."""
         place = np.full(self.count, -1, np.intp)
         place[indices] = np.arange(len(indices))
         kept = place[self.removed_from] >= 0
-        return Changes(
+        return HypotheticalPods(
             self._snapshot,
             len(indices),
             place[self.removed_from[kept]],
@@ -66,9 +66,9 @@ class Changes:
             [(int(place[index]), info) for index, info in self.added if place[index] >= 0],
         )
 
-    def adding(self, added: Sequence[tuple[int, PodInfo]]) -> Changes:
+    def adding(self, added: Sequence[tuple[int, PodInfo]]) -> HypotheticalPods:
         """These changes and more pods added."""
-        return Changes(
+        return HypotheticalPods(
             self._snapshot, self.count, self.removed_from, self.removed_pods, (*self.added, *added)
         )
 

@@ -21,7 +21,7 @@ from moorage.cluster.objects import Objects
 from moorage.cluster.pods import Disk, HostPort, PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.filter_result import Mask
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 
 
 class Codes(Generic[V]):
@@ -71,32 +71,34 @@ class Label(Codes[str]):
 class NodeView:
     """One node of a view, for plugins that look at one node at a time.
 
-    With `coming` it says what would be if those pods were on the node, with `gone` (by uid) what would be if
+    With `added` it says what would be if those pods were on the node, with `removed` (by uid) what would be if
     those were not.
     """
 
-    __slots__ = ("_allocatable", "_requested", "coming", "gone", "row", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "added", "removed", "row", "snapshot")
 
-    def __init__(self, snapshot: Snapshot, row: int, coming: tuple[PodInfo, ...] = ()) -> None:
+    def __init__(self, snapshot: Snapshot, row: int, added: tuple[PodInfo, ...] = ()) -> None:
         self.snapshot = snapshot
         self.row = row
-        self.coming = coming
-        self.gone: Mapping[str, PodInfo] = {}
+        self.added = added
+        self.removed: Mapping[str, PodInfo] = {}
         self._allocatable: list[int] | None = None
         self._requested: list[int] | None = None
 
     def without(self, pods: Iterable[PodInfo]) -> NodeView:
         """The node as it would be without some of the pods that are on it now."""
         leaving = {info.pod.uid: info for info in pods}
-        return self._supposing({**self.gone, **leaving}, leaving.values(), -1)
+        return self._supposing({**self.removed, **leaving}, leaving.values(), -1)
 
     def putting_back(self, info: PodInfo) -> NodeView:
-        """The node as it would be if one of the pods that are taken to be gone were not."""
-        return self._supposing({uid: each for uid, each in self.gone.items() if each is not info}, (info,), 1)
+        """The node as it would be if one of the pods that are taken to be removed were not."""
+        return self._supposing(
+            {uid: each for uid, each in self.removed.items() if each is not info}, (info,), 1
+        )
 
-    def _supposing(self, gone: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
-        twin = NodeView(self.snapshot, self.row, self.coming)
-        twin.gone = gone
+    def _supposing(self, removed: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
+        twin = NodeView(self.snapshot, self.row, self.added)
+        twin.removed = removed
         twin._allocatable = self._allocatable
         twin._requested = requested = self._requested_by_lane().copy()
         lanes = self.snapshot.resource_lanes
@@ -129,18 +131,22 @@ class NodeView:
     def as_nodes(self) -> Nodes:
         """The same as columns, of one node."""
         row = np.array((self.row,), np.intp)
-        if not self.coming and not self.gone:
+        if not self.added and not self.removed:
             return Nodes(self.snapshot, row)
-        gone = np.array(self.snapshot.pods.rows_of(self.gone), np.intp)
-        coming = [(0, info) for info in self.coming]
-        return Nodes(self.snapshot, row, Changes(self.snapshot, 1, np.zeros_like(gone), gone, coming))
+        removed = np.array(self.snapshot.pods.rows_of(self.removed), np.intp)
+        added = [(0, info) for info in self.added]
+        return Nodes(
+            self.snapshot, row, HypotheticalPods(self.snapshot, 1, np.zeros_like(removed), removed, added)
+        )
 
     @property
     def pods(self) -> list[PodInfo]:
         """The pods on the node."""
         here = self.snapshot.pods_of(self.row)
-        staying = (info for uid, info in here.items() if uid not in self.gone) if self.gone else here.values()
-        return [*staying, *self.coming]
+        staying = (
+            (info for uid, info in here.items() if uid not in self.removed) if self.removed else here.values()
+        )
+        return [*staying, *self.added]
 
     @property
     def allowed_pods(self) -> int:
@@ -150,7 +156,7 @@ class NodeView:
     @property
     def pod_count(self) -> int:
         """How many pods are on the node."""
-        return int(self.snapshot.pod_count.values[self.row]) + len(self.coming) - len(self.gone)
+        return int(self.snapshot.pod_count.values[self.row]) + len(self.added) - len(self.removed)
 
     def allocatable(self, resource: str) -> int:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
@@ -163,12 +169,12 @@ class NodeView:
         """How much of a resource the pods on the node request."""
         lane = self.snapshot.resource_lanes.get(resource)
         requested = 0 if lane is None else (self._requested or self._requested_by_lane())[lane]
-        for info in self.coming:
+        for info in self.added:
             requested += info.load.amounts.get(resource, 0)
         return requested
 
     def _requested_by_lane(self) -> list[int]:
-        """What the pods on the node request, without those that are coming."""
+        """What the pods on the node request, without those that are added."""
         if self._requested is None:
             self._requested = self.snapshot.requested.values[:, self.row].tolist()
         return self._requested
@@ -179,9 +185,9 @@ class NodeView:
             return self.requested(resource)
         lane = 0 if resource == CPU else 1
         requested = int(self.snapshot.scoring_requested.values[lane, self.row])
-        for info in self.coming:
+        for info in self.added:
             requested += info.load.scoring_memory if lane else info.load.scoring_cpu_milli
-        for info in self.gone.values():
+        for info in self.removed.values():
             requested -= clipped(info.load.scoring_memory if lane else info.load.scoring_cpu_milli)
         return requested
 
@@ -189,20 +195,20 @@ class NodeView:
 class Nodes:
     """Some nodes of a snapshot (all of them where `rows` is None), as columns.
 
-    With `changes` the columns say what would be if those pods came and went.
+    With `hypothetical_pods` the columns say what would be if those pods came and went.
     """
 
-    __slots__ = ("changes", "rows", "snapshot")
+    __slots__ = ("hypothetical_pods", "rows", "snapshot")
 
     def __init__(
         self,
         snapshot: Snapshot,
         rows: NDArray[np.intp] | None = None,
-        changes: Changes | None = None,
+        hypothetical_pods: HypotheticalPods | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.rows = rows
-        self.changes = changes
+        self.hypothetical_pods = hypothetical_pods
 
     # Which nodes
 
@@ -210,11 +216,13 @@ class Nodes:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
     def __iter__(self) -> Iterator[NodeView]:
-        rows, changes = self.row_numbers().tolist(), self.changes
-        if changes is None:
+        rows, hypothetical_pods = self.row_numbers().tolist(), self.hypothetical_pods
+        if hypothetical_pods is None:
             return (NodeView(self.snapshot, row) for row in rows)
         return (
-            NodeView(self.snapshot, row, tuple(changes.added_on(index))).without(changes.removed_on(index))
+            NodeView(self.snapshot, row, tuple(hypothetical_pods.added_on(index))).without(
+                hypothetical_pods.removed_on(index)
+            )
             for index, row in enumerate(rows)
         )
 
@@ -231,7 +239,7 @@ class Nodes:
     @property
     def all(self) -> Nodes:
         """Every node of the cluster as it is, whatever filters said."""
-        return self if self.rows is None and self.changes is None else Nodes(self.snapshot)
+        return self if self.rows is None and self.hypothetical_pods is None else Nodes(self.snapshot)
 
     @property
     def objects(self) -> Objects:
@@ -249,7 +257,11 @@ class Nodes:
     def at(self, indices: NDArray[np.intp]) -> Nodes:
         """The nodes at these places of the view, in that order."""
         rows = indices if self.rows is None else self.rows[indices]
-        return Nodes(self.snapshot, rows, None if self.changes is None else self.changes.take(indices))
+        return Nodes(
+            self.snapshot,
+            rows,
+            None if self.hypothetical_pods is None else self.hypothetical_pods.take(indices),
+        )
 
     def named(self, names: Iterable[str]) -> Nodes:
         """The nodes of the whole cluster with these names; unknown names are left out."""
@@ -270,7 +282,9 @@ class Nodes:
     def requested(self, resource: str) -> NDArray[np.int64]:
         """How much of a resource the pods on each node request."""
         requested = self.pick(self.snapshot.lane(self.snapshot.requested, resource))
-        return requested if self.changes is None else requested + self.changes.load(resource)
+        return (
+            requested if self.hypothetical_pods is None else requested + self.hypothetical_pods.load(resource)
+        )
 
     def scoring_requested(self, resource: str) -> NDArray[np.int64]:
         """As `requested`, but pods that request no cpu or memory count with a default."""
@@ -278,7 +292,11 @@ class Nodes:
             return self.requested(resource)
         lane = 0 if resource == CPU else 1
         requested = self.pick(self.snapshot.scoring_requested.values[lane])
-        return requested if self.changes is None else requested + self.changes.scoring_load(lane)
+        return (
+            requested
+            if self.hypothetical_pods is None
+            else requested + self.hypothetical_pods.scoring_load(lane)
+        )
 
     @property
     def allowed_pods(self) -> NDArray[np.int64]:
@@ -289,7 +307,7 @@ class Nodes:
     def pod_count(self) -> NDArray[np.int64]:
         """How many pods are on each node."""
         count = self.pick(self.snapshot.pod_count.values)
-        return count if self.changes is None else count + self.changes.pods()
+        return count if self.hypothetical_pods is None else count + self.hypothetical_pods.pods()
 
     @property
     def unschedulable(self) -> Mask:
@@ -319,9 +337,9 @@ class Nodes:
     def pods_on(self, index: int) -> list[PodInfo]:
         """The pods on one node of this view."""
         row = index if self.rows is None else int(self.rows[index])
-        if self.changes is None:
+        if self.hypothetical_pods is None:
             return list(self.snapshot.pods_of(row).values())
-        return self.changes.pods_on(index, row)
+        return self.hypothetical_pods.pods_on(index, row)
 
     @property
     def features(self) -> Codes[frozenset[str]]:
@@ -335,7 +353,7 @@ class Nodes:
         self, column: CodeColumn[frozenset[V]], held: Callable[[PodInfo], frozenset[V]]
     ) -> Codes[frozenset[V]]:
         """What pods on each node hold; nodes where holders come or go are looked at anew."""
-        changed = [] if self.changes is None else self.changes.holders()
+        changed = [] if self.hypothetical_pods is None else self.hypothetical_pods.holders()
         if not changed:
             return self._codes(column)
         vocabulary: Vocabulary[frozenset[V]] = Vocabulary()

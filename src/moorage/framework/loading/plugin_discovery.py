@@ -27,7 +27,7 @@ from moorage.config.types import PluginRef, Plugins, PluginSet, Profile, Schedul
 from moorage.framework.interface.extension_points import POINTS, implements
 from moorage.framework.loading.plugin_files import FileError, load_files, look_in
 from moorage.framework.loading.registry import Factory, NamedPlugin, Registry, RegistryError
-from moorage.framework.runtime.error_location import described, place_in_import
+from moorage.framework.runtime.error_location import described, location_in_import
 
 GROUP: Final = "moorage.plugins"
 """The entry points of packages that bring plugins."""
@@ -35,7 +35,7 @@ GROUP: Final = "moorage.plugins"
 _MODULE_AND_CLASS: Final = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.\w+)*)")
 
 
-class Found(NamedTuple):
+class DiscoveredPlugins(NamedTuple):
     """A configuration in which plugins go by their names, and the plugins there are."""
 
     config: SchedulerConfiguration
@@ -47,7 +47,7 @@ def find_plugins(
     registry: Registry,
     files: Iterable[Path] = (),
     given: Iterable[NamedPlugin] = (),
-) -> Found:
+) -> DiscoveredPlugins:
     """Add all plugins from outside to a registry, and bring a configuration in line with them.
 
     given: plugins that somebody has at hand; like those of packages they are there to be named.
@@ -62,7 +62,7 @@ def find_plugins(
     config = _resolved(config, registry)
     for plugin in classes:
         config = enabled_everywhere(config, plugin)
-    return Found(config, registry)
+    return DiscoveredPlugins(config, registry)
 
 
 # Entry points
@@ -257,7 +257,7 @@ def _with_last(plugins: PluginSet, ref: PluginRef) -> PluginSet:
 
 
 def _cannot_be_loaded(what: str, error: BaseException) -> RegistryError:
-    place = place_in_import(error)
+    place = location_in_import(error)
     where = "" if place is None else f" ({place.file}:{place.line})"
     said = " ".join(described(error).split())
     return RegistryError(f"{what} cannot be loaded: {said}{where}; {_remedy(error)}")

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
 from moorage.framework.interface.extension_points import BINDING_POINTS, POINTS, Plugin, implements
 from moorage.framework.interface.handle import Handle
-from moorage.framework.runtime.error_location import described, place_in_plugin
+from moorage.framework.runtime.error_location import described, location_in_plugin
 
 Factory = Callable[..., Plugin]
 
@@ -22,7 +22,7 @@ _SIGNATURES = {
     "pre_enqueue": "pod",
     "queue_sort": "queued",
     "events": "",
-    "basis": "pod, objects",
+    "depends_on": "pod, objects",
     "pre_filter": "cycle, pod, nodes",
     "add_pod": "cycle, pod, added, node",
     "remove_pod": "cycle, pod, removed, node",
@@ -139,7 +139,7 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
     try:
         return factory(**given)
     except Exception as error:
-        place = place_in_plugin(error)
+        place = location_in_plugin(error)
         where = "" if place is None else f" ({place})"
         raise RegistryError(f"plugin {name} cannot be made: {described(error)}{where}") from error
 

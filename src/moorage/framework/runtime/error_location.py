@@ -13,7 +13,7 @@ _MOORAGE: Final = f"{Path(__file__).parents[2]}{os.sep}"
 _IMPORT_MACHINERY: Final = "<frozen importlib"
 
 
-class Place(NamedTuple):
+class ErrorLocation(NamedTuple):
     """A line of a file."""
 
     file: str
@@ -23,7 +23,7 @@ class Place(NamedTuple):
         return f"{Path(self.file).name}:{self.line}"
 
 
-def place_in_plugin(error: BaseException) -> Place | None:
+def location_in_plugin(error: BaseException) -> ErrorLocation | None:
     """The last line of a plugin's own file that an error came through; None for moorage's own plugins.
 
     What is above the plugin is the framework that called it, and what is below are libraries: neither helps
@@ -35,10 +35,10 @@ def place_in_plugin(error: BaseException) -> Place | None:
     return next(frame for frame in reversed(frames) if frame.file == frames[0].file)
 
 
-def place_in_import(error: BaseException) -> Place | None:
+def location_in_import(error: BaseException) -> ErrorLocation | None:
     """The last line outside moorage and Python's own machinery that a failing import came through."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return Place(error.filename, error.lineno)
+        return ErrorLocation(error.filename, error.lineno)
     places = [frame for frame in _frames(error) if not frame.file.startswith((_MOORAGE, _IMPORT_MACHINERY))]
     own = [place for place in places if "importlib" not in Path(place.file).parts]
     return own[-1] if own else None
@@ -50,5 +50,5 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _frames(error: BaseException) -> Iterator[Place]:
-    return (Place(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__))
+def _frames(error: BaseException) -> Iterator[ErrorLocation]:
+    return (ErrorLocation(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__))

@@ -12,14 +12,14 @@ from moorage.cluster.pods import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.extension_points import Plugin, PodChangePlugin
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 
 
 def run_filters(
-    steps: Sequence[Step],
+    calls: Sequence[PluginCall],
     plugins: Mapping[str, Plugin],
     cycle: CycleState,
     pod: Pod,
@@ -33,13 +33,13 @@ def run_filters(
     """
 
     def run(some: Nodes) -> Nodes:
-        return _run_once(steps, plugins, cycle, pod, some, diagnosis)
+        return _run_once(calls, plugins, cycle, pod, some, diagnosis)
 
     nominated = _nominated(pod, nodes)
     if not nominated:
         return run(nodes)
     rows = nodes.row_numbers()
-    changes = nodes.changes or Changes(nodes.snapshot, len(nodes))
+    changes = nodes.hypothetical_pods or HypotheticalPods(nodes.snapshot, len(nodes))
     passed = run(Nodes(nodes.snapshot, rows, changes.adding(nominated)))
     places = np.flatnonzero(np.isin(rows, passed.row_numbers()))
     again = np.isin(places, [index for index, _ in nominated])
@@ -67,7 +67,7 @@ def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:
 
 
 def _run_once(
-    steps: Sequence[Step],
+    calls: Sequence[PluginCall],
     plugins: Mapping[str, Plugin],
     cycle: CycleState,
     pod: Pod,
@@ -75,46 +75,48 @@ def _run_once(
     diagnosis: Diagnosis,
 ) -> Nodes:
     """The nodes that every filter lets pass; each sees only what those before it left."""
-    for step in steps:
+    for call in calls:
         if not len(nodes):
             break
-        if step.plugin in cycle.skip_filter:
+        if call.plugin in cycle.skip_filter:
             continue
-        plugin = plugins[step.plugin]
-        if nodes.changes is not None and isinstance(plugin, PodChangePlugin):
-            verdict = _one_by_one(step, plugin, cycle, pod, nodes)
+        plugin = plugins[call.plugin]
+        if nodes.hypothetical_pods is not None and isinstance(plugin, PodChangePlugin):
+            verdict = _one_by_one(call, plugin, cycle, pod, nodes)
         else:
-            verdict = step.verdict(cycle, pod, nodes)
+            verdict = call.verdict(cycle, pod, nodes)
         if verdict.codes is not None and verdict.codes.any():
-            diagnosis.refuse(step.plugin, nodes, verdict)
+            diagnosis.refuse(call.plugin, nodes, verdict)
             nodes = nodes.where(verdict.codes == 0)
     return nodes
 
 
-def _one_by_one(step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+def _one_by_one(
+    call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
+) -> FilterResult:
     """The verdict of a plugin that follows pods coming and going: each changed node is asked about alone."""
     codes = np.zeros(len(nodes), np.int32)
     reasons: dict[Reason, int] = {}
-    for indices, state in _parts(step, plugin, cycle, pod, nodes):
-        verdict = step.verdict(state, pod, nodes.at(indices)) if len(indices) else ALL
+    for indices, state in _parts(call, plugin, cycle, pod, nodes):
+        verdict = call.verdict(state, pod, nodes.at(indices)) if len(indices) else ALL
         if verdict.codes is not None:
             table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in verdict.reasons)]
             codes[indices] = np.array(table)[verdict.codes]
-    return Verdict(codes, tuple(reasons)) if reasons else ALL
+    return FilterResult(codes, tuple(reasons)) if reasons else ALL
 
 
 def _parts(
-    step: Step, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
+    call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
 ) -> Iterator[tuple[NDArray[np.intp], CycleState]]:
     """The unchanged nodes together, then each changed one with a state that knows its changes."""
-    assert nodes.changes is not None
-    changed = nodes.changes.indices()
+    assert nodes.hypothetical_pods is not None
+    changed = nodes.hypothetical_pods.indices()
     yield np.setdiff1d(np.arange(len(nodes)), changed), cycle
     for index in changed:
         state = cycle.clone()
         node = NodeView(nodes.snapshot, int(nodes.row_numbers()[index]))
-        for info in nodes.changes.removed_on(index):
-            Step(step.plugin, "remove_pod", plugin.remove_pod)(state, pod, info, node)
-        for info in nodes.changes.added_on(index):
-            Step(step.plugin, "add_pod", plugin.add_pod)(state, pod, info, node)
+        for info in nodes.hypothetical_pods.removed_on(index):
+            PluginCall(call.plugin, "remove_pod", plugin.remove_pod)(state, pod, info, node)
+        for info in nodes.hypothetical_pods.added_on(index):
+            PluginCall(call.plugin, "add_pod", plugin.add_pod)(state, pod, info, node)
         yield np.array([index]), state

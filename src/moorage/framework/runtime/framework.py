@@ -17,7 +17,7 @@ import numpy as np
 from moorage.api.pod import Pod
 from moorage.config.expansion import expand
 from moorage.config.types import Plugins, Profile
-from moorage.framework.cache.result_cache import Recall
+from moorage.framework.cache.result_cache import PluginResultCache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
@@ -36,11 +36,11 @@ from moorage.framework.interface.status import SUCCESS, Code, PluginError, Statu
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.runtime.filtering import run_filters
 from moorage.framework.runtime.per_node_adapter import filter_method, score_method
-from moorage.framework.runtime.plugin_call import Step, acting
+from moorage.framework.runtime.plugin_call import PluginCall, acting
 from moorage.framework.runtime.pre_binding import ask_pre_flights
 from moorage.framework.runtime.queue_sorting import OutsideOrder
 from moorage.framework.runtime.scores import ScoreTable
-from moorage.framework.runtime.single_node_filters import RowFilters
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.entry import QueuedPod
 from moorage.queue.rules import QueueRules
@@ -56,7 +56,9 @@ class Framework:
 
     def __init__(self, profile: Profile, registry: Registry, handle: Handle | None = None) -> None:
         self.profile = profile
-        self.handle = (handle or Handle()).for_profile(profile.scheduler_name, self.filter, self.row_filters)
+        self.handle = (handle or Handle()).for_profile(
+            profile.scheduler_name, self.filter, self.single_node_filters
+        )
         self.plugins: dict[str, Plugin] = {}
         for name in profile.plugins.names():
             if name not in registry:
@@ -66,7 +68,7 @@ class Framework:
                     "write module:Class, or add --plugin FILE.py"
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
-        self._steps = self._arrange(profile.plugins)
+        self._calls = self._arrange(profile.plugins)
         self._quiet = self._able_to_be_quiet()
         self._reserves = self._having("reserve", "reserve")
         self._unreserves = self._having("reserve", "unreserve")[::-1]
@@ -75,22 +77,22 @@ class Framework:
         is_own = is_from_moorage(self.plugins[sorting.plugin])
         self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
         self._follows_pods = any(
-            isinstance(self.plugins[step.plugin], PodChangePlugin) for step in self.at("filter")
+            isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
         )
 
-    def _arrange(self, wanted: Plugins) -> dict[str, tuple[Step, ...]]:
+    def _arrange(self, wanted: Plugins) -> dict[str, tuple[PluginCall, ...]]:
         chosen = expand(
             wanted, lambda name, point: implements(self.plugins[name], point), self.profile.scheduler_name
         )
         return {
-            point: tuple(self._step(ref.name, point, ref.weight or 1) for ref in refs)
+            point: tuple(self._call_of(ref.name, point, ref.weight or 1) for ref in refs)
             for point, refs in chosen.items()
         }
 
-    def _step(self, name: str, point: str, weight: int) -> Step:
+    def _call_of(self, name: str, point: str, weight: int) -> PluginCall:
         plugin = self.plugins[name]
         one_node = getattr(plugin, _ONE_NODE.get(point, ""), None)
-        return Step(
+        return PluginCall(
             name,
             point,
             self._watched(name, point, _method(plugin, point)),
@@ -105,36 +107,36 @@ class Framework:
         threads = self.handle.threads
         if threads.limit and point in BINDING_POINTS and not inspect.iscoroutinefunction(method):
             return threads.called(method)
-        return self.handle.slow_calls.watched(name, point, method, self.handle.reports.slow_call)
+        return self.handle.slow_calls.watched(name, point, method, self.handle.metrics.slow_call)
 
-    def _having(self, point: str, method: str) -> tuple[Step, ...]:
+    def _having(self, point: str, method: str) -> tuple[PluginCall, ...]:
         """Of the plugins at an extension point, those with a certain method."""
         return tuple(
-            Step(step.plugin, method, self._watched(step.plugin, method, call))
-            for step in self._steps.get(point, ())
-            if (call := getattr(self.plugins[step.plugin], method, None)) is not None
+            PluginCall(call.plugin, method, self._watched(call.plugin, method, bound))
+            for call in self._calls.get(point, ())
+            if (bound := getattr(self.plugins[call.plugin], method, None)) is not None
         )
 
-    def _able_to_be_quiet(self) -> tuple[Step, ...]:
+    def _able_to_be_quiet(self) -> tuple[PluginCall, ...]:
         """The plugins that can step aside in pre-filter and pre-score at once: they must be at both."""
-        preparing = {step.plugin for step in self._steps["pre_score"]}
-        return tuple(step for step in self._having("pre_filter", "is_quiet") if step.plugin in preparing)
+        preparing = {call.plugin for call in self._calls["pre_score"]}
+        return tuple(call for call in self._having("pre_filter", "skips_pod") if call.plugin in preparing)
 
     @property
     def name(self) -> str:
         """The scheduler name whose pods this profile takes."""
         return self.profile.scheduler_name
 
-    def at(self, point: str) -> tuple[Step, ...]:
+    def at(self, point: str) -> tuple[PluginCall, ...]:
         """The plugins at an extension point, in order."""
-        return self._steps.get(point, ())
+        return self._calls.get(point, ())
 
     # Before the queue
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """The first refusal to let a pod into the queue, or None."""
-        for step in self.at("pre_enqueue"):
-            status = step.status(pod)
+        for call in self.at("pre_enqueue"):
+            status = call.status(pod)
             if status is not None:
                 return status
         return None
@@ -144,21 +146,21 @@ class Framework:
 
         ask_first: who did so the last time, and so is likely to do it again.
         """
-        steps: Sequence[Step] = self.at("pre_enqueue")
+        calls: Sequence[PluginCall] = self.at("pre_enqueue")
         if ask_first:
-            steps = sorted(steps, key=lambda step: step.plugin != ask_first)
-        for step in steps:
+            calls = sorted(calls, key=lambda call: call.plugin != ask_first)
+        for call in calls:
             try:
-                status = step.status(pod)
+                status = call.status(pod)
             except PluginError as error:
                 message = "Unexpected error running PreEnqueue plugin"
-                log.error(error, message, logger=UNHANDLED, pod=kobj(pod), plugin=step.plugin)
-                return step.plugin
+                log.error(error, message, logger=UNHANDLED, pod=kobj(pod), plugin=call.plugin)
+                return call.plugin
             if status is not None:
                 if log.v >= 4:
                     message = "Status after running PreEnqueue plugin"
-                    log.info(4, message, pod=kobj(pod), plugin=step.plugin, status=status.message)
-                return step.plugin
+                    log.info(4, message, pod=kobj(pod), plugin=call.plugin, status=status.message)
+                return call.plugin
         return ""
 
     def queue_rules(self, *, extenders: bool = False) -> QueueRules:
@@ -173,37 +175,39 @@ class Framework:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         """The nodes left to filter, or None if a pre-filter refused them all."""
-        recall = self._recalled(cycle, pod, nodes)
+        results = self._results_for(cycle, pod, nodes)
         wanted: AbstractSet[str] | None = None
         narrowed_by: list[str] = []
         refusal: Status | None = None
-        for step in self._steps["pre_filter"]:
-            if recall is not None and (step.plugin in recall.bases or step.plugin in cycle.skip_filter):
+        for call in self._calls["pre_filter"]:
+            if results is not None and (
+                call.plugin in results.dependencies or call.plugin in cycle.skip_filter
+            ):
                 continue
-            answer = step(cycle, pod, nodes)
+            answer = call(cycle, pod, nodes)
             if answer is None:
                 continue
             if isinstance(answer, Status):
                 if answer.code is Code.SKIP:
-                    cycle.skip_filter.add(step.plugin)
+                    cycle.skip_filter.add(call.plugin)
                 elif answer.code is Code.UNRESOLVABLE:
-                    diagnosis.refuse_all(step.signed(answer))
-                    self._stop_at(step, cycle, recall)
+                    diagnosis.refuse_all(call.signed(answer))
+                    self._stop_at(call, cycle, results)
                     return None
                 elif answer.code is Code.UNSCHEDULABLE:
-                    refusal = step.signed(answer)
+                    refusal = call.signed(answer)
                 elif answer.code is not Code.SUCCESS:
-                    raise step.errored(answer)
+                    raise call.errored(answer)
             elif isinstance(answer, AbstractSet):
-                narrowed_by.append(step.plugin)
+                narrowed_by.append(call.plugin)
                 wanted = frozenset(answer) if wanted is None else wanted & answer
                 if not wanted:
                     diagnosis.plugins.update(narrowed_by)
                     diagnosis.refuse_all(unresolvable(_nothing_left(narrowed_by)))
-                    self._stop_at(step, cycle, recall)
+                    self._stop_at(call, cycle, results)
                     return None
             else:
-                raise step.failed(f"returned {answer!r}; return None, a status or a set of node names")
+                raise call.failed(f"returned {answer!r}; return None, a status or a set of node names")
         diagnosis.plugins.update(narrowed_by)
         if refusal is not None:
             diagnosis.refuse_all(refusal)
@@ -213,52 +217,54 @@ class Framework:
         diagnosis.left_out = unresolvable(f"node(s) didn't satisfy plugin(s) {_go_list(narrowed_by)}")
         return nodes.named(wanted)
 
-    def _stop_at(self, last: Step, cycle: CycleState, recall: Recall | None) -> None:
+    def _stop_at(self, last: PluginCall, cycle: CycleState, results: PluginResultCache | None) -> None:
         """A pre-filter ends the attempt: those after it have not seen the pod, whatever is remembered."""
-        if recall is not None:
-            steps = self.at("pre_filter")
-            recall.take_back(cycle, {step.plugin for step in steps[steps.index(last) + 1 :]})
+        if results is not None:
+            calls = self.at("pre_filter")
+            results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
 
-    def _memory(self, cycle: CycleState) -> Recall | None:
-        """What `_recalled` found in this cycle."""
-        return None if cycle.template is None else cycle.template.memory.get(self)
+    def _memory(self, cycle: CycleState) -> PluginResultCache | None:
+        """What `_results_for` found in this cycle."""
+        return None if cycle.equivalence_class is None else cycle.equivalence_class.memory.get(self)
 
-    def _recalled(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Recall | None:
+    def _results_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> PluginResultCache | None:
         """What is remembered for pods like this one, made if need be; None where nothing may be."""
-        if cycle.template is None:
+        if cycle.equivalence_class is None:
             return None
-        recall = self._memory(cycle)
-        if recall is None or not recall.holds(nodes.snapshot):
-            recall = cycle.template.memory[self] = Recall(self.plugins, pod, nodes.snapshot)
-            recall.prepare(self.at("pre_filter"), self.at("pre_score"), pod)
-        cycle.inherit(recall.prepared)
-        for step in self._quiet:
-            if not cycle.is_sampled and step(cycle, pod, nodes):
-                cycle.skip_filter.add(step.plugin)
-                cycle.skip_score.add(step.plugin)
-        return recall
+        results = self._memory(cycle)
+        if results is None or not results.holds(nodes.snapshot):
+            results = cycle.equivalence_class.memory[self] = PluginResultCache(
+                self.plugins, pod, nodes.snapshot
+            )
+            results.prepare(self.at("pre_filter"), self.at("pre_score"), pod)
+        cycle.inherit(results.prepared)
+        for call in self._quiet:
+            if not cycle.is_sampled and call(cycle, pod, nodes):
+                cycle.skip_filter.add(call.plugin)
+                cycle.skip_score.add(call.plugin)
+        return results
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
-        steps: Sequence[Step] = self._steps["filter"]
-        recall = self._memory(cycle)
-        if recall is not None and nodes.changes is None:
-            part = recall.filters.part(steps, cycle.skip_filter)
+        calls: Sequence[PluginCall] = self._calls["filter"]
+        results = self._memory(cycle)
+        if results is not None and nodes.hypothetical_pods is None:
+            part = results.filters.part(calls, cycle.skip_filter)
             if not part.rest or not nodes.snapshot.nominated:
-                nodes = recall.filters.filter(part, cycle, pod, nodes, diagnosis)
-                steps = part.rest
-        return run_filters(steps, self.plugins, cycle, pod, nodes, diagnosis) if steps else nodes
+                nodes = results.filters.filter(part, cycle, pod, nodes, diagnosis)
+                calls = part.rest
+        return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
 
-    def row_filters(self, cycle: CycleState) -> RowFilters | None:
+    def single_node_filters(self, cycle: CycleState) -> SingleNodeFilters | None:
         """The filters that have a say in a cycle, for one node at a time; None if that cannot be asked.
 
         Plugins that keep count of pods coming and going follow what would be if on their own.
         """
-        recall = self._memory(cycle)
-        if recall is None or self._follows_pods:
+        results = self._memory(cycle)
+        if results is None or self._follows_pods:
             return None
-        part = recall.filters.part(self._steps["filter"], cycle.skip_filter)
-        return None if part.rest else RowFilters(recall, part)
+        part = results.filters.part(self._calls["filter"], cycle.skip_filter)
+        return None if part.rest else SingleNodeFilters(results, part)
 
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -271,59 +277,61 @@ class Framework:
         effects: list[Effect] = []
         nominated: str | None = None
         first = ""
-        for step in self.at("post_filter"):
-            answer = await step.waited(cycle, pod, nodes, diagnosis)
+        for call in self.at("post_filter"):
+            answer = await call.waited(cycle, pod, nodes, diagnosis)
             if isinstance(answer, Status):
                 answer = PostFilterResult(answer)
             if not isinstance(answer, PostFilterResult):
-                raise step.failed(f"returned {answer!r}; return a PostFilterResult or a status")
+                raise call.failed(f"returned {answer!r}; return a PostFilterResult or a status")
             effects += answer.effects
             if answer.nominated_node is not None:
                 nominated = answer.nominated_node
             if answer.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-                status = step.signed(answer.status)
+                status = call.signed(answer.status)
                 return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
             if not answer.status.refused:
-                raise step.errored(answer.status)
+                raise call.errored(answer.status)
             said += answer.status.reasons
-            first = first or step.plugin
+            first = first or call.plugin
         return PostFilterResult(unschedulable(*said).by(first), nominated, tuple(effects))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""
-        if not self._steps["score"]:
+        if not self._calls["score"]:
             return ScoreTable(np.ones(len(nodes), np.int64))
         self.pre_score(cycle, pod, nodes)
         return self.sum_scores(cycle, pod, nodes)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         """Let every plugin that scores prepare itself, or step aside."""
-        recall = self._memory(cycle)
-        for step in self._steps["pre_score"]:
-            if recall is not None and (step.plugin in recall.bases or step.plugin in cycle.skip_score):
+        results = self._memory(cycle)
+        for call in self._calls["pre_score"]:
+            if results is not None and (
+                call.plugin in results.dependencies or call.plugin in cycle.skip_score
+            ):
                 continue
-            if step.skips(cycle, pod, nodes):
-                cycle.skip_score.add(step.plugin)
+            if call.skips(cycle, pod, nodes):
+                cycle.skip_score.add(call.plugin)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the plugins that did not step aside make of each node."""
-        recall = self._memory(cycle)
-        if recall is not None:
-            return recall.scores.score(self._steps["score"], cycle, pod, nodes)
-        steps = [step for step in self.at("score") if step.plugin not in cycle.skip_score]
+        results = self._memory(cycle)
+        if results is not None:
+            return results.scores.score(self._calls["score"], cycle, pod, nodes)
+        calls = [call for call in self.at("score") if call.plugin not in cycle.skip_score]
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
-        for step in steps:
-            scores = step.scores(cycle, pod, nodes)
-            weighted = step.weighted(self.plugins[step.plugin], cycle, pod, nodes, scores)
-            by_plugin[step.plugin] = weighted
+        for call in calls:
+            scores = call.scores(cycle, pod, nodes)
+            weighted = call.weighted(self.plugins[call.plugin], cycle, pod, nodes, scores)
+            by_plugin[call.plugin] = weighted
             totals += weighted
         return ScoreTable(totals, lambda: by_plugin)
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
-        for step in acting(self._reserves, cycle):
-            status = step.status(cycle, pod, node_name)
+        for call in acting(self._reserves, cycle):
+            status = call.status(cycle, pod, node_name)
             if status is not None:
                 return status
         return SUCCESS
@@ -331,9 +339,9 @@ class Framework:
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
         failures = []
-        for step in acting(self._unreserves, cycle):
+        for call in acting(self._unreserves, cycle):
             try:
-                step(cycle, pod, node_name)
+                call(cycle, pod, node_name)
             except PluginError as error:
                 failures.append(error)
         return failures
@@ -341,13 +349,13 @@ class Framework:
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
-        for step in self._steps["permit"]:
-            status = step.status(cycle, pod, node_name, also=Code.WAIT)
+        for call in self._calls["permit"]:
+            status = call.status(cycle, pod, node_name, also=Code.WAIT)
             if status is None:
                 continue
             if status.refused:
                 return status
-            timeouts[step.plugin] = status.timeout_seconds or 0.0
+            timeouts[call.plugin] = status.timeout_seconds or 0.0
         if not timeouts:
             return SUCCESS
         self.handle.waiting.hold(pod, node_name, timeouts)
@@ -364,22 +372,24 @@ class Framework:
         """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
         return self._ask_pre_flights(self._pre_flights, cycle, pod, node_name)
 
-    def _ask_pre_flights(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, node_name: str) -> bool:
-        ask_pre_flights(acting(steps, cycle), cycle, pod, node_name)
-        return len(cycle.skip_pre_bind) < len(acting(self._steps["pre_bind"], cycle))
+    def _ask_pre_flights(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str
+    ) -> bool:
+        ask_pre_flights(acting(calls, cycle), cycle, pod, node_name)
+        return len(cycle.skip_pre_bind) < len(acting(self._calls["pre_bind"], cycle))
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
-        steps = acting(self._steps["pre_bind"], cycle)
-        if len(cycle.skip_pre_bind) == len(steps):
+        calls = acting(self._calls["pre_bind"], cycle)
+        if len(cycle.skip_pre_bind) == len(calls):
             return SUCCESS
         with self.handle.pre_binding.of(pod.uid) as stoppable:
-            return await stoppable.run(steps, cycle, pod, node_name)
+            return await stoppable.run(calls, cycle, pod, node_name)
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
-        for step in self._steps["bind"]:
-            status = step.as_status(await step.waited(cycle, pod, node_name), also=Code.SKIP)
+        for call in self._calls["bind"]:
+            status = call.as_status(await call.waited(cycle, pod, node_name), also=Code.SKIP)
             if status is None:
                 return SUCCESS
             if status.code is not Code.SKIP:
@@ -387,12 +397,12 @@ class Framework:
         return Status(Code.SKIP, (f"running Bind plugins: all of them skipped the pod: {self._binders()}",))
 
     def _binders(self) -> str:
-        return ", ".join(step.plugin for step in self._steps["bind"])
+        return ", ".join(call.plugin for call in self._calls["bind"])
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""
-        for step in self._steps["post_bind"]:
-            await step.waited(cycle, pod, node_name)
+        for call in self._calls["post_bind"]:
+            await call.waited(cycle, pod, node_name)
 
 
 def _method(plugin: Plugin, point: str) -> Callable[..., Any]:

@@ -16,25 +16,25 @@ from moorage.framework.interface.extension_points import (
     ScorePlugin,
     Scores,
 )
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, reason_of
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, reason_of
 from moorage.framework.interface.nodes import Nodes
 
 
-def filter_method(plugin: Plugin) -> Callable[..., Verdict]:
+def filter_method(plugin: Plugin) -> Callable[..., FilterResult]:
     """A plugin's `filter`, or a loop over its `filter_node`."""
     if isinstance(plugin, FilterPlugin):
         return plugin.filter
     assert isinstance(plugin, FilterNodePlugin)
     judge = plugin.filter_node
 
-    def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         codes = np.zeros(len(nodes), np.int32)
         reasons: dict[Reason, int] = {}
         for index, node in enumerate(nodes):
             reason = reason_of(judge(cycle, pod, node))
             if reason is not None:
                 codes[index] = reasons.setdefault(reason, len(reasons) + 1)
-        return Verdict(codes, tuple(reasons)) if reasons else ALL
+        return FilterResult(codes, tuple(reasons)) if reasons else ALL
 
     return loop
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, Scores
-from moorage.framework.interface.filter_result import ALL, Reason, Verdict, reason_of
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, reason_of
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import AnswerError, Code, PluginError, Status
-from moorage.framework.runtime.error_location import described, place_in_plugin
+from moorage.framework.runtime.error_location import described, location_in_plugin
 
 _REFUSED = np.ones(1, np.int8)
 _OURS = "moorage.plugins."
@@ -30,7 +30,7 @@ _INVALID_SCORE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PluginCall:
     """One plugin at one extension point."""
 
     plugin: str
@@ -52,27 +52,27 @@ class Step:
             raise self.raised(error) from error
 
     def failed(self, reason: str) -> PluginError:
-        """This step did what it may not do."""
+        """This call did what it may not do."""
         return PluginError(self.plugin, self.point, reason)
 
     def errored(self, status: Status) -> PluginError:
-        """This step answered with an error, or with a status that it may not answer with."""
+        """This call answered with an error, or with a status that it may not answer with."""
         return self.failed(status.text)
 
     def raised(self, error: Exception) -> PluginError:
         """The plugin raised an error: in which line, where it is not one of moorage's own."""
-        place = place_in_plugin(error)
+        place = location_in_plugin(error)
         return self.failed(described(error) if place is None else f"{described(error)} ({place})")
 
     # Filters
 
-    def verdict(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def verdict(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Ask a filter about nodes; about one alone in the form for that, where there is one."""
-        if self.one_node is not None and len(nodes) == 1 and nodes.changes is None:
+        if self.one_node is not None and len(nodes) == 1 and nodes.hypothetical_pods is None:
             reason = self.reason(cycle, pod, NodeView(nodes.snapshot, int(nodes.row_numbers()[0])))
-            return ALL if reason is None else Verdict(_REFUSED, (reason,))
+            return ALL if reason is None else FilterResult(_REFUSED, (reason,))
         verdict = self(cycle, pod, nodes)
-        if not isinstance(verdict, Verdict):
+        if not isinstance(verdict, FilterResult):
             if isinstance(verdict, Status) and verdict.code is Code.ERROR:
                 raise self.errored(verdict)
             raise self.failed(f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)")
@@ -117,8 +117,8 @@ class Step:
         """Scores within bounds; a plugin that has no say in that must have kept to them."""
         normalize = getattr(plugin, "normalize_score", None)
         if normalize is not None:
-            step = Step(self.plugin, "normalize_score", normalize)
-            scores = step._integers(step(cycle, pod, nodes, scores), len(nodes))
+            call = PluginCall(self.plugin, "normalize_score", normalize)
+            scores = call._integers(call(cycle, pod, nodes, scores), len(nodes))
         if type(plugin).__module__.startswith(_OURS):
             return scores
         # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
@@ -145,7 +145,7 @@ class Step:
         raise self.failed(f"returned scores of type {array.dtype}; scores are integers")
 
     def _no_score(self, answer: Any) -> PluginError:
-        """This step answered with something else where a score was wanted: an error, at best."""
+        """This call answered with something else where a score was wanted: an error, at best."""
         if isinstance(answer, Status) and answer.code is Code.ERROR:
             return self.errored(answer)
         return self.failed(f"returned {answer!r}; scores are integers")
@@ -193,10 +193,10 @@ class Step:
         return status if status.plugin else status.by(self.plugin)
 
 
-def acting(steps: Sequence[Step], cycle: CycleState) -> Sequence[Step]:
+def acting(calls: Sequence[PluginCall], cycle: CycleState) -> Sequence[PluginCall]:
     """The plugins that may have something to do for a pod, now that it has a node.
 
     Where all are measured, none is left out: it is seen how long it takes to have nothing to do.
     """
     idle = cycle.idle
-    return [step for step in steps if step.plugin not in idle] if idle and not cycle.is_sampled else steps
+    return [call for call in calls if call.plugin not in idle] if idle and not cycle.is_sampled else calls

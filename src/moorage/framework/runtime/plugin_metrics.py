@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Reports:
+class PluginMetrics:
     """Is told by plugins what happens to them; does nothing itself."""
 
     def volumes_failed(self, stage: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.status import SKIP, SUCCESS, Code, PluginError, Status
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 
 _IN_PARALLEL: Final[StateKey[set[str]]] = StateKey("pre-bind plugins that allow others beside them")
 _OTHER_FAILED: Final = "some other PreBind operation failed"
@@ -44,37 +44,37 @@ SKIP_IN_PARALLEL: Final = PreFlight(SKIP, in_parallel=True)
 """There is nothing to do, and that keeps nobody from running together."""
 
 
-def ask_pre_flights(steps: Sequence[Step], cycle: CycleState, pod: Pod, node_name: str) -> None:
+def ask_pre_flights(calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str) -> None:
     """Take down which pre-bind plugins are to be left out, and which may run together."""
-    for step in steps:
-        answer = step(cycle, pod, node_name)
+    for call in calls:
+        answer = call(cycle, pod, node_name)
         if isinstance(answer, PreFlight):
             if answer.in_parallel:
-                cycle.read_or(_IN_PARALLEL, set).add(step.plugin)
+                cycle.read_or(_IN_PARALLEL, set).add(call.plugin)
             answer = answer.status
-        status = step.as_status(answer, also=Code.SKIP)
+        status = call.as_status(answer, also=Code.SKIP)
         if status is None:
             continue
         if status.refused:
-            raise PluginError(step.plugin, step.point, status.code.value, _UNSUPPORTED)
-        cycle.skip_pre_bind.add(step.plugin)
+            raise PluginError(call.plugin, call.point, status.code.value, _UNSUPPORTED)
+        cycle.skip_pre_bind.add(call.plugin)
 
 
-def _groups(steps: Sequence[Step], cycle: CycleState) -> Iterator[list[Step]]:
+def _groups(calls: Sequence[PluginCall], cycle: CycleState) -> Iterator[list[PluginCall]]:
     """The plugins that have something to do, in order, those that may run together in one group."""
     in_parallel = cycle.read(_IN_PARALLEL) or ()
-    group: list[Step] = []
-    for step in steps:
-        is_called = step.plugin not in cycle.skip_pre_bind
-        if step.plugin in in_parallel:
+    group: list[PluginCall] = []
+    for call in calls:
+        is_called = call.plugin not in cycle.skip_pre_bind
+        if call.plugin in in_parallel:
             if is_called:
-                group.append(step)
+                group.append(call)
             continue
         if group:
             yield group
             group = []
         if is_called:
-            yield [step]
+            yield [call]
     if group:
         yield group
 
@@ -84,7 +84,7 @@ class Stoppable:
 
     def __init__(self) -> None:
         self._reason: str | None = None
-        self._running: dict[asyncio.Task[Any], Step] = {}
+        self._running: dict[asyncio.Task[Any], PluginCall] = {}
 
     @property
     def running(self) -> int:
@@ -106,19 +106,19 @@ class Stoppable:
         for task in self._running:
             task.cancel()
 
-    async def run(self, steps: Sequence[Step], cycle: CycleState, pod: Pod, node_name: str) -> Status:
+    async def run(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run plugins up to the first that does not succeed; PluginError if one fails, or is stopped."""
-        for group in _groups(steps, cycle):
+        for group in _groups(calls, cycle):
             failure = await self._run_group(group, cycle, pod, node_name)
             if failure is not None:
                 return failure
         return SUCCESS
 
-    async def _run_group(self, group: Sequence[Step], *arguments: Any) -> Status | None:
+    async def _run_group(self, group: Sequence[PluginCall], *arguments: Any) -> Status | None:
         """Run plugins at the same time; the first failure, which ends those that still run, or None."""
         if self._reason is not None:
             raise group[0].failed(self._reason)
-        self._running = {asyncio.ensure_future(step.waited(*arguments)): step for step in group}
+        self._running = {asyncio.ensure_future(call.waited(*arguments)): call for call in group}
         failure: Status | PluginError | None = None
         try:
             while self._running:
@@ -135,17 +135,17 @@ class Stoppable:
             raise failure
         return failure
 
-    def _outcome(self, step: Step, task: asyncio.Task[Any]) -> Status | PluginError | None:
+    def _outcome(self, call: PluginCall, task: asyncio.Task[Any]) -> Status | PluginError | None:
         """What a plugin that is done has to complain of, or None."""
         if task.cancelled():
-            return step.failed(self._reason or _OTHER_FAILED)
+            return call.failed(self._reason or _OTHER_FAILED)
         error = task.exception()
         if self._reason is not None:
-            return step.failed(self._reason)
+            return call.failed(self._reason)
         if error is not None:
-            return error if isinstance(error, PluginError) else step.failed(str(error))
+            return error if isinstance(error, PluginError) else call.failed(str(error))
         try:
-            status = step.as_status(task.result(), also=Code.SKIP)
+            status = call.as_status(task.result(), also=Code.SKIP)
         except PluginError as wrong:
             return wrong
         return status if status is not None and status.refused else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.framework.interface.status import PluginError
-from moorage.framework.runtime.plugin_call import Step
+from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.klog import Logger, kobj
 from moorage.queue.entry import QueuedPod
 
@@ -46,14 +46,14 @@ class Turn:
 class OutsideOrder:
     """Makes the keys of all pods."""
 
-    def __init__(self, step: Step) -> None:
-        self._step = step
+    def __init__(self, call: PluginCall) -> None:
+        self._call_of = call
         self._has_complained = False
 
     def __call__(self, queued: QueuedPod) -> Turn:
         """A pod's turn: smaller ones first."""
         try:
-            return Turn(self, self._step(queued))
+            return Turn(self, self._call_of(queued))
         except PluginError as error:
             log.error(error, "Queue sort plugin failed; the pod is tried last", pod=kobj(queued.pod))
             return Turn(self, has_key=False)
@@ -62,4 +62,4 @@ class OutsideOrder:
         """Say, once, that keys cannot be compared."""
         if not self._has_complained:
             self._has_complained = True
-            log.error(self._step.raised(error), "The scheduling queue is not in order")
+            log.error(self._call_of.raised(error), "The scheduling queue is not in order")

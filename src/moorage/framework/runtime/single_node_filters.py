@@ -1,6 +1,6 @@
 """The filters of a cycle, one node at a time: for who asks about a few nodes what would be if.
 
-There are such only where every filter that has a say rests on a node and the pods on it alone (see `basis`).
+There are such only where every filter that has a say rests on a node and the pods on it alone (see `depends_on`).
 What was found out of a node in this way holds until its row changes, for all pods of the template.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.framework.cache.cached_filters import FilterPart
-from moorage.framework.cache.result_cache import Recall
+from moorage.framework.cache.result_cache import PluginResultCache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Refusal
 from moorage.framework.interface.nodes import NodeView
 
 
-class RowFilters:
+class SingleNodeFilters:
     """The filters that have a say about the pods of one template.
 
     source: whose memory they are from; what was found out with another one's may not hold any more.
@@ -22,7 +22,7 @@ class RowFilters:
 
     __slots__ = ("_filters", "source")
 
-    def __init__(self, source: Recall, filters: FilterPart) -> None:
+    def __init__(self, source: PluginResultCache, filters: FilterPart) -> None:
         self.source = source
         self._filters = filters
 
@@ -34,8 +34,8 @@ class RowFilters:
         is_known_node: all filters let the pod in before, with other pods on the same node; then only those
         who look at pods can say anything else.
         """
-        for step in self._filters.by_pods if is_known_node else self._filters.remembered:
-            reason = step.reason(cycle, pod, node)
+        for call in self._filters.by_pods if is_known_node else self._filters.remembered:
+            reason = call.reason(cycle, pod, node)
             if reason is not None:
-                return Refusal(step.plugin, reason)
+                return Refusal(call.plugin, reason)
         return None

@@ -63,15 +63,15 @@ class Neighbours:
         """Where a pod's anti-affinity keeps the incoming pod away."""
         refusals = Refusals(self.wants.incoming)
         keys = set(self.unwelcoming.by_key)
-        if nodes.changes is not None:
-            keys.update(key for _, info in nodes.changes.added for key, _ in refusals(info.terms))
+        if nodes.hypothetical_pods is not None:
+            keys.update(key for _, info in nodes.hypothetical_pods.added for key, _ in refusals(info.terms))
         mask = np.zeros(len(nodes), bool)
         for key in keys:
             domains = nodes.label(key).codes
             count = self.unwelcoming.at(key, domains)
-            if nodes.changes is not None:
+            if nodes.hypothetical_pods is not None:
                 weight = partial(_refusals_by_key, key=key, refusals=refusals)
-                count = count + nodes.changes.by_terms(weight) * (domains != ABSENT)
+                count = count + nodes.hypothetical_pods.by_terms(weight) * (domains != ABSENT)
             mask |= count > 0
         return mask
 
@@ -84,8 +84,8 @@ class Neighbours:
         for key, meant in by_key.items():
             domains = nodes.label(key).codes
             count = self.away.at(key, domains)
-            if nodes.changes is not None:
-                count = count + nodes.changes.matching(*meant) * (domains != ABSENT)
+            if nodes.hypothetical_pods is not None:
+                count = count + nodes.hypothetical_pods.matching(*meant) * (domains != ABSENT)
             mask |= count > 0
         return mask
 
@@ -96,7 +96,7 @@ class Neighbours:
         if not near:
             return in_domains
         found = np.ones(len(nodes), bool)
-        change = None if nodes.changes is None else nodes.changes.matching(near[0].meant)
+        change = None if nodes.hypothetical_pods is None else nodes.hypothetical_pods.matching(near[0].meant)
         terms_with = Counter(each.key for each in near)
         total = np.full(len(nodes), self.near.total())
         for each in near:
@@ -249,7 +249,7 @@ class FollowedNeighbours(Neighbours):
 
     def judge(self, nodes: Nodes) -> Codes:
         """What is said of each node: affinity first, then anti-affinity, then that of pods there."""
-        if nodes.changes is not None:
+        if nodes.hypothetical_pods is not None:
             return super().judge(nodes)
         if self._codes is None:
             self._codes = super().judge(Nodes(nodes.snapshot))

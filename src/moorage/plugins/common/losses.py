@@ -107,7 +107,7 @@ class FreshTrial:
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
         """Take down why evicting does not help on nodes, all of which were looked at."""
         codes = (nodes.pick(self._found.codes) + 1).astype(np.int16)
-        found.refuse_recalled(nodes, codes, self._found.refusals)
+        found.refuse_cached(nodes, codes, self._found.refusals)
 
 
 def least_harmful(losses: Losses, candidates: NDArray[np.intp]) -> NDArray[np.intp]:

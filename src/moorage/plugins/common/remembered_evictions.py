@@ -1,7 +1,7 @@
 """Who would have to go from which node for the pods of one template, kept true by what changes.
 
 What an eviction comes to on a node rests on the node, the pods on it and nominated to it, and the budgets
-that cover those pods, as long as all filters rest on no more than that (`RowFilters`). So it is found out
+that cover those pods, as long as all filters rest on no more than that (`SingleNodeFilters`). So it is found out
 once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
 are kept: who the victims are is worked out for the node that is chosen.
 """
@@ -17,7 +17,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.runtime.single_node_filters import RowFilters
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.plugins.common.budgets import Budgets
 from moorage.plugins.common.eviction import NodeTrial
 from moorage.plugins.common.losses import DryRun, Losses
@@ -29,7 +29,7 @@ _WORTH_COLUMNS: Final = 12
 class RememberedEvictions:
     """One template's memory, over one snapshot as it moves."""
 
-    def __init__(self, filters: RowFilters, budgets: Budgets) -> None:
+    def __init__(self, filters: SingleNodeFilters, budgets: Budgets) -> None:
         self.source = filters.source
         self.snapshot: Snapshot = filters.source.snapshot
         self.losses = Losses(0)
@@ -134,4 +134,4 @@ class RememberedTrial:
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
         """Take down why evicting does not help on nodes that were looked at."""
-        found.refuse_recalled(nodes, nodes.pick(self._memory.codes), self._memory.refusals)
+        found.refuse_cached(nodes, nodes.pick(self._memory.codes), self._memory.refusals)

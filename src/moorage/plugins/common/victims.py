@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.pods import NOT_STARTED
-from moorage.framework.interface.hypothetical_pods import Changes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.common.budgets import Budgets
 
@@ -55,7 +55,7 @@ class Victims:
         renumbered[places] = np.arange(len(places))
         leaving = gone & (renumbered[self.place] >= 0)
         chosen = self.nodes.at(places)
-        changes = Changes(
+        changes = HypotheticalPods(
             self.nodes.snapshot, len(places), renumbered[self.place[leaving]], self.pods[leaving]
         )
         return Nodes(chosen.snapshot, chosen.row_numbers(), changes)

@@ -1,7 +1,7 @@
 """What a plugin says its answers rest on is all they rest on: what else changes does not change them.
 
-Answers of a plugin with a `basis` are remembered for all pods of a template, so a basis that leaves something
-out is a wrong decision later. Each alteration changes something that a basis does not name.
+Answers of a plugin with a `depends_on` are remembered for all pods of a template, so a depends_on that leaves something
+out is a wrong decision later. Each alteration changes something that a depends_on does not name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from moorage.api.labels import ZONE
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
 from moorage.api.quantity import parse_quantity
-from moorage.framework.interface.dependencies import Basis
-from moorage.testing.asking import ask, basis_of, begin, is_refusal, prepare_scoring, raw_scores
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.testing.asking import ask, begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.objects import pod as make_pod
 from moorage.testing.trial import Check, Trial
 
@@ -37,24 +37,24 @@ class _Alteration:
 
 def _untrue(trial: Trial) -> Iterator[str]:
     stage, pod = trial.stage, trial.pod
-    basis: Any = basis_of(stage, pod)
-    if basis is None:
+    depends_on: Any = dependencies_of(stage, pod)
+    if depends_on is None:
         return
-    if not isinstance(basis, Basis):
-        yield f"basis returned {basis!r}; return NODE, NODE_AND_PODS, a Basis, or None"
+    if not isinstance(depends_on, DependsOn):
+        yield f"depends_on returned {depends_on!r}; return NODE, NODE_AND_PODS, a DependsOn, or None"
         return
     before = ask(stage, pod)
     if is_refusal(before.pre_filter) or isinstance(before.pre_filter, frozenset):
         return  # Such an answer is not remembered.
-    for altered in _alterations(trial, basis):
-        other = trial.twin(f"{altered.what} beside {basis}", altered.objects)
+    for altered in _alterations(trial, depends_on):
+        other = trial.twin(f"{altered.what} beside {depends_on}", altered.objects)
         difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
         if difference:
-            yield f"{altered.what}, which its basis does not name: {difference}"
+            yield f"{altered.what}, which its depends_on does not name: {difference}"
     yield from _unequal_to_equals(trial)
 
 
-def _alterations(trial: Trial, basis: Basis) -> Iterator[_Alteration]:
+def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
     pod, objects = trial.pod, trial.cluster.objects
     nodes = [each for each in objects if isinstance(each, Node)]
     rest = [each for each in objects if not isinstance(each, Node | Pod)]
@@ -75,12 +75,12 @@ def _alterations(trial: Trial, basis: Basis) -> Iterator[_Alteration]:
     )
     yield _Alteration(
         "another node changed",
-        tuple(_changed(each, basis) if each is nodes[0] else each for each in objects),
+        tuple(_changed(each, depends_on) if each is nodes[0] else each for each in objects),
         pod,
         elsewhere,
     )
-    where = nodes[:1] if basis.pods else nodes
-    stay = elsewhere if basis.pods else everywhere
+    where = nodes[:1] if depends_on.pods else nodes
+    stay = elsewhere if depends_on.pods else everywhere
     nobody = {node.name for node in where}
     yield _Alteration("pods came", (*objects, *_newcomers(where)), pod, stay)
     yield _Alteration(
@@ -89,7 +89,9 @@ def _alterations(trial: Trial, basis: Basis) -> Iterator[_Alteration]:
         pod,
         stay,
     )
-    unnamed = [each for each in rest if not isinstance(each, basis.tables)] if basis.tables else rest
+    unnamed = (
+        [each for each in rest if not isinstance(each, depends_on.tables)] if depends_on.tables else rest
+    )
     if unnamed:
         gone = {id(each) for each in unnamed}
         kinds = ", ".join(sorted({type(each).__name__ for each in unnamed}))
@@ -101,12 +103,12 @@ def _alterations(trial: Trial, basis: Basis) -> Iterator[_Alteration]:
         )
 
 
-def _changed(node: Node, basis: Basis) -> Node:
-    """A node that is otherwise in all that plugins look at; its images stay where the basis names those."""
+def _changed(node: Node, depends_on: DependsOn) -> Node:
+    """A node that is otherwise in all that plugins look at; its images stay where the depends_on names those."""
     labels = {**node.labels, ZONE: "elsewhere", "disk": "other", "moorage.io/changed": "yes"}
     labels.update({key: "changed" for key in node.labels if key not in labels})
     room = {name: parse_quantity("1") for name in (*node.status.allocatable, "cpu")}
-    images = node.status.images if basis.images else ()
+    images = node.status.images if depends_on.images else ()
     return replace(
         node,
         metadata=replace(node.metadata, labels=labels, annotations={"moorage.io/changed": "yes"}),
@@ -156,9 +158,9 @@ def _unequal_to_equals(trial: Trial) -> Iterator[str]:
 
 CHECKS = (
     Check(
-        "basis-is-true",
-        "What the basis does not name has no influence on the answers: they are remembered.",
+        "depends-on-is-true",
+        "What the depends_on does not name has no influence on the answers: they are remembered.",
         _untrue,
-        ("basis",),
+        ("depends_on",),
     ),
 )
