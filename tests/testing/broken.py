@@ -304,7 +304,7 @@ class RefusesTheFirst(Named):
 
 
 class ComparesNodes(Named):
-    """Its raw scores depend on which nodes are asked about, though it has a depends_on."""
+    """Its raw scores depend on which nodes are asked about, though it has depends_on."""
 
     def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE

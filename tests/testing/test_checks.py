@@ -93,8 +93,8 @@ BREACHES: dict[str, dict[type[Any], str]] = {
     },
     "skip-is-honest": {broken.SkipsAndRefuses: "pre_filter said SKIP, but filter would have refused n"},
     "depends-on-is-true": {
-        broken.LooksAtPods: "pods came, which its depends_on does not name: score said of n",
-        broken.LooksAtOtherNodes: "another node changed, which its depends_on does not name: filter said of n",
+        broken.LooksAtPods: "pods came, which depends_on does not name: score said of n",
+        broken.LooksAtOtherNodes: "another node changed, which depends_on does not name: filter said of n",
         broken.LooksAtAnnotations: "another pod of the template has another name and other annotations",
         broken.LooksAtNamespaces: "objects went (",
         broken.FavoursEquals: "nodes that all score 1 are made unequal by normalize_score",

@@ -43,7 +43,7 @@ _NO_ROWS = np.zeros(0, np.intp)
 class Engine:
     """Decides for one pod after another.
 
-    remembers: keep what plugins said of nodes for the next pods of the template; the answers are the same.
+    remembers: cache plugin results for the next pods of the equivalence class; the answers are the same.
     """
 
     def __init__(

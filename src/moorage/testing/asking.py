@@ -187,7 +187,7 @@ def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Begun:
 def ask(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Answers:
     """All that a cycle would ask about nodes, or about all nodes, with a state of its own.
 
-    Only nodes that passed are scored, but of a plugin that declares a depends_on all nodes are asked, as the
+    Only nodes that passed are scored, but of a plugin that has depends_on all nodes are asked, as the
     framework does to remember the scores.
     """
     nodes = stage.nodes if nodes is None else nodes

@@ -54,7 +54,7 @@ class Wrong:
         await asyncio.sleep(0)
         raise RuntimeError  # in pre_bind
 
-    def _basis(self, pod: Any, objects: Any) -> Any:
+    def _depends_on(self, pod: Any, objects: Any) -> Any:
         return NODE.nothing  # type: ignore[attr-defined]  # in depends_on
 
     def _pre_enqueue(self, pod: Any) -> Any:
@@ -66,7 +66,7 @@ def helper() -> Any:
 
 
 def with_place(words: str, text: str) -> str:
-    return f"{words} (test_raising.py:{line_of(text)})"
+    return f"{words} (test_raising_plugins.py:{line_of(text)})"
 
 
 CASES: dict[str, tuple[str, Callable[[Framework], Any], str]] = {
@@ -109,7 +109,7 @@ def test_plugin_point_error_and_line(point: str, call: Callable[[Framework], Any
     assert str(error.value) == message
 
 
-def test_a_basis_that_fails_fails_the_attempt_of_one_pod() -> None:
+def test_a_depends_on_that_fails_fails_the_attempt_of_one_pod() -> None:
     cache = Cache([make_node("a"), make_node("b")])
     decision = Engine().decide(framework_of(Wrong("filter", "depends_on")), POD, cache.snapshot())
     assert decision.node is None
@@ -179,7 +179,7 @@ def test_pods_without_a_key_are_tried_after_all_others(caplog: pytest.LogCapture
     ]
     assert queue_of(*pods) == ["early", "late", "wrong-1", "wrong-2"]
     assert 'pod="default/wrong-1"' in caplog.text
-    assert "ValueError: no order (test_raising.py:" in caplog.text
+    assert "ValueError: no order (test_raising_plugins.py:" in caplog.text
 
 
 def test_keys_that_cannot_be_compared_leave_nobody_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -118,7 +118,7 @@ def test_all_nodes_of_a_call_count_together() -> None:
 def test_one_that_raises_is_timed_too() -> None:
     framework, counted, *_ = stage(0.25)
     [failure] = framework.unreserve(CycleState(), POD, "a")
-    assert "LookupError: slow, and wrong (test_slowness.py:" in str(failure)
+    assert "LookupError: slow, and wrong (test_slow_plugins.py:" in str(failure)
     assert counted.calls == [("Worker", "Unreserve")]
 
 

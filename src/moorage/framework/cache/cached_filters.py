@@ -1,4 +1,4 @@
-"""What filters have said of every node for pods of one template.
+"""Filter results of every node for the pods of one equivalence class.
 
 Filters are remembered up to the first that is not: a node stops at its first refusal, and whoever comes later
 must see only the nodes that are left.
@@ -36,7 +36,7 @@ _NEVER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class FilterPart:
-    """The filters of a profile that have a say about the pods of a template.
+    """The filters of a profile that run for the pods of an equivalence class.
 
     all_calls, skipped: what this is about: all filters, and which plugins stepped aside.
     remembered: those up to the first that is not. rest: the others.
@@ -51,7 +51,7 @@ class FilterPart:
 
 
 class CachedFilters:
-    """The verdicts of one profile's filters for one template."""
+    """The results of one profile's filters for one equivalence class."""
 
     def __init__(self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], priority: int) -> None:
         self._snapshot = snapshot
@@ -158,7 +158,7 @@ class CachedFilters:
                 self._passing = None
 
     def _nominated_before(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
-        """The pods that count before those of this template."""
+        """The pods that count before those of this class."""
         return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
 
     def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:

@@ -1,4 +1,4 @@
-"""What score plugins have said of every node for pods of one template.
+"""Scores of every node for the pods of one equivalence class.
 
 Scores are remembered as they are before normalising, because that depends on which nodes are feasible; where
 all nodes have the same, it does not.
@@ -41,7 +41,7 @@ class _Scored:
 
 @dataclass(slots=True, eq=False)
 class _Scoring:
-    """The score plugins of a profile that have a say about the pods of a template.
+    """The score plugins of a profile that run for the pods of an equivalence class.
 
     all_calls, skipped: what this is about: all score plugins, and which of them stepped aside.
     active: those that did not. remembered: of these, the ones that are.
@@ -60,7 +60,7 @@ class _Scoring:
 
 
 class CachedScores:
-    """The scores of one profile's plugins for one template."""
+    """The scores of one profile's plugins for one equivalence class."""
 
     def __init__(
         self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], plugins: Mapping[str, Plugin]

@@ -1,11 +1,12 @@
-"""Pods made from one template get equal answers where nothing has changed: what is remembered for them.
+"""Equivalence classes of pods: pods of one class get equal answers where nothing has changed.
 
-Two pods are of one template if namespace, labels, spec and managing owner are equal; only then. A plugin
-keeps what it has computed for a template in `EquivalenceClass.memory`, which is freed with the template.
+Two pods are of one class if namespace, labels, spec and managing owner are equal; only then: pods made from
+one template. A plugin keeps what it has computed for a class in `EquivalenceClass.memory`, which is freed
+with the class.
 
-Equivalence classes are bounded in number, and each in size: the least recently used is evicted first, also while there
-are pods of it, and a template may outlive its pods. Pods with very large specs, and those beyond the limits
-of `api.limits`, have no template.
+Classes are bounded in number, and each in size: the least recently used is evicted first, also while there
+are pods of it, and a class may outlive its pods. Pods with very large specs, and those beyond the limits of
+`api.limits`, have no class.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from moorage.queue.templates import equivalence_key
 
 _MAX_CLASSES: Final = 2048
 _MAX_ROWS: Final = 4_000_000
-"""Maximum number of rows of all templates together: some 20 bytes a row, and counts by domain for terms."""
+"""Maximum number of rows of all classes together: some 20 bytes a row, and counts by domain for terms."""
 MAX_CLASS_BYTES: Final = 16_384
-"""Maximum size of an encoded template for which anything is remembered."""
+"""Maximum size of the key of a class for which anything is cached."""
 MAX_COUNTED_TERMS: Final = 16
-"""Maximum number of inter-pod affinity terms and spread constraints of such a template.
+"""Maximum number of inter-pod affinity terms and spread constraints of such a class.
 
 Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is a domain."""
 
 
 class EquivalenceClass:
-    """What pods of one template have in common; compared by identity.
+    """What pods of one class have in common; compared by identity.
 
     is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
     """
@@ -48,40 +49,40 @@ class EquivalenceClass:
         self._first = PodInfo(replace(first, metadata=replace(first.metadata, annotations={})))
 
     def info(self, pod: Pod) -> PodInfo | None:
-        """What is known of pods of this template, if it holds for this one as it would for a new one."""
+        """What is known of pods of this class, if it holds for this one as it would for a new one."""
         return None if pod.terminating or pod.status.container_statuses else self._first
 
 
 class EquivalenceClasses:
-    """The most recently used templates."""
+    """The most recently used equivalence classes."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
         self._exceeded = Remembered(_exceeded)
 
     def of(self, pod: Pod, rows: int) -> EquivalenceClass | None:
-        """The template of a pod; None if nothing is remembered for it. rows: the number of nodes.
+        """The equivalence class of a pod; None if nothing is cached for it. rows: the number of nodes.
 
-        PodLimitError if the pod exceeds a limit, which is checked once for each template or pod.
+        PodLimitError if the pod exceeds a limit, which is checked once for each class or pod.
         """
         if error := self._exceeded.get(pod):
             raise PodLimitError(error)
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
         key = equivalence_key(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
-        template = self._known.get(key)
-        if template is None:
+        found = self._known.get(key)
+        if found is None:
             if error := self._exceeded(pod):
                 raise PodLimitError(error)
             if _is_too_large(pod, key):
                 return None
-            template = self._known[key] = EquivalenceClass(pod, is_named=is_named)
+            found = self._known[key] = EquivalenceClass(pod, is_named=is_named)
             most = min(_MAX_CLASSES, max(_MAX_ROWS // max(rows, 1), 16))
             while len(self._known) > most:
                 self._known.popitem(last=False)
         else:
             self._known.move_to_end(key)
-        return template
+        return found
 
 
 def _exceeded(pod: Pod) -> str:
@@ -94,7 +95,7 @@ def _exceeded(pod: Pod) -> str:
 
 
 def _is_too_large(pod: Pod, key: bytes) -> bool:
-    """Whether a pod is too large for a template."""
+    """Whether a pod is too large for an equivalence class."""
     return (
         len(key) > MAX_CLASS_BYTES
         or count_pod_terms(pod) + len(pod.spec.topology_spread_constraints) > MAX_COUNTED_TERMS

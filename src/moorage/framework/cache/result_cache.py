@@ -1,8 +1,8 @@
-"""What a profile's plugins have said of every node for pods of one template, kept true by what changes.
+"""Plugin results of every node for the pods of one equivalence class, updated where something has changed.
 
-A plugin that says what its answers rest on (`depends_on`) is asked about all nodes once, and from then on only
-about nodes where that has changed: one or two between one pod and the next. So a cycle costs what happened
-since the last one of its template, and a few operations on whole columns.
+A plugin that says what its answers depend on (`depends_on`) is asked about all nodes once, and from then on
+only about nodes where that has changed: one or two between one pod and the next. So a cycle costs what
+happened since the last one of its class, and a few operations on whole columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from moorage.framework.runtime.plugin_call import PluginCall
 
 
 class PluginResultCache:
-    """One profile's memory for one template, over one snapshot as it moves."""
+    """One profile's plugin results for one equivalence class, over one snapshot as it moves."""
 
     def __init__(self, plugins: dict[str, Plugin], pod: Pod, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -59,7 +59,7 @@ class PluginResultCache:
         return self.snapshot is snapshot and (not self._tables or self._versions == self._side_versions())
 
     def prepare(self, pre_filters: Sequence[PluginCall], pre_scores: Sequence[PluginCall], pod: Pod) -> None:
-        """Let the plugins that are remembered prepare themselves, once for all pods of the template."""
+        """Let the plugins that are remembered prepare themselves, once for all pods of the class."""
         everywhere = Nodes(self.snapshot)
         for call in pre_filters:
             if call.plugin in self.dependencies:

@@ -71,8 +71,7 @@ class Label(Codes[str]):
 class NodeView:
     """One node of a view, for plugins that look at one node at a time.
 
-    With `added` it says what would be if those pods were on the node, with `removed` (by uid) what would be if
-    those were not.
+    added: pods taken to be on the node. removed: pods taken not to be there any more, by uid.
     """
 
     __slots__ = ("_allocatable", "_requested", "added", "removed", "row", "snapshot")

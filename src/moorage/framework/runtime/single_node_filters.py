@@ -1,7 +1,7 @@
-"""The filters of a cycle, one node at a time: for who asks about a few nodes what would be if.
+"""The filters of a cycle, one node at a time: preemption asks about a few nodes with other pods on them.
 
-There are such only where every filter that has a say rests on a node and the pods on it alone (see `depends_on`).
-What was found out of a node in this way holds until its row changes, for all pods of the template.
+There are such only where every filter that runs depends on a node and the pods on it alone (`depends_on`).
+What was found out of a node in this way holds until its row changes, for all pods of the equivalence class.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from moorage.framework.interface.nodes import NodeView
 
 
 class SingleNodeFilters:
-    """The filters that have a say about the pods of one template.
+    """The filters that run for the pods of one equivalence class.
 
     source: whose memory they are from; what was found out with another one's may not hold any more.
     """

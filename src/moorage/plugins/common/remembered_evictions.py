@@ -1,8 +1,8 @@
 """Who would have to go from which node for the pods of one template, kept true by what changes.
 
 What an eviction comes to on a node rests on the node, the pods on it and nominated to it, and the budgets
-that cover those pods, as long as all filters rest on no more than that (`SingleNodeFilters`). So it is found out
-once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
+that cover those pods, as long as all filters rest on no more than that (`SingleNodeFilters`). So it is found
+out once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
 are kept: who the victims are is worked out for the node that is chosen.
 """
 

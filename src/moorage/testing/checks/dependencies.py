@@ -1,7 +1,7 @@
-"""What a plugin says its answers rest on is all they rest on: what else changes does not change them.
+"""A plugin's answers depend on what its `depends_on` names, and on nothing else.
 
-Answers of a plugin with a `depends_on` are remembered for all pods of a template, so a depends_on that leaves something
-out is a wrong decision later. Each alteration changes something that a depends_on does not name.
+Answers of a plugin with `depends_on` are cached for all pods of an equivalence class, so whatever is left out
+of it is a wrong decision later. Each alteration changes something that is not named.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _untrue(trial: Trial) -> Iterator[str]:
         other = trial.twin(f"{altered.what} beside {depends_on}", altered.objects)
         difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
         if difference:
-            yield f"{altered.what}, which its depends_on does not name: {difference}"
+            yield f"{altered.what}, which depends_on does not name: {difference}"
     yield from _unequal_to_equals(trial)
 
 
@@ -104,7 +104,7 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
 
 
 def _changed(node: Node, depends_on: DependsOn) -> Node:
-    """A node that is otherwise in all that plugins look at; its images stay where the depends_on names those."""
+    """A node that is otherwise in all that plugins look at; its images stay where depends_on names them."""
     labels = {**node.labels, ZONE: "elsewhere", "disk": "other", "moorage.io/changed": "yes"}
     labels.update({key: "changed" for key in node.labels if key not in labels})
     room = {name: parse_quantity("1") for name in (*node.status.allocatable, "cpu")}
@@ -159,7 +159,7 @@ def _unequal_to_equals(trial: Trial) -> Iterator[str]:
 CHECKS = (
     Check(
         "depends-on-is-true",
-        "What the depends_on does not name has no influence on the answers: they are remembered.",
+        "What depends_on does not name has no influence on the answers: they are cached.",
         _untrue,
         ("depends_on",),
     ),

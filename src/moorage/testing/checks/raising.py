@@ -43,7 +43,7 @@ def _filters_and_scores(trial: Trial) -> None:
     if stage.has("filter_node") and not begun.skips:
         for view in begun.candidates:
             stage.call("filter_node", begun.cycle, pod, view)
-    # What a plugin with a depends_on says is remembered of all nodes, so it is asked about all of them.
+    # Answers of a plugin with depends_on are cached for all nodes, so it is asked about all of them.
     _scores(trial, begun.cycle, stage.nodes if dependencies_of(stage, pod) is not None else begun.feasible)
 
 

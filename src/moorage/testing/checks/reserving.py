@@ -72,9 +72,9 @@ def _acting(trial: Trial) -> Iterator[str]:
     before = _seen(placed)
     answer = placed.call("reserve")
     if answer is not None and answer.code is not Code.SUCCESS:
-        yield f"its depends_on says that it does not act for the pod, but reserve answered {shown(answer)}"
+        yield f"depends_on says runs_after_filter=False for the pod, but reserve answered {shown(answer)}"
     elif difference := _difference(before, _seen(placed)):
-        yield f"its depends_on says that it does not act for the pod, but after reserve {difference}"
+        yield f"depends_on says runs_after_filter=False for the pod, but after reserve {difference}"
 
 
 def _seen(placed: Placed) -> dict[str, Any]:
@@ -134,7 +134,7 @@ CHECKS = (
     ),
     Check(
         "who-does-not-act-reserves-nothing",
-        "Where the depends_on says that the plugin does not act, reserve has nothing to do: it is left out.",
+        "Where depends_on says runs_after_filter=False, reserve has nothing to do: it is left out.",
         _acting,
         ("depends_on", "reserve"),
     ),

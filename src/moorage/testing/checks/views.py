@@ -99,7 +99,7 @@ CHECKS = (
     Check(
         "same-alone",
         "A node gets the same answer alone, among others and in any order: refusals always, raw scores if "
-        "the plugin has a depends_on.",
+        "the plugin has depends_on.",
         _different_alone,
         ("filter", "filter_node", "score", "score_node"),
     ),
