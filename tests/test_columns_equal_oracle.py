@@ -91,7 +91,7 @@ def answers(nodes: Nodes, verdict: FilterResult) -> dict[str, Refusal | None]:
 def ask_filter(framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[str, Refusal | None]:
     """What the framework's only filter says of nodes; nothing if it was told to be skipped."""
     (step,) = framework.at("filter")
-    if step.plugin in cycle.skip_filter:
+    if not framework.plan(cycle).runs("filter", step.plugin):
         return dict.fromkeys(nodes.names)
     return answers(nodes, step(cycle, pod, nodes))
 
@@ -320,7 +320,7 @@ def test_what_if_on_one_node_is_what_a_cluster_changed_that_way_says(plugin: str
         framework = make_framework(plugin, args=case.args, off=off)
         snapshot = Cache(case.objects).snapshot()
         cycle = prepared(framework, case.pod, Nodes(snapshot))
-        if plugin in cycle.skip_filter:
+        if not framework.plan(cycle).runs("filter", plugin):
             return  # Whoever skips is not asked what if, either.
         row = data.draw(st.integers(0, len(snapshot) - 1), label="row")
         name = snapshot.names[row]
@@ -351,7 +351,7 @@ def test_what_if_on_many_nodes_judges_each_with_its_own_changes_alone(plugin: st
         cluster = Cluster.of(case.objects)
         snapshot = Cache(case.objects).snapshot()
         cycle = prepared(framework, case.pod, Nodes(snapshot))
-        if plugin in cycle.skip_filter:
+        if not framework.plan(cycle).runs("filter", plugin):
             return
         chosen = some_nodes(data, snapshot.names, least=2)
         rows = [snapshot.row_of[name] for name in chosen]

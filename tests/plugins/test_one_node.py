@@ -51,20 +51,21 @@ def test_one_node_is_judged_as_all_are(plugin: str) -> None:
             cycle = CycleState()
             framework.pre_filter(cycle, pod, Nodes(snapshot), Diagnosis(len(snapshot)))
             for step in framework.at("filter"):
-                if step.one_node is None or plugin in cycle.skip_filter:
+                if step.one_node is None or not framework.plan(cycle).runs("filter", plugin):
                     continue
-                verdict = step.verdict(cycle, pod, everywhere)
+                verdict = step.filter(cycle, pod, everywhere)
                 codes = [0] * len(snapshot) if verdict.codes is None else verdict.codes.tolist()
                 for row, code in enumerate(codes):
                     expected = verdict.reasons[code - 1] if code else None
-                    assert step.reason(cycle, pod, NodeView(snapshot, row, coming)) == expected
+                    assert step.filter_node(cycle, pod, NodeView(snapshot, row, coming)) == expected
             for step in framework.at("score"):
                 framework.pre_score(cycle, pod, everywhere)
-                if step.one_node is None or plugin in cycle.skip_score:
+                if step.one_node is None or not framework.plan(cycle).runs("score", plugin):
                     continue
-                scores = step.scores(cycle, pod, everywhere).tolist()
+                scores = step.score(cycle, pod, everywhere).tolist()
                 assert scores == [
-                    step.score_of(cycle, pod, NodeView(snapshot, row, coming)) for row in range(len(snapshot))
+                    step.score_node(cycle, pod, NodeView(snapshot, row, coming))
+                    for row in range(len(snapshot))
                 ]
 
     check()

@@ -7,6 +7,7 @@ What can be read off at any time (how many pods wait, how large the cache is) is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -21,8 +22,8 @@ from moorage.framework.runtime.framework import Framework
 from moorage.queue.entry import QueuedPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.framework_metrics import FrameworkMetrics, ProfilePluginMetrics
 from moorage.scheduler.measured_events import INFORMERS, time_events
-from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
@@ -93,7 +94,9 @@ class MetricsObserver(Observer):
 
     def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
         """The plugins of a profile, measured."""
-        return MeasuredFramework(profile, registry, handle, self._metrics)
+        name = profile.scheduler_name
+        reporting = replace(handle, metrics=ProfilePluginMetrics(self._metrics, name))
+        return Framework(profile, registry, reporting, FrameworkMetrics(self._metrics, name))
 
     def follow(self, informers: Sequence[Informer[Any]]) -> None:
         """From now on it is measured how long changes take to arrive in cache and queue."""

@@ -98,7 +98,7 @@ def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[st
     step = stage.step("filter")
     if step is None or not len(nodes):
         return {}
-    verdict = step.verdict(cycle, pod, nodes)
+    verdict = step.filter(cycle, pod, nodes)
     if problem := verdict_problem(verdict, len(nodes)):
         raise step.failed(problem)
     if verdict.codes is None:
@@ -138,7 +138,7 @@ def raw_scores(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> Score
     """What the score says before normalising. Shape (nodes,)."""
     step = stage.step("score")
     assert step is not None
-    return step.scores(cycle, pod, nodes)
+    return step.score(cycle, pod, nodes)
 
 
 def _candidates(answer: Any, nodes: Nodes) -> Nodes:

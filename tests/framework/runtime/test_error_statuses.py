@@ -168,7 +168,7 @@ def test_an_error_about_a_node_that_changed() -> None:
 def test_a_score_of_a_single_node_that_is_an_error() -> None:
     [step] = framework_of(Remembered("score")).at("score")
     with pytest.raises(PluginError) as error:
-        step.score_of(CycleState(), POD, next(iter(nodes("a"))))
+        step.score_node(CycleState(), POD, next(iter(nodes("a"))))
     assert str(error.value) == f"{SCORE}no, disk"
 
 

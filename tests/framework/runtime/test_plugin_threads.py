@@ -20,7 +20,7 @@ from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.plugin_threads import PluginThreads, WrongThreadError
 from moorage.framework.runtime.slow_plugins import SlowCalls
 from moorage.plugins import default_registry
-from moorage.scheduler.measured_framework import MeasuredFramework
+from moorage.scheduler.observers import MetricsObserver
 from moorage.services.metrics import Metrics
 from tests.builders import make_node, make_pod
 from tests.framework.helpers import POD, framework_of
@@ -137,7 +137,7 @@ def test_calls_in_threads_are_measured() -> None:
 
     async def work(threads: PluginThreads) -> None:
         framework, cycle = (
-            MeasuredFramework(profile, registry, Handle(threads=threads), metrics),
+            MetricsObserver(metrics).framework(profile, registry, Handle(threads=threads)),
             CycleState(),
         )
         cycle.is_sampled = True

@@ -9,9 +9,7 @@ some are nominated must pass both times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -21,10 +19,10 @@ from moorage.api.pod import Pod
 from moorage.cluster.pods import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
 
 WORTH_COLUMNS: Final = 12
@@ -34,28 +32,11 @@ _NEVER: Final = -1
 """Before anything was written: who has seen nothing since then looks at everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterPart:
-    """The filters of a profile that run for the pods of an equivalence class.
-
-    all_calls, skipped: what this is about: all filters, and which plugins stepped aside.
-    remembered: those up to the first that is not. rest: the others.
-    by_pods: of those that are remembered, the ones who look at the pods on a node.
-    """
-
-    all_calls: Sequence[PluginCall]
-    skipped: AbstractSet[str]
-    remembered: Sequence[PluginCall]
-    rest: Sequence[PluginCall]
-    by_pods: Sequence[PluginCall]
-
-
 class CachedFilters:
     """The results of one profile's filters for one equivalence class."""
 
-    def __init__(self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], priority: int) -> None:
+    def __init__(self, snapshot: Snapshot, priority: int) -> None:
         self._snapshot = snapshot
-        self._dependencies = dependencies
         self._priority = priority
         self._codes = np.zeros(0, np.int16)
         """For each row 0, or why it was refused: 1 + index into `_refusals`."""
@@ -64,31 +45,23 @@ class CachedFilters:
         self._passing: NDArray[np.intp] | None = None
         self._seen = self._nodes_seen = _NEVER
         self._filtered_by: list[str] = []
-        self._part: FilterPart | None = None
+        self._plan: FilterPlan | None = None
 
-    def part(self, calls: Sequence[PluginCall], skipped: AbstractSet[str]) -> FilterPart:
-        """Which filters have a say, parted into those that are remembered and the others."""
-        known = self._part
-        if known is None or known.all_calls is not calls or known.skipped != skipped:
-            active = [call for call in calls if call.plugin not in skipped]
-            end = next(
-                (i for i, call in enumerate(active) if call.plugin not in self._dependencies), len(active)
-            )
-            first = active[:end]
-            by_pods = [call for call in first if self._dependencies[call.plugin].pods]
-            known = self._part = FilterPart(calls, frozenset(skipped), first, active[end:], by_pods)
-            names = [call.plugin for call in first]
+    def _follow(self, plan: FilterPlan) -> None:
+        """Start again where other filters are cached than before: then it is another question."""
+        if plan is not self._plan:
+            self._plan = plan
+            names = [call.plugin for call in plan.cached]
             if names != self._filtered_by:
-                # Others stepped aside than before: it is not the same question any more.
                 self._filtered_by, self._seen = names, _NEVER
-        return known
 
     def filter(
-        self, part: FilterPart, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+        self, plan: FilterPlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> Nodes:
         """The nodes that the remembered ones among some filters let pass."""
-        calls = part.remembered
-        self._catch_up(part, cycle, pod)
+        calls = plan.cached
+        self._follow(plan)
+        self._catch_up(plan, cycle, pod)
         codes = self._codes
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
         own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
@@ -107,9 +80,9 @@ class CachedFilters:
         diagnosis.refuse_cached(nodes, here, self._refusals)
         return nodes.where(here == 0)
 
-    def _catch_up(self, part: FilterPart, cycle: CycleState, pod: Pod) -> None:
+    def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring `_codes` up to date."""
-        snapshot, calls = self._snapshot, part.remembered
+        snapshot, calls = self._snapshot, plan.cached
         changed = snapshot.changes.since(self._seen)
         self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
         if changed is None or len(changed) * 2 > len(snapshot):
@@ -121,12 +94,12 @@ class CachedFilters:
                 self._filter_nominated(calls, cycle, pod, rows)
             self._passing = None
         elif changed:
-            self._refilter(part, cycle, pod, changed)
+            self._refilter(plan, cycle, pod, changed)
         self._seen = snapshot.changes.position
         self._nodes_seen = snapshot.node_changes.position
 
-    def _refilter(self, part: FilterPart, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
-        calls = part.remembered
+    def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+        calls = plan.cached
         if len(changed) >= WORTH_COLUMNS:
             self._filter_rows(calls, cycle, pod, np.array(changed, np.intp))
             self._filter_nominated(calls, cycle, pod, changed)
@@ -137,7 +110,7 @@ class CachedFilters:
             before = int(self._codes[row])
             # Where all let the pod in, only those who look at pods can have changed their mind.
             is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
-            code = self._filter_row(part.by_pods if is_same_node else calls, cycle, pod, row, ())
+            code = self._filter_row(plan.by_pods if is_same_node else calls, cycle, pod, row, ())
             if code != before:
                 self._codes[row] = code
                 if not before or not code:
@@ -174,23 +147,23 @@ class CachedFilters:
         if rows is not None:
             self._codes[rows] = 0
         for call in calls:
-            verdict = call.verdict(cycle, pod, nodes)
-            if verdict.codes is None or not verdict.codes.any():
+            result = call.filter(cycle, pod, nodes)
+            if result.codes is None or not result.codes.any():
                 continue
-            table = np.array([0, *(self._code(call.plugin, each) for each in verdict.reasons)], np.int16)
-            codes = table[verdict.codes]
+            table = np.array([0, *(self._code(call.plugin, each) for each in result.reasons)], np.int16)
+            codes = table[result.codes]
             if nodes.rows is None:
                 self._codes[:] = codes
             else:
                 self._codes[nodes.rows] = codes
-            nodes = nodes.where(verdict.codes == 0)
+            nodes = nodes.where(result.codes == 0)
 
     def _filter_row(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, added: tuple[PodInfo, ...]
     ) -> int:
         view = NodeView(self._snapshot, row, added)
         for call in calls:
-            reason = call.reason(cycle, pod, view)
+            reason = call.filter_node(cycle, pod, view)
             if reason is not None:
                 return self._code(call.plugin, reason)
         return 0

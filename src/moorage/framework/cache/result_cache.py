@@ -7,7 +7,7 @@ happened since the last one of its class, and a few operations on whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -21,18 +21,19 @@ from moorage.framework.interface.dependencies import DependsOn, DependsOnPlugin
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, Status
+from moorage.framework.runtime.plan import Choice, Plan, ProfileCalls
 from moorage.framework.runtime.plugin_call import PluginCall
 
 
 class PluginResultCache:
     """One profile's plugin results for one equivalence class, over one snapshot as it moves."""
 
-    def __init__(self, plugins: dict[str, Plugin], pod: Pod, snapshot: Snapshot) -> None:
+    def __init__(self, plugins: Mapping[str, Plugin], pod: Pod, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.dependencies: dict[str, DependsOn] = {}
-        """The plugins whose answers are remembered."""
+        """The plugins whose answers are cached."""
         self.prepared = CycleState()
-        """What they wrote down, and where they stepped aside."""
+        """The state that these wrote in pre_filter and pre_score."""
         self._written_by: dict[str, AbstractSet[StateKey[Any]]] = {}
         for name, plugin in plugins.items():
             if isinstance(plugin, DependsOnPlugin):
@@ -41,10 +42,10 @@ class PluginResultCache:
                     self.dependencies[name] = depends_on
         self._tables = self._side_tables()
         self._versions = self._side_versions()
-        self.filters = CachedFilters(snapshot, self.dependencies, pod.priority)
-        """What they said in their filters."""
+        self.filters = CachedFilters(snapshot, pod.priority)
+        """Their filter results."""
         self.scores = CachedScores(snapshot, self.dependencies, plugins)
-        """What they said in their scores."""
+        """Their scores."""
 
     def _side_tables(self) -> tuple[type[Object], ...]:
         return tuple(
@@ -58,26 +59,33 @@ class PluginResultCache:
         """Whether this is about that snapshot, and nothing beside its rows has changed that matters."""
         return self.snapshot is snapshot and (not self._tables or self._versions == self._side_versions())
 
-    def prepare(self, pre_filters: Sequence[PluginCall], pre_scores: Sequence[PluginCall], pod: Pod) -> None:
-        """Let the plugins that are remembered prepare themselves, once for all pods of the class."""
+    def prepare(self, profile: ProfileCalls, pod: Pod, *, is_sampled: bool) -> None:
+        """Let the plugins that are cached prepare themselves, once for the class, and make its plan."""
+        self.prepared.is_sampled = is_sampled
         everywhere = Nodes(self.snapshot)
-        for call in pre_filters:
+        skipped_filters, skipped_scores = set(), set()
+        for call in profile.by_point["pre_filter"]:
             if call.plugin in self.dependencies:
                 before = self.prepared.keys()
                 answer = call(self.prepared, pod, everywhere)
                 self._written_by[call.plugin] = self.prepared.keys() - before
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
-                    self.prepared.skip_filter.add(call.plugin)
+                    skipped_filters.add(call.plugin)
                 elif answer is not None and answer != SUCCESS:
                     del self.dependencies[
                         call.plugin
                     ]  # It narrows the search, or refuses: that is said every time.
-        for call in pre_scores:
+        for call in profile.by_point["pre_score"]:
             if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
-                self.prepared.skip_score.add(call.plugin)
-        self.prepared.idle = frozenset(
-            plugin for plugin, depends_on in self.dependencies.items() if not depends_on.runs_after_filter
-        )
+                skipped_scores.add(call.plugin)
+        left_out = {
+            Choice.PRE_FILTER_SKIPPED: frozenset(skipped_filters),
+            Choice.PRE_SCORE_SKIPPED: frozenset(skipped_scores),
+            Choice.NOT_AFTER_FILTER: frozenset(
+                plugin for plugin, depends_on in self.dependencies.items() if not depends_on.runs_after_filter
+            ),
+        }
+        self.plan = Plan(profile, self, self.dependencies, left_out)
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Let a cycle forget what plugins prepared in their pre-filters."""

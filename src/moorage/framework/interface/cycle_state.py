@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from moorage.api.pod import Pod
 from moorage.framework.cache.equivalence_classes import EquivalenceClass
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from moorage.framework.runtime.plan import Plan
 
-_NOBODY: Final[AbstractSet[str]] = frozenset()
+T = TypeVar("T")
 
 
 class StateKey(Generic[T]):
@@ -41,27 +42,24 @@ class CycleState:
     __slots__ = (
         "_values",
         "equivalence_class",
-        "idle",
         "is_sampled",
+        "plan",
         "pods_to_activate",
-        "skip_filter",
         "skip_pre_bind",
-        "skip_score",
     )
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
-        self.skip_filter: set[str] = set()
-        self.skip_score: set[str] = set()
+        self.plan: Plan | None = None
+        """Which plugins run for this pod; None before the pre-filters."""
         self.skip_pre_bind: set[str] = set()
-        self.idle: AbstractSet[str] = _NOBODY
-        """Plugins that have nothing to do for pods like this one once they have a node."""
+        """Plugins whose pre-flight answered Skip."""
         self.pods_to_activate: dict[str, Pod] = {}
         """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
         self.equivalence_class: EquivalenceClass | None = None
-        """What is remembered for pods like this one; None where every answer is to be worked out anew."""
+        """The class of equivalent pods, for which plugin results are cached; None: nothing is cached."""
         self.is_sampled = False
-        """Whether every plugin is measured in this cycle."""
+        """Whether the plugins' calls are timed in this cycle."""
 
     def write(self, key: StateKey[T], value: T) -> None:
         """Remember a value."""
@@ -84,9 +82,6 @@ class CycleState:
     def inherit(self, prepared: CycleState) -> None:
         """Begin with what was prepared for all pods of an equivalence class."""
         self._values.update(prepared._values)
-        self.skip_filter |= prepared.skip_filter
-        self.skip_score |= prepared.skip_score
-        self.idle = prepared.idle
 
     def delete(self, key: StateKey[Any]) -> None:
         """Forget a value."""
@@ -99,6 +94,5 @@ class CycleState:
             key: value.clone() if isinstance(value, Cloneable) else value
             for key, value in self._values.items()
         }
-        twin.skip_filter, twin.skip_score = set(self.skip_filter), set(self.skip_score)
         twin.skip_pre_bind, twin.pods_to_activate = set(), {}
         return twin

@@ -63,13 +63,13 @@ class Diagnosis:
         self._take_down()
         return self._plugins
 
-    def refuse(self, plugin: str, nodes: Nodes, verdict: FilterResult) -> None:
-        """Take down a filter's verdict over nodes."""
-        assert verdict.codes is not None
-        refused = np.flatnonzero(verdict.codes)
+    def refuse(self, plugin: str, nodes: Nodes, result: FilterResult) -> None:
+        """Take down a filter's result over nodes."""
+        assert result.codes is not None
+        refused = np.flatnonzero(result.codes)
         rows = refused if nodes.rows is None else nodes.rows[refused]
-        self.codes[rows] = verdict.codes[refused].astype(np.int32) + (len(self.refusals) - 1)
-        self.refusals.extend(Refusal(plugin, reason) for reason in verdict.reasons)
+        self.codes[rows] = result.codes[refused].astype(np.int32) + (len(self.refusals) - 1)
+        self.refusals.extend(Refusal(plugin, reason) for reason in result.reasons)
         self.plugins.add(plugin)
 
     def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:

@@ -78,30 +78,28 @@ def _run_once(
     for call in calls:
         if not len(nodes):
             break
-        if call.plugin in cycle.skip_filter:
-            continue
         plugin = plugins[call.plugin]
         if nodes.hypothetical_pods is not None and isinstance(plugin, PodChangePlugin):
-            verdict = _one_by_one(call, plugin, cycle, pod, nodes)
+            result = _one_by_one(call, plugin, cycle, pod, nodes)
         else:
-            verdict = call.verdict(cycle, pod, nodes)
-        if verdict.codes is not None and verdict.codes.any():
-            diagnosis.refuse(call.plugin, nodes, verdict)
-            nodes = nodes.where(verdict.codes == 0)
+            result = call.filter(cycle, pod, nodes)
+        if result.codes is not None and result.codes.any():
+            diagnosis.refuse(call.plugin, nodes, result)
+            nodes = nodes.where(result.codes == 0)
     return nodes
 
 
 def _one_by_one(
     call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
 ) -> FilterResult:
-    """The verdict of a plugin that follows pods coming and going: each changed node is asked about alone."""
+    """The result of a plugin that follows pods coming and going: each changed node is asked about alone."""
     codes = np.zeros(len(nodes), np.int32)
     reasons: dict[Reason, int] = {}
     for indices, state in _parts(call, plugin, cycle, pod, nodes):
-        verdict = call.verdict(state, pod, nodes.at(indices)) if len(indices) else ALL
-        if verdict.codes is not None:
-            table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in verdict.reasons)]
-            codes[indices] = np.array(table)[verdict.codes]
+        result = call.filter(state, pod, nodes.at(indices)) if len(indices) else ALL
+        if result.codes is not None:
+            table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in result.reasons)]
+            codes[indices] = np.array(table)[result.codes]
     return FilterResult(codes, tuple(reasons)) if reasons else ALL
 
 

@@ -10,13 +10,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
 from moorage.config.expansion import expand
 from moorage.config.types import Plugins, Profile
+from moorage.framework.cache.equivalence_classes import EquivalenceClasses
 from moorage.framework.cache.result_cache import PluginResultCache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
@@ -24,6 +27,7 @@ from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.events import interests_of
 from moorage.framework.interface.extension_points import (
     BINDING_POINTS,
+    POINTS,
     Plugin,
     PodChangePlugin,
     PostFilterResult,
@@ -35,8 +39,10 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.runtime.filtering import run_filters
+from moorage.framework.runtime.observation import CallObserver, FrameworkObserver, observe
 from moorage.framework.runtime.per_node_adapter import filter_method, score_method
-from moorage.framework.runtime.plugin_call import PluginCall, acting
+from moorage.framework.runtime.plan import Choice, Plan, ProfileCalls
+from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.pre_binding import ask_pre_flights
 from moorage.framework.runtime.queue_sorting import OutsideOrder
 from moorage.framework.runtime.scores import ScoreTable
@@ -52,10 +58,21 @@ _ONE_NODE = {"filter": "filter_node", "score": "score_node"}
 
 
 class Framework:
-    """The plugins of one profile, ready to run."""
+    """The plugins of one profile, ready to run.
 
-    def __init__(self, profile: Profile, registry: Registry, handle: Handle | None = None) -> None:
+    observer: is told how long extension points and plugins take.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        registry: Registry,
+        handle: Handle | None = None,
+        observer: FrameworkObserver | None = None,
+    ) -> None:
         self.profile = profile
+        self._observer = observer
+        # `filter` as it is before it is observed: what a plugin tries out is that plugin's time.
         self.handle = (handle or Handle()).for_profile(
             profile.scheduler_name, self.filter, self.single_node_filters
         )
@@ -69,16 +86,17 @@ class Framework:
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._calls = self._arrange(profile.plugins)
-        self._quiet = self._able_to_be_quiet()
-        self._reserves = self._having("reserve", "reserve")
-        self._unreserves = self._having("reserve", "unreserve")[::-1]
-        self._pre_flights = self._having("pre_bind", "pre_bind_pre_flight")
+        self._plan = Plan(self._profile_calls())
+        """The plan for pods of which nothing is cached."""
+        self._skipping = self._able_to_skip()
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
         self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
         self._follows_pods = any(
             isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
         )
+        if observer is not None:
+            observe(self, observer)
 
     def _arrange(self, wanted: Plugins) -> dict[str, tuple[PluginCall, ...]]:
         chosen = expand(
@@ -98,6 +116,7 @@ class Framework:
             self._watched(name, point, _method(plugin, point)),
             weight,
             None if one_node is None else self._watched(name, point, one_node),
+            self._observer_of(name, point),
         )
 
     def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,16 +128,45 @@ class Framework:
             return threads.called(method)
         return self.handle.slow_calls.watched(name, point, method, self.handle.metrics.slow_call)
 
+    def _observer_of(self, plugin: str, point: str) -> CallObserver | None:
+        return None if self._observer is None else self._observer.of_call(plugin, point)
+
     def _having(self, point: str, method: str) -> tuple[PluginCall, ...]:
         """Of the plugins at an extension point, those with a certain method."""
         return tuple(
-            PluginCall(call.plugin, method, self._watched(call.plugin, method, bound))
+            PluginCall(
+                call.plugin,
+                method,
+                self._watched(call.plugin, method, bound),
+                observer=self._observer_of(call.plugin, method),
+            )
             for call in self._calls.get(point, ())
             if (bound := getattr(self.plugins[call.plugin], method, None)) is not None
         )
 
-    def _able_to_be_quiet(self) -> tuple[PluginCall, ...]:
-        """The plugins that can step aside in pre-filter and pre-score at once: they must be at both."""
+    def _profile_calls(self) -> ProfileCalls:
+        """What plans are made of: the calls of every extension point, in the order of a pod's life."""
+        by_point: dict[str, tuple[PluginCall, ...]] = {}
+        for point in POINTS:
+            if point == "reserve":
+                by_point["reserve"] = self._having("reserve", "reserve")
+                by_point["unreserve"] = self._having("reserve", "unreserve")[::-1]
+                continue
+            if point == "pre_bind":
+                by_point["pre_bind_pre_flight"] = self._having("pre_bind", "pre_bind_pre_flight")
+            by_point[point] = self.at(point)
+        disabled = {
+            point: tuple(
+                name
+                for name, plugin in self.plugins.items()
+                if implements(plugin, point) and all(call.plugin != name for call in self.at(point))
+            )
+            for point in POINTS
+        }
+        return ProfileCalls(by_point, disabled)
+
+    def _able_to_skip(self) -> tuple[PluginCall, ...]:
+        """The plugins that can leave out pre-filter and pre-score at once: they must be enabled at both."""
         preparing = {call.plugin for call in self._calls["pre_score"]}
         return tuple(call for call in self._having("pre_filter", "skips_pod") if call.plugin in preparing)
 
@@ -130,6 +178,18 @@ class Framework:
     def at(self, point: str) -> tuple[PluginCall, ...]:
         """The plugins at an extension point, in order."""
         return self._calls.get(point, ())
+
+    def plan(self, cycle: CycleState) -> Plan:
+        """Which plugins run in a cycle, and why others do not."""
+        return cycle.plan or self._plan
+
+    def plan_of(self, pod: Pod, snapshot: Snapshot) -> Plan:
+        """The plan for a pod in a cluster: its pre-filters and pre-scores run, and what they say is in it."""
+        cycle, nodes = CycleState(), Nodes(snapshot)
+        cycle.equivalence_class = EquivalenceClasses().of(pod, len(snapshot))
+        self._pre_filter(cycle, pod, nodes, Diagnosis(len(snapshot)))
+        self._pre_score(cycle, pod, nodes)
+        return self.plan(cycle)
 
     # Before the queue
 
@@ -146,6 +206,8 @@ class Framework:
 
         ask_first: who did so the last time, and so is likely to do it again.
         """
+        if self._observer is not None:
+            self._observer.samples_gate()
         calls: Sequence[PluginCall] = self.at("pre_enqueue")
         if ask_first:
             calls = sorted(calls, key=lambda call: call.plugin != ask_first)
@@ -175,24 +237,40 @@ class Framework:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         """The nodes left to filter, or None if a pre-filter refused them all."""
-        results = self._results_for(cycle, pod, nodes)
+        if self._observer is not None:
+            cycle.is_sampled = self._observer.samples_cycle()
+        return self._pre_filter(cycle, pod, nodes, diagnosis)
+
+    def _pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
+        plan = cycle.plan = self._plan_for(cycle, pod, nodes)
+        skipped: list[str] = []
+        left = self._run_pre_filters(plan, cycle, pod, nodes, diagnosis, skipped)
+        cycle.plan = plan.leaving_out(Choice.PRE_FILTER_SKIPPED, skipped)
+        return left
+
+    def _run_pre_filters(
+        self,
+        plan: Plan,
+        cycle: CycleState,
+        pod: Pod,
+        nodes: Nodes,
+        diagnosis: Diagnosis,
+        skipped: list[str],
+    ) -> Nodes | None:
+        """Run pre-filters; those whose filter is to be left out are put on the list `skipped`."""
         wanted: AbstractSet[str] | None = None
         narrowed_by: list[str] = []
         refusal: Status | None = None
-        for call in self._calls["pre_filter"]:
-            if results is not None and (
-                call.plugin in results.dependencies or call.plugin in cycle.skip_filter
-            ):
-                continue
+        for call in plan.pre_filters:
             answer = call(cycle, pod, nodes)
             if answer is None:
                 continue
             if isinstance(answer, Status):
                 if answer.code is Code.SKIP:
-                    cycle.skip_filter.add(call.plugin)
+                    skipped.append(call.plugin)
                 elif answer.code is Code.UNRESOLVABLE:
                     diagnosis.refuse_all(call.signed(answer))
-                    self._stop_at(call, cycle, results)
+                    self._stop_at(call, cycle, plan.results)
                     return None
                 elif answer.code is Code.UNSCHEDULABLE:
                     refusal = call.signed(answer)
@@ -204,7 +282,7 @@ class Framework:
                 if not wanted:
                     diagnosis.plugins.update(narrowed_by)
                     diagnosis.refuse_all(unresolvable(_nothing_left(narrowed_by)))
-                    self._stop_at(call, cycle, results)
+                    self._stop_at(call, cycle, plan.results)
                     return None
             else:
                 raise call.failed(f"returned {answer!r}; return None, a status or a set of node names")
@@ -218,53 +296,44 @@ class Framework:
         return nodes.named(wanted)
 
     def _stop_at(self, last: PluginCall, cycle: CycleState, results: PluginResultCache | None) -> None:
-        """A pre-filter ends the attempt: those after it have not seen the pod, whatever is remembered."""
+        """A pre-filter ends the attempt: those after it have not seen the pod, whatever is cached."""
         if results is not None:
             calls = self.at("pre_filter")
             results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
 
-    def _memory(self, cycle: CycleState) -> PluginResultCache | None:
-        """What `_results_for` found in this cycle."""
-        return None if cycle.equivalence_class is None else cycle.equivalence_class.memory.get(self)
-
-    def _results_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> PluginResultCache | None:
-        """What is remembered for pods like this one, made if need be; None where nothing may be."""
+    def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Plan:
+        """The plan for a pod's equivalence class, made if need be, and what `skips_pod` says of this pod."""
         if cycle.equivalence_class is None:
-            return None
-        results = self._memory(cycle)
+            return self._plan
+        results: PluginResultCache | None = cycle.equivalence_class.memory.get(self)
         if results is None or not results.holds(nodes.snapshot):
-            results = cycle.equivalence_class.memory[self] = PluginResultCache(
-                self.plugins, pod, nodes.snapshot
-            )
-            results.prepare(self.at("pre_filter"), self.at("pre_score"), pod)
+            results = PluginResultCache(self.plugins, pod, nodes.snapshot)
+            results.prepare(self._plan.profile, pod, is_sampled=cycle.is_sampled)
+            cycle.equivalence_class.memory[self] = results
         cycle.inherit(results.prepared)
-        for call in self._quiet:
-            if not cycle.is_sampled and call(cycle, pod, nodes):
-                cycle.skip_filter.add(call.plugin)
-                cycle.skip_score.add(call.plugin)
-        return results
+        skipping = [call.plugin for call in self._skipping if call(cycle, pod, nodes)]
+        return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
-        calls: Sequence[PluginCall] = self._calls["filter"]
-        results = self._memory(cycle)
-        if results is not None and nodes.hypothetical_pods is None:
-            part = results.filters.part(calls, cycle.skip_filter)
-            if not part.rest or not nodes.snapshot.nominated:
-                nodes = results.filters.filter(part, cycle, pod, nodes, diagnosis)
-                calls = part.rest
+        plan = cycle.plan or self._plan
+        filters = plan.filters
+        calls = filters.active
+        is_current = nodes.hypothetical_pods is None and not (filters.rest and nodes.snapshot.nominated)
+        if plan.results is not None and is_current:
+            nodes = plan.results.filters.filter(filters, cycle, pod, nodes, diagnosis)
+            calls = filters.rest
         return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
 
     def single_node_filters(self, cycle: CycleState) -> SingleNodeFilters | None:
-        """The filters that have a say in a cycle, for one node at a time; None if that cannot be asked.
+        """The filters that run in a cycle, for one node at a time; None if that cannot be asked.
 
-        Plugins that keep count of pods coming and going follow what would be if on their own.
+        Plugins with `add_pod` and `remove_pod` keep counts of their own: those cannot be asked in this way.
         """
-        results = self._memory(cycle)
-        if results is None or self._follows_pods:
+        plan = cycle.plan or self._plan
+        if plan.results is None or self._follows_pods or plan.filters.rest:
             return None
-        part = results.filters.part(self._calls["filter"], cycle.skip_filter)
-        return None if part.rest else SingleNodeFilters(results, part)
+        return SingleNodeFilters(plan.results, plan.filters)
 
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -303,26 +372,23 @@ class Framework:
         return self.sum_scores(cycle, pod, nodes)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
-        """Let every plugin that scores prepare itself, or step aside."""
-        results = self._memory(cycle)
-        for call in self._calls["pre_score"]:
-            if results is not None and (
-                call.plugin in results.dependencies or call.plugin in cycle.skip_score
-            ):
-                continue
-            if call.skips(cycle, pod, nodes):
-                cycle.skip_score.add(call.plugin)
+        """Let every plugin that scores prepare itself, or skip the pod."""
+        self._pre_score(cycle, pod, nodes)
+
+    def _pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        plan = cycle.plan or self._plan
+        skipped = [call.plugin for call in plan.pre_scores if call.skips(cycle, pod, nodes)]
+        cycle.plan = plan.leaving_out(Choice.PRE_SCORE_SKIPPED, skipped)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
-        """What the plugins that did not step aside make of each node."""
-        results = self._memory(cycle)
-        if results is not None:
-            return results.scores.score(self._calls["score"], cycle, pod, nodes)
-        calls = [call for call in self.at("score") if call.plugin not in cycle.skip_score]
+        """What the score plugins that run make of each node."""
+        plan = cycle.plan or self._plan
+        if plan.results is not None:
+            return plan.results.scores.score(plan.scores, cycle, pod, nodes)
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
-        for call in calls:
-            scores = call.scores(cycle, pod, nodes)
+        for call in plan.scores.active:
+            scores = call.score(cycle, pod, nodes)
             weighted = call.weighted(self.plugins[call.plugin], cycle, pod, nodes, scores)
             by_plugin[call.plugin] = weighted
             totals += weighted
@@ -330,7 +396,7 @@ class Framework:
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
-        for call in acting(self._reserves, cycle):
+        for call in (cycle.plan or self._plan).reserves:
             status = call.status(cycle, pod, node_name)
             if status is not None:
                 return status
@@ -339,7 +405,7 @@ class Framework:
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
         failures = []
-        for call in acting(self._unreserves, cycle):
+        for call in (cycle.plan or self._plan).unreserves:
             try:
                 call(cycle, pod, node_name)
             except PluginError as error:
@@ -366,21 +432,23 @@ class Framework:
 
     async def wait_on_permit(self, pod: Pod) -> Status:
         """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
-        return await self.handle.waiting.wait_on(pod)
+        waiting, observer = self.handle.waiting, self._observer
+        if observer is None or waiting.get(pod.uid) is None:
+            return await waiting.wait_on(pod)
+        began = perf_counter()
+        status = await waiting.wait_on(pod)
+        observer.waited_on_permit(status.code, perf_counter() - began)
+        return status
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
         """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
-        return self._ask_pre_flights(self._pre_flights, cycle, pod, node_name)
-
-    def _ask_pre_flights(
-        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str
-    ) -> bool:
-        ask_pre_flights(acting(calls, cycle), cycle, pod, node_name)
-        return len(cycle.skip_pre_bind) < len(acting(self._calls["pre_bind"], cycle))
+        plan = cycle.plan or self._plan
+        ask_pre_flights(plan.pre_flights, cycle, pod, node_name)
+        return len(cycle.skip_pre_bind) < len(plan.pre_binds)
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
-        calls = acting(self._calls["pre_bind"], cycle)
+        calls = (cycle.plan or self._plan).pre_binds
         if len(cycle.skip_pre_bind) == len(calls):
             return SUCCESS
         with self.handle.pre_binding.of(pod.uid) as stoppable:

@@ -1,10 +1,10 @@
-"""One plugin at one extension point: called, and held to what it may answer."""
+"""One plugin at one extension point: called, observed, and held to what it may answer."""
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from moorage.framework.interface.filter_result import ALL, FilterResult, Reason,
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import AnswerError, Code, PluginError, Status
 from moorage.framework.runtime.error_location import described, location_in_plugin
+from moorage.framework.runtime.observation import CallObserver
 
 _REFUSED = np.ones(1, np.int8)
 _OURS = "moorage.plugins."
@@ -39,17 +40,68 @@ class PluginCall:
     weight: int = 1
     one_node: Callable[..., Any] | None = None
     """The same for one node at a time, where a plugin has that, too: faster for a few nodes."""
+    observer: CallObserver | None = None
+    """Counts the calls, and times those of a sample; None: calls are not observed."""
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the plugin; whatever it raises becomes a PluginError."""
+        observer = self.observer
+        began = None if observer is None else observer.begin(arguments)
         try:
-            return self.method(*arguments)
-        except PluginError:
-            raise
-        except AnswerError as error:
-            raise self.failed(str(error)) from None
+            answer = self.method(*arguments)
         except Exception as error:
-            raise self.raised(error) from error
+            failure = self._failure(error, began)
+            raise failure from failure.__cause__
+        if began is not None:
+            self._end(began, answer)
+        return answer
+
+    async def waited(self, *arguments: Any) -> Any:
+        """Call the plugin, and wait if it is async."""
+        observer = self.observer
+        began = None if observer is None else observer.begin(arguments)
+        try:
+            answer = self.method(*arguments)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except Exception as error:
+            failure = self._failure(error, began)
+            raise failure from failure.__cause__
+        if began is not None:
+            self._end(began, answer)
+        return answer
+
+    def _call_one(self, cycle: CycleState, pod: Pod, node: NodeView) -> Any:
+        """Call the plugin's form for one node."""
+        assert self.one_node is not None
+        observer = self.observer
+        began = None if observer is None else observer.begin_node(cycle)
+        try:
+            answer = self.one_node(cycle, pod, node)
+        except Exception as error:
+            failure = self._failure(error, began)
+            raise failure from failure.__cause__
+        if began is not None:
+            self._end(began, answer)
+        return answer
+
+    def _failure(self, error: Exception, began: float | None) -> PluginError:
+        """What a call that raised fails with."""
+        if isinstance(error, PluginError):
+            failure = error
+        elif isinstance(error, AnswerError):
+            failure = self.failed(str(error))
+        else:
+            failure = self.raised(error)
+            failure.__cause__ = error
+        if began is not None:
+            self._end(began, failure)
+        return failure
+
+    def _end(self, began: float, answer: Any) -> None:
+        """A call that is timed has ended."""
+        assert self.observer is not None
+        self.observer.end(began, answer)
 
     def failed(self, reason: str) -> PluginError:
         """This call did what it may not do."""
@@ -66,48 +118,45 @@ class PluginCall:
 
     # Filters
 
-    def verdict(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Ask a filter about nodes; about one alone in the form for that, where there is one."""
         if self.one_node is not None and len(nodes) == 1 and nodes.hypothetical_pods is None:
-            reason = self.reason(cycle, pod, NodeView(nodes.snapshot, int(nodes.row_numbers()[0])))
+            reason = self.filter_node(cycle, pod, NodeView(nodes.snapshot, int(nodes.row_numbers()[0])))
             return ALL if reason is None else FilterResult(_REFUSED, (reason,))
-        verdict = self(cycle, pod, nodes)
-        if not isinstance(verdict, FilterResult):
-            if isinstance(verdict, Status) and verdict.code is Code.ERROR:
-                raise self.errored(verdict)
-            raise self.failed(f"returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)")
-        if verdict.codes is not None and len(verdict.codes) != len(nodes):
-            raise self.failed(f"answered for {len(verdict.codes)} nodes of {len(nodes)}")
-        return verdict
+        result = self(cycle, pod, nodes)
+        if not isinstance(result, FilterResult):
+            if isinstance(result, Status) and result.code is Code.ERROR:
+                raise self.errored(result)
+            raise self.failed(f"returned {type(result).__name__}; return ALL or a mask's .otherwise(reason)")
+        if result.codes is not None and len(result.codes) != len(nodes):
+            raise self.failed(f"answered for {len(result.codes)} nodes of {len(nodes)}")
+        return result
 
-    def reason(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """Ask a filter about one node; None: it lets the pod in."""
         if self.one_node is None:
-            verdict = self.verdict(cycle, pod, node.as_nodes())
-            refused = 0 if verdict.codes is None else int(verdict.codes[0])
-            return verdict.reasons[refused - 1] if refused else None
+            result = self.filter(cycle, pod, node.as_nodes())
+            refused = 0 if result.codes is None else int(result.codes[0])
+            return result.reasons[refused - 1] if refused else None
+        answer = self._call_one(cycle, pod, node)
+        if answer is None:
+            return None
         try:
-            answer = self.one_node(cycle, pod, node)
-            return None if answer is None else reason_of(answer)
+            return reason_of(answer)
         except AnswerError as error:
             raise self.failed(str(error)) from None
-        except Exception as error:
-            raise self.raised(error) from error
 
     # Scores
 
-    def scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """Ask for the scores of nodes, not yet normalised."""
         return self._integers(self(cycle, pod, nodes), len(nodes))
 
-    def score_of(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
+    def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """Ask about one node."""
         if self.one_node is None:
-            return int(self.scores(cycle, pod, node.as_nodes())[0])
-        try:
-            score = self.one_node(cycle, pod, node)
-        except Exception as error:
-            raise self.raised(error) from error
+            return int(self.score(cycle, pod, node.as_nodes())[0])
+        score = self._call_one(cycle, pod, node)
         try:
             return operator.index(score)
         except TypeError:
@@ -163,19 +212,6 @@ class PluginCall:
             raise self.errored(status)
         return status is not None
 
-    async def waited(self, *arguments: Any) -> Any:
-        """Call the plugin, and wait if it is async."""
-        answer = self(*arguments)
-        if not inspect.isawaitable(answer):
-            return answer
-        waiting: Awaitable[Any] = answer
-        try:
-            return await waiting
-        except PluginError:
-            raise
-        except Exception as error:
-            raise self.raised(error) from error
-
     def as_status(self, answer: Any, also: Code = Code.SUCCESS) -> Status | None:
         """None for success, else a refusal, or what has the code `also`; any other answer is an error."""
         if answer is None:
@@ -191,12 +227,3 @@ class PluginCall:
     def signed(self, status: Status) -> Status:
         """A status with this plugin's name on it, unless it has one."""
         return status if status.plugin else status.by(self.plugin)
-
-
-def acting(calls: Sequence[PluginCall], cycle: CycleState) -> Sequence[PluginCall]:
-    """The plugins that may have something to do for a pod, now that it has a node.
-
-    Where all are measured, none is left out: it is seen how long it takes to have nothing to do.
-    """
-    idle = cycle.idle
-    return [call for call in calls if call.plugin not in idle] if idle and not cycle.is_sampled else calls

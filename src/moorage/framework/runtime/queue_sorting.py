@@ -47,13 +47,13 @@ class OutsideOrder:
     """Makes the keys of all pods."""
 
     def __init__(self, call: PluginCall) -> None:
-        self._call_of = call
+        self._sort = call
         self._has_complained = False
 
     def __call__(self, queued: QueuedPod) -> Turn:
         """A pod's turn: smaller ones first."""
         try:
-            return Turn(self, self._call_of(queued))
+            return Turn(self, self._sort(queued))
         except PluginError as error:
             log.error(error, "Queue sort plugin failed; the pod is tried last", pod=kobj(queued.pod))
             return Turn(self, has_key=False)
@@ -62,4 +62,4 @@ class OutsideOrder:
         """Say, once, that keys cannot be compared."""
         if not self._has_complained:
             self._has_complained = True
-            log.error(self._call_of.raised(error), "The scheduling queue is not in order")
+            log.error(self._sort.raised(error), "The scheduling queue is not in order")

@@ -7,11 +7,11 @@ What was found out of a node in this way holds until its row changes, for all po
 from __future__ import annotations
 
 from moorage.api.pod import Pod
-from moorage.framework.cache.cached_filters import FilterPart
 from moorage.framework.cache.result_cache import PluginResultCache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Refusal
 from moorage.framework.interface.nodes import NodeView
+from moorage.framework.runtime.plan import FilterPlan
 
 
 class SingleNodeFilters:
@@ -22,7 +22,7 @@ class SingleNodeFilters:
 
     __slots__ = ("_filters", "source")
 
-    def __init__(self, source: PluginResultCache, filters: FilterPart) -> None:
+    def __init__(self, source: PluginResultCache, filters: FilterPlan) -> None:
         self.source = source
         self._filters = filters
 
@@ -34,8 +34,8 @@ class SingleNodeFilters:
         is_known_node: all filters let the pod in before, with other pods on the same node; then only those
         who look at pods can say anything else.
         """
-        for call in self._filters.by_pods if is_known_node else self._filters.remembered:
-            reason = call.reason(cycle, pod, node)
+        for call in self._filters.by_pods if is_known_node else self._filters.cached:
+            reason = call.filter_node(cycle, pod, node)
             if reason is not None:
                 return Refusal(call.plugin, reason)
         return None
