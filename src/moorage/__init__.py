@@ -66,7 +66,15 @@ from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
-from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+from moorage.framework.interface.extension_points import (
+    IN_PARALLEL,
+    MAX_SCORE,
+    MIN_SCORE,
+    SKIP_IN_PARALLEL,
+    PostFilterResult,
+    PreFlight,
+    Scores,
+)
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.handle import Handle, NotHereError
 from moorage.framework.interface.nodes import Nodes, NodeView
@@ -82,7 +90,6 @@ from moorage.framework.interface.status import (
     wait,
 )
 from moorage.framework.loading.registry import Registry, RegistryError, with_plugin
-from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.runtime.profiles import Profiles
 from moorage.framework.runtime.waiting_pods import WaitingPod, WaitingPods
 from moorage.plugins import default_registry

@@ -47,13 +47,18 @@ from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import DeleteClaim, WriteClaimStatus
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.extension_points import PostFilterResult, Scores
+from moorage.framework.interface.extension_points import (
+    IN_PARALLEL,
+    SKIP_IN_PARALLEL,
+    PostFilterResult,
+    PreFlight,
+    Scores,
+)
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.runtime.go_arithmetic import proportional
-from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
 NOT_AVAILABLE = "resourceclaim not available on the node"

@@ -26,12 +26,11 @@ from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NO_CONCERN, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.extension_points import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight, Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
-from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.plugins.common.hints import USES_CLAIM, uses_claim
 from moorage.plugins.common.shape import on_shape
 from moorage.volumes.claims import (

@@ -11,12 +11,11 @@ from time import perf_counter
 from typing import Any, Final
 
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.extension_points import PostFilterResult, PreFlight
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.status import Code, Status, point_name
 from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
 from moorage.framework.runtime.plugin_metrics import PluginMetrics
-from moorage.framework.runtime.pre_binding import PreFlight
 from moorage.services.metric_values import Number
 from moorage.services.metrics import Metrics
 

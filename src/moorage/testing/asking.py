@@ -14,8 +14,8 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn, DependsOnPlugin
-from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.extension_points import DependsOnPlugin, Scores
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status

@@ -14,10 +14,10 @@ from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import NO_CONCERN, NODE, DependsOn
+from moorage.framework.interface.extension_points import PreFlight
 from moorage.framework.interface.filter_result import ALL
 from moorage.framework.interface.status import SKIP, SUCCESS
 from moorage.framework.runtime.framework import Framework
-from moorage.framework.runtime.pre_binding import PreFlight
 from tests.builders import make_framework, make_node, make_pod
 from tests.framework.helpers import POD, Log, framework_of, recorder
 

@@ -10,10 +10,10 @@ import pytest
 
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.status import SKIP, SUCCESS, PluginError, Status, unschedulable
 from moorage.framework.runtime.framework import Framework
-from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
 from tests.framework.helpers import POD, framework_of
 
 ALONE = PreFlight()

@@ -17,8 +17,8 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import CachedFilters
 from moorage.framework.cache.cached_scores import CachedScores
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import DependsOn, DependsOnPlugin
-from moorage.framework.interface.extension_points import Plugin
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.extension_points import DependsOnPlugin, Plugin
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, Status
 from moorage.framework.runtime.plan import Choice, Plan, ProfileCalls

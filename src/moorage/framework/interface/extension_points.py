@@ -4,7 +4,7 @@ A plugin is any object with a `name` and one or more of these methods; there is 
 order of the points here is the order of a pod's life. Unless said otherwise a method is called in the
 scheduling cycle, must not wait for anything, and must not change the pod or the snapshot: equal input gives
 equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else; so does an
-answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a verdict or of scores.
+answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a filter result or of scores.
 
 The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
 where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may
@@ -12,32 +12,37 @@ block: other pods are scheduled and bound meanwhile. There are 64 such threads; 
 pods wait. In a thread a plugin may use the pod, its cycle state, and of the handle what `Handle` says; what
 its own methods share it must guard. When the scheduler ends, it does not wait for threads beyond its grace
 period. Simulations call both kinds of methods one after the other, without threads.
+
+Which plugins run for a pod is in its plan (`framework.runtime.plan`). A plugin is left out where it is not
+enabled, where its `pre_filter` or `pre_score` answers SKIP, where `skips_pod` says so, and, once the pod has
+a node, where `depends_on` says `runs_after_filter=False`. Its filter results and scores are kept for the next
+pods of the equivalence class if it has `depends_on`, which says until when they hold.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.cluster.objects import Objects
 from moorage.cluster.pods import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
-from moorage.framework.interface.filter_result import FilterResult
+from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
-from moorage.framework.interface.status import SUCCESS, Status
+from moorage.framework.interface.status import SKIP, SUCCESS, Status, point_name
 from moorage.queue.entry import QueuedPod
 from moorage.queue.events import Interest
-
-if TYPE_CHECKING:
-    from moorage.framework.runtime.pre_binding import PreFlight
 
 MIN_SCORE, MAX_SCORE = 0, 100
 
@@ -125,7 +130,7 @@ class FilterPlugin(Protocol):
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Called with the nodes that every filter before this one let pass.
 
-        Returns ALL, or a verdict with one code per node. Must also work when this plugin's `pre_filter`
+        Returns ALL, or a result with one code per node. Must also work when this plugin's `pre_filter`
         is switched off.
         """
 
@@ -134,8 +139,11 @@ class FilterPlugin(Protocol):
 class FilterNodePlugin(Protocol):
     """The one-node-at-a-time form of a filter; the framework does the loop."""
 
-    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Status | str | None:
-        """None passes; a text, `unschedulable(...)` or `unresolvable(...)` refuses."""
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Status | Reason | str | None:
+        """None passes; a text, `unschedulable(...)`, `unresolvable(...)` or a `Reason` refuses.
+
+        With `filter` besides, this form is used for a few nodes: both must give equal answers.
+        """
 
 
 @runtime_checkable
@@ -144,10 +152,11 @@ class PostFilterPlugin(Protocol):
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
-    ) -> PostFilterResult | Status:
+    ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
         """Called in order until one succeeds; what the others say is joined into the pod's message.
 
-        A successful result ends the search. `unschedulable` asks the next plugin, `unresolvable` ends it.
+        A successful result ends the search. `unschedulable` asks the next plugin, `unresolvable` ends it. An
+        awaitable is allowed only where the profile has extenders: no other cycle waits.
         """
 
 
@@ -268,28 +277,128 @@ class PostBindPlugin(Protocol):
         """Called after the pod is bound; nothing can fail any more. May be async, or block."""
 
 
-BINDING_POINTS = frozenset(("pre_bind", "bind", "post_bind"))
-"""The extension points of the binding cycle: methods there may wait."""
+@dataclass(frozen=True, slots=True)
+class PreFlight:
+    """What a pre-bind plugin says before it is called.
 
-POINTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    status: None if it has something to do, SKIP if not.
+    in_parallel: whether its neighbours may run at the same time; who says no parts them, even if skipped.
+    """
+
+    status: Status | None = None
+    in_parallel: bool = False
+
+
+IN_PARALLEL: Final = PreFlight(None, in_parallel=True)
+"""There is something to do, and others may do their part meanwhile."""
+SKIP_IN_PARALLEL: Final = PreFlight(SKIP, in_parallel=True)
+"""There is nothing to do, and that keeps nobody from running together."""
+
+
+@runtime_checkable
+class DependsOnPlugin(Protocol):
+    """A plugin whose answers can be kept in the result cache."""
+
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
+        """What this plugin's answers for a pod depend on; None: on more than can be said here.
+
+        Called once for all pods of an equivalence class, and again when a table has changed that was named.
+
+        It speaks for `pre_filter`, `filter`, `pre_score` and `score`, which may depend on nothing else: not
+        on which nodes they are asked about, on the time, or on earlier calls. A `normalize_score` may only
+        look at the scores, and nodes of equal scores must stay equal. Where `runs_after_filter` is False,
+        `reserve`, `unreserve`, `pre_bind_pre_flight` and `pre_bind` are left out for pods of the class.
+        """
+
+
+@runtime_checkable
+class SkipsPodPlugin(Protocol):
+    """A plugin that skips most pods, and knows these without looking at nodes."""
+
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+        """Whether it is certain that `pre_filter` and `pre_score` would both answer SKIP for this pod.
+
+        Called first in a cycle, with every node of the cluster, for pods that have an equivalence class,
+        where the plugin is enabled at both points; if True, both are left out, with `filter` and `score`. It
+        should know from earlier pods of the class, and cost next to nothing.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionPoint:
+    """An extension point.
+
+    name: as configuration (in camel case) and Python name it.
+    protocols: the methods any of which puts a plugin there. optional: further methods of such a plugin.
+    may_wait: whether its method may be async, or block.
+    """
+
+    name: str
+    protocols: tuple[type[Any], ...]
+    optional: tuple[type[Any], ...] = ()
+    may_wait: bool = False
+
+    @property
+    def metric_name(self) -> str:
+        """The name in metrics, logs and messages, such as PreFilter."""
+        return point_name(self.name)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The Python methods any of which puts a plugin there."""
+        return tuple(method for protocol in self.protocols for method in methods_of(protocol))
+
+
+def methods_of(protocol: type[Any]) -> Mapping[str, Callable[..., Any]]:
+    """The methods of a protocol, by name."""
+    return {
+        name: each for name, each in vars(protocol).items() if inspect.isfunction(each) and name[0] != "_"
+    }
+
+
+POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
     {
-        "pre_enqueue": ("pre_enqueue",),
-        "queue_sort": ("queue_sort",),
-        "pre_filter": ("pre_filter",),
-        "filter": ("filter", "filter_node"),
-        "post_filter": ("post_filter",),
-        "pre_score": ("pre_score",),
-        "score": ("score", "score_node"),
-        "reserve": ("reserve", "unreserve"),
-        "permit": ("permit",),
-        "pre_bind": ("pre_bind",),
-        "bind": ("bind",),
-        "post_bind": ("post_bind",),
+        point.name: point
+        for point in (
+            ExtensionPoint("pre_enqueue", (PreEnqueuePlugin,)),
+            ExtensionPoint("queue_sort", (QueueSortPlugin,)),
+            ExtensionPoint("pre_filter", (PreFilterPlugin,), (PodChangePlugin, SkipsPodPlugin)),
+            ExtensionPoint("filter", (FilterPlugin, FilterNodePlugin)),
+            ExtensionPoint("post_filter", (PostFilterPlugin,)),
+            ExtensionPoint("pre_score", (PreScorePlugin,)),
+            ExtensionPoint("score", (ScorePlugin, ScoreNodePlugin), (NormalizeScorePlugin,)),
+            ExtensionPoint("reserve", (ReservePlugin,)),
+            ExtensionPoint("permit", (PermitPlugin,)),
+            ExtensionPoint("pre_bind", (PreBindPlugin,), (PreBindPreFlightPlugin,), may_wait=True),
+            ExtensionPoint("bind", (BindPlugin,), may_wait=True),
+            ExtensionPoint("post_bind", (PostBindPlugin,), may_wait=True),
+        )
     }
 )
-"""Extension points as configuration names them, and the methods any of which puts a plugin there."""
+"""The extension points, in the order of a pod's life."""
+
+BINDING_POINTS = frozenset(point.name for point in POINTS.values() if point.may_wait)
+"""The extension points of the binding cycle: methods there may wait."""
+
+PROTOCOLS: tuple[type[Any], ...] = (
+    EventsPlugin,
+    DependsOnPlugin,
+    *(each for point in POINTS.values() for each in (*point.protocols, *point.optional)),
+)
+"""Everything that a plugin may implement."""
+
+METHODS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: tuple(inspect.signature(method).parameters)[1:]
+        for protocol in PROTOCOLS
+        for name, method in methods_of(protocol).items()
+    }
+)
+"""Every method that a plugin may have, with the names of its parameters."""
 
 
 def implements(plugin: Any, point: str) -> bool:
     """Whether a plugin (or its class) has something to do at an extension point."""
-    return any(callable(getattr(plugin, method, None)) for method in POINTS.get(point, ()))
+    return point in POINTS and any(
+        callable(getattr(plugin, method, None)) for method in POINTS[point].methods
+    )

@@ -12,36 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
-from moorage.framework.interface.extension_points import BINDING_POINTS, POINTS, Plugin, implements
+from moorage.framework.interface.extension_points import BINDING_POINTS, METHODS, POINTS, Plugin, implements
 from moorage.framework.interface.handle import Handle
 from moorage.framework.runtime.error_location import described, location_in_plugin
 
 Factory = Callable[..., Plugin]
-
-_SIGNATURES = {
-    "pre_enqueue": "pod",
-    "queue_sort": "queued",
-    "events": "",
-    "depends_on": "pod, objects",
-    "pre_filter": "cycle, pod, nodes",
-    "add_pod": "cycle, pod, added, node",
-    "remove_pod": "cycle, pod, removed, node",
-    "filter": "cycle, pod, nodes",
-    "filter_node": "cycle, pod, node",
-    "post_filter": "cycle, pod, nodes, diagnosis",
-    "pre_score": "cycle, pod, nodes",
-    "score": "cycle, pod, nodes",
-    "score_node": "cycle, pod, node",
-    "normalize_score": "cycle, pod, nodes, scores",
-    "reserve": "cycle, pod, node_name",
-    "unreserve": "cycle, pod, node_name",
-    "permit": "cycle, pod, node_name",
-    "pre_bind_pre_flight": "cycle, pod, node_name",
-    "pre_bind": "cycle, pod, node_name",
-    "bind": "cycle, pod, node_name",
-    "post_bind": "cycle, pod, node_name",
-}
-"""What each method is called with."""
 
 _OWN_PACKAGE: Final = "moorage.plugins."
 
@@ -151,16 +126,16 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         raise RegistryError(f'plugin {name}: its class says name = {actual!r}; make it name = "{name}"')
     if not any(implements(plugin, point) for point in POINTS):
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
-    for method, parameters in _SIGNATURES.items():
+    for method, parameters in METHODS.items():
         if hasattr(plugin, method):
             _check_method(name, method, getattr(plugin, method), parameters)
 
 
-def _check_method(name: str, method: str, bound: Any, parameters: str) -> None:
+def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...]) -> None:
     try:
-        inspect.signature(bound).bind(*filter(None, parameters.split(", ")))
+        inspect.signature(bound).bind(*parameters)
     except (TypeError, ValueError):
-        written = ", ".join(filter(None, ("self", parameters)))
+        written = ", ".join(("self", *parameters))
         raise RegistryError(f"plugin {name}: write def {method}({written})") from None
     if inspect.iscoroutinefunction(bound) and method not in BINDING_POINTS:
         raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.status import SKIP, SUCCESS, Code, PluginError, Status
+from moorage.framework.interface.extension_points import PreFlight
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
 from moorage.framework.runtime.plugin_call import PluginCall
 
 _IN_PARALLEL: Final[StateKey[set[str]]] = StateKey("pre-bind plugins that allow others beside them")
@@ -24,24 +24,6 @@ _UNSUPPORTED: Final = (
     'PreBindPreFlight {plugin} returned "{reason}", which is unsupported. '
     "It is supposed to return Success, Skip, or Error status"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PreFlight:
-    """What a pre-bind plugin says before it is called.
-
-    status: None if it has something to do, SKIP if not.
-    in_parallel: whether its neighbours may run at the same time; who says no parts them, even if skipped.
-    """
-
-    status: Status | None = None
-    in_parallel: bool = False
-
-
-IN_PARALLEL: Final = PreFlight(None, in_parallel=True)
-"""There is something to do, and others may do their part meanwhile."""
-SKIP_IN_PARALLEL: Final = PreFlight(SKIP, in_parallel=True)
-"""There is nothing to do, and that keeps nobody from running together."""
 
 
 def ask_pre_flights(calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult
+from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, PreFlight
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, PluginError, Status
-from moorage.framework.runtime.pre_binding import PreFlight
 from moorage.queue.entry import QueuedPod
 from moorage.testing.asking import begin, pre_filter, prepare_scoring, raw_scores, shown, verdict_problem
 from moorage.testing.placing import fit_nowhere, place
