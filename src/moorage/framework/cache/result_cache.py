@@ -64,7 +64,7 @@ class PluginResultCache:
         self.prepared.is_sampled = is_sampled
         everywhere = Nodes(self.snapshot)
         skipped_filters, skipped_scores = set(), set()
-        for call in profile.by_point["pre_filter"]:
+        for call in profile.by_method["pre_filter"]:
             if call.plugin in self.dependencies:
                 before = self.prepared.keys()
                 answer = call(self.prepared, pod, everywhere)
@@ -75,7 +75,7 @@ class PluginResultCache:
                     del self.dependencies[
                         call.plugin
                     ]  # It narrows the search, or refuses: that is said every time.
-        for call in profile.by_point["pre_score"]:
+        for call in profile.by_method["pre_score"]:
             if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
                 skipped_scores.add(call.plugin)
         left_out = {

@@ -6,9 +6,7 @@ wait. A plugin that raises, or answers what it may not, becomes a PluginError th
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -17,8 +15,7 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.config.expansion import expand
-from moorage.config.types import Plugins, Profile
+from moorage.config.types import Profile
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
 from moorage.framework.cache.result_cache import PluginResultCache
 from moorage.framework.interface.cycle_state import CycleState
@@ -26,24 +23,22 @@ from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.events import interests_of
 from moorage.framework.interface.extension_points import (
-    BINDING_POINTS,
-    POINTS,
     Plugin,
     PodChangePlugin,
     PostFilterResult,
     Scores,
-    implements,
 )
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unschedulable
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.runtime.filtering import run_filters
-from moorage.framework.runtime.observation import CallObserver, FrameworkObserver, observe
-from moorage.framework.runtime.per_node_adapter import filter_method, score_method
-from moorage.framework.runtime.plan import Choice, Plan, ProfileCalls
+from moorage.framework.runtime.observation import FrameworkObserver, observe
+from moorage.framework.runtime.plan import Choice, Plan
 from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.pre_binding import ask_pre_flights
+from moorage.framework.runtime.pre_filtering import run_pre_filters
+from moorage.framework.runtime.profile_calls import profile_calls
 from moorage.framework.runtime.queue_sorting import OutsideOrder
 from moorage.framework.runtime.scores import ScoreTable
 from moorage.framework.runtime.single_node_filters import SingleNodeFilters
@@ -52,9 +47,6 @@ from moorage.queue.entry import QueuedPod
 from moorage.queue.rules import QueueRules
 
 log = Logger(__name__)
-
-_ONE_NODE = {"filter": "filter_node", "score": "score_node"}
-"""Where there is a method for one node at a time, too."""
 
 
 class Framework:
@@ -85,10 +77,9 @@ class Framework:
                     "write module:Class, or add --plugin FILE.py"
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
-        self._calls = self._arrange(profile.plugins)
-        self._plan = Plan(self._profile_calls())
+        self._calls = profile_calls(profile, self.plugins, self.handle, observer)
+        self._plan = Plan(self._calls)
         """The plan for pods of which nothing is cached."""
-        self._skipping = self._able_to_skip()
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
         self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
@@ -98,78 +89,6 @@ class Framework:
         if observer is not None:
             observe(self, observer)
 
-    def _arrange(self, wanted: Plugins) -> dict[str, tuple[PluginCall, ...]]:
-        chosen = expand(
-            wanted, lambda name, point: implements(self.plugins[name], point), self.profile.scheduler_name
-        )
-        return {
-            point: tuple(self._call_of(ref.name, point, ref.weight or 1) for ref in refs)
-            for point, refs in chosen.items()
-        }
-
-    def _call_of(self, name: str, point: str, weight: int) -> PluginCall:
-        plugin = self.plugins[name]
-        one_node = getattr(plugin, _ONE_NODE.get(point, ""), None)
-        return PluginCall(
-            name,
-            point,
-            self._watched(name, point, _method(plugin, point)),
-            weight,
-            None if one_node is None else self._watched(name, point, one_node),
-            self._observer_of(name, point),
-        )
-
-    def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A plugin's method; what is not moorage's own must not hold the scheduler up, at least unnoticed."""
-        if is_from_moorage(self.plugins[name]):
-            return method
-        threads = self.handle.threads
-        if threads.limit and point in BINDING_POINTS and not inspect.iscoroutinefunction(method):
-            return threads.called(method)
-        return self.handle.slow_calls.watched(name, point, method, self.handle.metrics.slow_call)
-
-    def _observer_of(self, plugin: str, point: str) -> CallObserver | None:
-        return None if self._observer is None else self._observer.of_call(plugin, point)
-
-    def _having(self, point: str, method: str) -> tuple[PluginCall, ...]:
-        """Of the plugins at an extension point, those with a certain method."""
-        return tuple(
-            PluginCall(
-                call.plugin,
-                method,
-                self._watched(call.plugin, method, bound),
-                observer=self._observer_of(call.plugin, method),
-            )
-            for call in self._calls.get(point, ())
-            if (bound := getattr(self.plugins[call.plugin], method, None)) is not None
-        )
-
-    def _profile_calls(self) -> ProfileCalls:
-        """What plans are made of: the calls of every extension point, in the order of a pod's life."""
-        by_point: dict[str, tuple[PluginCall, ...]] = {}
-        for point in POINTS:
-            if point == "reserve":
-                by_point["reserve"] = self._having("reserve", "reserve")
-                by_point["unreserve"] = self._having("reserve", "unreserve")[::-1]
-                continue
-            if point == "pre_bind":
-                by_point["pre_bind_pre_flight"] = self._having("pre_bind", "pre_bind_pre_flight")
-            by_point[point] = self.at(point)
-        disabled = {
-            point: tuple(
-                name
-                for name, plugin in self.plugins.items()
-                if implements(plugin, point) and all(call.plugin != name for call in self.at(point))
-            )
-            for point in POINTS
-        }
-        return ProfileCalls(by_point, disabled)
-
-    def _able_to_skip(self) -> tuple[PluginCall, ...]:
-        """The plugins that can leave out pre-filter and pre-score at once: they must be enabled at both."""
-        preparing = {call.plugin for call in self._calls["pre_score"]}
-        return tuple(call for call in self._having("pre_filter", "skips_pod") if call.plugin in preparing)
-
     @property
     def name(self) -> str:
         """The scheduler name whose pods this profile takes."""
@@ -177,7 +96,7 @@ class Framework:
 
     def at(self, point: str) -> tuple[PluginCall, ...]:
         """The plugins at an extension point, in order."""
-        return self._calls.get(point, ())
+        return self._calls.enabled.get(point, ())
 
     def plan(self, cycle: CycleState) -> Plan:
         """Which plugins run in a cycle, and why others do not."""
@@ -243,63 +162,7 @@ class Framework:
 
     def _pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         plan = cycle.plan = self._plan_for(cycle, pod, nodes)
-        skipped: list[str] = []
-        left = self._run_pre_filters(plan, cycle, pod, nodes, diagnosis, skipped)
-        cycle.plan = plan.leaving_out(Choice.PRE_FILTER_SKIPPED, skipped)
-        return left
-
-    def _run_pre_filters(
-        self,
-        plan: Plan,
-        cycle: CycleState,
-        pod: Pod,
-        nodes: Nodes,
-        diagnosis: Diagnosis,
-        skipped: list[str],
-    ) -> Nodes | None:
-        """Run pre-filters; those whose filter is to be left out are put on the list `skipped`."""
-        wanted: AbstractSet[str] | None = None
-        narrowed_by: list[str] = []
-        refusal: Status | None = None
-        for call in plan.pre_filters:
-            answer = call(cycle, pod, nodes)
-            if answer is None:
-                continue
-            if isinstance(answer, Status):
-                if answer.code is Code.SKIP:
-                    skipped.append(call.plugin)
-                elif answer.code is Code.UNRESOLVABLE:
-                    diagnosis.refuse_all(call.signed(answer))
-                    self._stop_at(call, cycle, plan.results)
-                    return None
-                elif answer.code is Code.UNSCHEDULABLE:
-                    refusal = call.signed(answer)
-                elif answer.code is not Code.SUCCESS:
-                    raise call.errored(answer)
-            elif isinstance(answer, AbstractSet):
-                narrowed_by.append(call.plugin)
-                wanted = frozenset(answer) if wanted is None else wanted & answer
-                if not wanted:
-                    diagnosis.plugins.update(narrowed_by)
-                    diagnosis.refuse_all(unresolvable(_nothing_left(narrowed_by)))
-                    self._stop_at(call, cycle, plan.results)
-                    return None
-            else:
-                raise call.failed(f"returned {answer!r}; return None, a status or a set of node names")
-        diagnosis.plugins.update(narrowed_by)
-        if refusal is not None:
-            diagnosis.refuse_all(refusal)
-            return None
-        if wanted is None:
-            return nodes
-        diagnosis.left_out = unresolvable(f"node(s) didn't satisfy plugin(s) {_go_list(narrowed_by)}")
-        return nodes.named(wanted)
-
-    def _stop_at(self, last: PluginCall, cycle: CycleState, results: PluginResultCache | None) -> None:
-        """A pre-filter ends the attempt: those after it have not seen the pod, whatever is cached."""
-        if results is not None:
-            calls = self.at("pre_filter")
-            results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
+        return run_pre_filters(plan, cycle, pod, nodes, diagnosis)
 
     def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Plan:
         """The plan for a pod's equivalence class, made if need be, and what `skips_pod` says of this pod."""
@@ -308,10 +171,10 @@ class Framework:
         results: PluginResultCache | None = cycle.equivalence_class.memory.get(self)
         if results is None or not results.holds(nodes.snapshot):
             results = PluginResultCache(self.plugins, pod, nodes.snapshot)
-            results.prepare(self._plan.profile, pod, is_sampled=cycle.is_sampled)
+            results.prepare(self._calls, pod, is_sampled=cycle.is_sampled)
             cycle.equivalence_class.memory[self] = results
         cycle.inherit(results.prepared)
-        skipping = [call.plugin for call in self._skipping if call(cycle, pod, nodes)]
+        skipping = [call.plugin for call in self._calls.skipping if call(cycle, pod, nodes)]
         return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
@@ -366,7 +229,7 @@ class Framework:
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""
-        if not self._calls["score"]:
+        if not self._calls.enabled["score"]:
             return ScoreTable(np.ones(len(nodes), np.int64))
         self.pre_score(cycle, pod, nodes)
         return self.sum_scores(cycle, pod, nodes)
@@ -415,7 +278,7 @@ class Framework:
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
         timeouts: dict[str, float] = {}
-        for call in self._calls["permit"]:
+        for call in self._calls.enabled["permit"]:
             status = call.status(cycle, pod, node_name, also=Code.WAIT)
             if status is None:
                 continue
@@ -456,7 +319,7 @@ class Framework:
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
         """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
-        for call in self._calls["bind"]:
+        for call in self._calls.enabled["bind"]:
             status = call.as_status(await call.waited(cycle, pod, node_name), also=Code.SKIP)
             if status is None:
                 return SUCCESS
@@ -465,28 +328,9 @@ class Framework:
         return Status(Code.SKIP, (f"running Bind plugins: all of them skipped the pod: {self._binders()}",))
 
     def _binders(self) -> str:
-        return ", ".join(call.plugin for call in self._calls["bind"])
+        return ", ".join(call.plugin for call in self._calls.enabled["bind"])
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
         """Tell every post-bind plugin."""
-        for call in self._calls["post_bind"]:
+        for call in self._calls.enabled["post_bind"]:
             await call.waited(cycle, pod, node_name)
-
-
-def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
-    if point == "filter":
-        return filter_method(plugin)
-    if point == "score":
-        return score_method(plugin)
-    method: Callable[..., Any] = getattr(plugin, point, None) or plugin.unreserve  # type: ignore[attr-defined]
-    return method
-
-
-def _go_list(names: list[str]) -> str:
-    return f"[{' '.join(sorted(set(names)))}]"
-
-
-def _nothing_left(plugins: list[str]) -> str:
-    if len(set(plugins)) == 1:
-        return f"node(s) didn't satisfy plugin {plugins[0]}"
-    return f"node(s) didn't satisfy plugin(s) {_go_list(plugins)} simultaneously"

@@ -51,11 +51,16 @@ _CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score")
 class ProfileCalls:
     """All plugin calls of a profile.
 
-    by_point: the plugins that have the method of an extension point and are enabled there, in order.
-    disabled: the names of those that have the method, and are not enabled.
+    enabled: the plugins at each extension point of the configuration, in order.
+    by_method: the same by method, in the order of a pod's life: `reserve` and `unreserve` apart, and the
+        pre-flights of pre-bind.
+    skipping: the calls of `skips_pod`, where a plugin is enabled at pre-filter and pre-score.
+    disabled: the names of plugins that have a method of an extension point, and are not enabled there.
     """
 
-    by_point: Mapping[str, Calls]
+    enabled: Mapping[str, Calls]
+    by_method: Mapping[str, Calls]
+    skipping: Calls
     disabled: Mapping[str, tuple[str, ...]]
 
 
@@ -162,7 +167,7 @@ class Plan:
 
     def rows(self) -> Iterator[tuple[str, str, Choice]]:
         """Extension point, plugin and what becomes of it: in the order in which they run."""
-        for point, calls in self.profile.by_point.items():
+        for point, calls in self.profile.by_method.items():
             for call in calls:
                 yield point, call.plugin, self.choice(point, call.plugin)
             for plugin in self.profile.disabled.get(point, ()):
@@ -176,7 +181,7 @@ class Plan:
     def _active(self, point: str) -> Calls:
         """The plugins that are not left out."""
         out = {plugin for reason in _REASONS[point] for plugin in self._left_out.get(reason, ())}
-        return tuple(call for call in self.profile.by_point[point] if call.plugin not in out)
+        return tuple(call for call in self.profile.by_method[point] if call.plugin not in out)
 
     def _uncached(self, point: str) -> Calls:
         return tuple(call for call in self._active(point) if call.plugin not in self._dependencies)
