@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from moorage.framework.interface.dependencies import DependsOn
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Calls = tuple[PluginCall, ...]
 
 
-class Choice(Enum):
+class Choice(StrEnum):
     """What becomes of a plugin at an extension point; the values are for people."""
 
     RUNS = "runs"
@@ -126,7 +126,7 @@ class Plan:
         self.profile = profile
         self._dependencies = dependencies or {}
         self._left_out = left_out or {}
-        self._derived: dict[tuple[str, frozenset[str]], Plan] = {}
+        self._derived: dict[tuple[Choice, frozenset[str]], Plan] = {}
         self.results = results
         self.pre_filters = self._uncached("pre_filter")
         self.filters = self._filters()
@@ -142,10 +142,10 @@ class Plan:
         if not plugins:
             return self
         more = frozenset(plugins)
-        known = self._derived.get((reason.name, more))
+        known = self._derived.get((reason, more))
         if known is None:
             left_out = {**self._left_out, reason: self._left_out.get(reason, frozenset()) | more}
-            known = self._derived[reason.name, more] = Plan(
+            known = self._derived[reason, more] = Plan(
                 self.profile, self.results, self._dependencies, left_out
             )
         return known
@@ -174,7 +174,7 @@ class Plan:
                 yield point, plugin, Choice.NOT_ENABLED
 
     def __str__(self) -> str:
-        rows = [(point, plugin, choice.value) for point, plugin, choice in self.rows()]
+        rows = [(point, plugin, str(choice)) for point, plugin, choice in self.rows()]
         widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
         return "\n".join(f"{point:{widths[0]}}  {plugin:{widths[1]}}  {text}" for point, plugin, text in rows)
 
