@@ -9,8 +9,7 @@ from moorage.api.decode import InputError
 from moorage.framework.interface.status import PluginError
 from moorage.framework.loading.registry import RegistryError
 from moorage.testing.asking import Answers, ask, is_refusal
-from moorage.testing.checks import answers, events, pods, purity, raising, reserving, views
-from moorage.testing.checks import dependencies as basis
+from moorage.testing.checks import answers, dependencies, events, pods, purity, raising, reserving, views
 from moorage.testing.clusters import Cluster, standard_clusters
 from moorage.testing.learning import learn_extras
 from moorage.testing.report import Finding, Outcome, PluginReport
@@ -25,7 +24,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *raising.CHECKS,
     *answers.CHECKS,
     *views.CHECKS,
-    *basis.CHECKS,
+    *dependencies.CHECKS,
     *pods.CHECKS,
     *reserving.CHECKS,
     *events.CHECKS,
