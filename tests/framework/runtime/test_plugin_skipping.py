@@ -112,6 +112,21 @@ def test_who_is_quiet_is_asked_nothing_else(
     assert log == [f"Q.{point}" for point in called]
 
 
+def test_a_cached_plugin_scores_the_pod_after_one_that_it_skipped() -> None:
+    skips = iter((True, False))
+    plugin = recorder("Q", Log(), **PREPARING)
+    plugin.depends_on = lambda pod, objects: NODE
+    plugin.skips_pod = lambda cycle, pod, nodes: next(skips)
+    framework, engine = framework_of(plugin), Engine()
+    snapshot = Cache(make_node(name) for name in NODES).snapshot()
+    scored = []
+    for _ in range(2):
+        decision = engine.decide(framework, POD, snapshot)
+        assert decision.scores is not None
+        scored.append(list(decision.scores.by_plugin))
+    assert scored == [[], ["Q"]]
+
+
 @pytest.mark.parametrize(
     "pod",
     [

@@ -1,7 +1,7 @@
 """Filter results of every node for the pods of one equivalence class.
 
-Filters are remembered up to the first that is not: a node stops at its first refusal, and whoever comes later
-must see only the nodes that are left.
+Filters are cached up to the first that cannot be: a node is refused by the first filter that refuses it, and
+the filters after that must see only the nodes that are left.
 
 Nominated pods of equal or higher priority count as if they were there, and as if they were not: a node where
 some are nominated must pass both times.
@@ -26,10 +26,10 @@ from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
 
 WORTH_COLUMNS: Final = 12
-"""From so many nodes on, columns are faster than one node at a time."""
+"""Number of nodes from which on columns are faster than one node at a time."""
 
 _NEVER: Final = -1
-"""Before anything was written: who has seen nothing since then looks at everything."""
+"""Log position before the first write; forces a full evaluation."""
 
 
 class CachedFilters:
@@ -58,7 +58,7 @@ class CachedFilters:
     def filter(
         self, plan: FilterPlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> Nodes:
-        """The nodes that the remembered ones among some filters let pass."""
+        """The nodes that the cached filters let pass."""
         calls = plan.cached
         self._follow(plan)
         self._catch_up(plan, cycle, pod)
@@ -84,7 +84,7 @@ class CachedFilters:
         """Bring `_codes` up to date."""
         snapshot, calls = self._snapshot, plan.cached
         changed = snapshot.changes.since(self._seen)
-        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
+        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 2 > len(snapshot):
             self._codes = np.zeros(len(snapshot), np.int16)
             self._filter_rows(calls, cycle, pod, None)

@@ -1,6 +1,6 @@
 """Scores of every node for the pods of one equivalence class.
 
-Scores are remembered as they are before normalising, because that depends on which nodes are feasible; where
+Scores are kept as they are before normalising, because that depends on which nodes are feasible; where
 all nodes have the same, it does not.
 """
 
@@ -61,6 +61,8 @@ class CachedScores:
     def score(self, plan: ScorePlan, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """What the score plugins that run, cached or not, make of nodes."""
         if plan is not self._plan:
+            if self._plan is None or plan.cached != self._plan.cached:
+                self._seen = _NEVER
             self._plan, self._open = plan, None
             self._by_row = not any(map(self._normalizes, plan.by_pods))
         self._catch_up(plan, cycle, pod)
@@ -85,7 +87,7 @@ class CachedScores:
         return scored is not None and (not scored.normalizes or scored.same is not None)
 
     def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
-        """What remembered plugins give to nodes, where it does not depend on which nodes are feasible."""
+        """What cached plugins give to nodes, where it does not depend on which nodes are feasible."""
         settled = {}
         for call in calls:
             scored = self._scored[call.plugin]
@@ -96,10 +98,10 @@ class CachedScores:
         return settled
 
     def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
-        """Bring all remembered scores up to date."""
+        """Bring all cached scores up to date."""
         snapshot, calls = self._snapshot, plan.cached
         changed = snapshot.changes.since(self._seen)
-        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts anew.
+        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 4 > len(snapshot):
             for call in calls:
                 raw = np.array(call.score(cycle, pod, Nodes(snapshot)))

@@ -46,6 +46,8 @@ class PluginResultCache:
         """Their filter results."""
         self.scores = CachedScores(snapshot, self.dependencies, plugins)
         """Their scores."""
+        self.plan: Plan
+        """Which plugins run for the pods of the class; made by `prepare`."""
 
     def _side_tables(self) -> tuple[type[Object], ...]:
         return tuple(
@@ -72,9 +74,8 @@ class PluginResultCache:
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
                     skipped_filters.add(call.plugin)
                 elif answer is not None and answer != SUCCESS:
-                    del self.dependencies[
-                        call.plugin
-                    ]  # It narrows the search, or refuses: that is said every time.
+                    # It narrows the search, or refuses: it is called for every pod.
+                    del self.dependencies[call.plugin]
         for call in profile.by_method["pre_score"]:
             if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
                 skipped_scores.add(call.plugin)
