@@ -20,7 +20,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.objects import Objects
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.extenders.extenders import ExtenderError
-from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.effects import Effect, EvictPods, NominateNode
 from moorage.framework.interface.events import Interest
@@ -60,6 +60,9 @@ class DefaultPreemption:
         self._under_way: set[str] = set()
         self._gate = unresolvable(UNDER_WAY).by(self.name)
         self._budgets: Budgets | None = None
+        self._kept: StateKey[RememberedEvictions] = StateKey(
+            "kept for an equivalence class by DefaultPreemption"
+        )
         self._nobody = Refusal(self.name, Reason((NO_VICTIMS,), Code.UNRESOLVABLE))
 
     def events(self) -> tuple[Interest, ...]:
@@ -150,9 +153,10 @@ class DefaultPreemption:
         filters = self._handle.single_node_filters(cycle)
         if filters is None or cycle.equivalence_class is None:
             return FreshTrial(nodes.snapshot, dry_run)
-        memory = cycle.equivalence_class.memory.get(self)
+        memory = cycle.equivalence_class.read(self._kept)
         if memory is None or memory.source is not filters.source:
-            memory = cycle.equivalence_class.memory[self] = RememberedEvictions(filters, budgets)
+            memory = RememberedEvictions(filters, budgets)
+            cycle.equivalence_class.write(self._kept, memory)
         memory.catch_up(budgets)
         return RememberedTrial(memory, pod, NodeTrial(cycle, pod, filters, budgets), dry_run, self._nobody)
 

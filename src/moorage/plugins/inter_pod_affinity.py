@@ -54,6 +54,7 @@ class InterPodAffinity:
         self._terms_of = Remembered(pod_terms)
         self._placed_terms_of = Remembered(placed_pod_terms)
         self._follower = Follower()
+        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by InterPodAffinity")
 
     # What may help
 
@@ -159,9 +160,10 @@ class InterPodAffinity:
         """What is remembered for pods like this one; None where nothing may be."""
         if cycle.equivalence_class is None:
             return None
-        memory: _Memory | None = cycle.equivalence_class.memory.get(self)
+        memory = cycle.equivalence_class.read(self._kept)
         if memory is None:
-            memory = cycle.equivalence_class.memory[self] = _Memory(pod_terms(pod))
+            memory = _Memory(pod_terms(pod))
+            cycle.equivalence_class.write(self._kept, memory)
         return memory
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:

@@ -52,6 +52,7 @@ class PodTopologySpread:
             lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
         )
         self._follower = Follower()
+        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by PodTopologySpread")
 
     # What may help
 
@@ -134,16 +135,17 @@ class PodTopologySpread:
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """What is remembered for pods like this one; None where nothing may be."""
-        template = cycle.equivalence_class
-        if template is None:
+        equivalence_class = cycle.equivalence_class
+        if equivalence_class is None:
             return None
-        memory: _Memory | None = template.memory.get(self)
+        memory = equivalence_class.read(self._kept)
         if memory is None:
-            memory = template.memory[self] = _Memory(
+            memory = _Memory(
                 TemplateConstraints(pod, DO_NOT_SCHEDULE, self._defaults),
                 TemplateConstraints(pod, SCHEDULE_ANYWAY, self._defaults),
-                is_named=template.is_named,
+                is_named=equivalence_class.is_named,
             )
+            equivalence_class.write(self._kept, memory)
         return memory
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:

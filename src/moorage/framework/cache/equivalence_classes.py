@@ -1,8 +1,8 @@
 """Equivalence classes of pods: pods of one class get equal answers where nothing has changed.
 
 Two pods are of one class if namespace, labels, spec and managing owner are equal; only then: pods made from
-one template. A plugin keeps what it has computed for a class in `EquivalenceClass.memory`, which is freed
-with the class.
+one template. A plugin keeps what it has computed for a class there (`EquivalenceClass.write`), under a key of
+its own; it is freed with the class.
 
 Classes are bounded in number, and each in size: the least recently used is evicted first, also while there
 are pods of it, and a class may outlive its pods. Pods with very large specs, and those beyond the limits of
@@ -12,7 +12,7 @@ are pods of it, and a class may outlive its pods. Pods with very large specs, an
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,7 +21,10 @@ from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
 from moorage.api.selectors import named_nodes
 from moorage.cluster.pods import PodInfo
+from moorage.framework.interface.cycle_state import StateKey
 from moorage.queue.templates import equivalence_key
+
+T = TypeVar("T")
 
 _MAX_CLASSES: Final = 2048
 _MAX_ROWS: Final = 4_000_000
@@ -40,13 +43,21 @@ class EquivalenceClass:
     is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
     """
 
-    __slots__ = ("_first", "is_named", "memory")
+    __slots__ = ("_first", "_values", "is_named")
 
     def __init__(self, first: Pod, *, is_named: bool) -> None:
         self.is_named = is_named
-        self.memory: dict[Any, Any] = {}
+        self._values: dict[StateKey[Any], Any] = {}
         # Annotations can be large, and scheduling does not read those of pods.
         self._first = PodInfo(replace(first, metadata=replace(first.metadata, annotations={})))
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Keep a value for the pods of the class."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T | None:
+        """The value that was kept, or None."""
+        return self._values.get(key)
 
     def info(self, pod: Pod) -> PodInfo | None:
         """What is known of pods of this class, if it holds for this one as it would for a new one."""

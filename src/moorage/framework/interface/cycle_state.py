@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from moorage.api.pod import Pod
-from moorage.framework.cache.equivalence_classes import EquivalenceClass
 
 if TYPE_CHECKING:
+    from moorage.framework.cache.equivalence_classes import EquivalenceClass
     from moorage.framework.runtime.plan import Plan
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import Profile
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
 from moorage.framework.cache.result_cache import PluginResultCache
-from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.events import interests_of
@@ -80,6 +80,7 @@ class Framework:
         self._calls = profile_calls(profile, self.plugins, self.handle, observer)
         self._plan = Plan(self._calls)
         """The plan for pods of which nothing is cached."""
+        self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
         self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
@@ -168,11 +169,11 @@ class Framework:
         """The plan for a pod's equivalence class, made if need be, and what `skips_pod` says of this pod."""
         if cycle.equivalence_class is None:
             return self._plan
-        results: PluginResultCache | None = cycle.equivalence_class.memory.get(self)
+        results = cycle.equivalence_class.read(self._results)
         if results is None or not results.holds(nodes.snapshot):
             results = PluginResultCache(self.plugins, pod, nodes.snapshot)
             results.prepare(self._calls, pod, is_sampled=cycle.is_sampled)
-            cycle.equivalence_class.memory[self] = results
+            cycle.equivalence_class.write(self._results, results)
         cycle.inherit(results.prepared)
         skipping = [call.plugin for call in self._calls.skipping if call(cycle, pod, nodes)]
         return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
