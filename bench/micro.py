@@ -20,10 +20,10 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.config.load import default_config
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
-from moorage.framework.profiles import Profiles
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 

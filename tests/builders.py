@@ -17,7 +17,7 @@ from moorage.api.workloads import ReplicaSet, ReplicationController, Service, St
 from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.config.defaults import ALL_PLUGINS, default_profile
 from moorage.config.types import PluginConfig, PluginRef, Plugins, PluginSet, Profile
-from moorage.framework.runtime import Framework
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 
 Manifest = dict[str, Any]

@@ -21,13 +21,13 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, PluginError
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
 from moorage.sim.recording import load_recording
 from tests import strategies as s
 from tests.builders import make_framework
@@ -79,7 +79,7 @@ def explain(reason: Reason) -> Refusal:
     return tuple(sorted(reason.texts)), reason.code is Code.UNSCHEDULABLE
 
 
-def answers(nodes: Nodes, verdict: Verdict) -> dict[str, Refusal | None]:
+def answers(nodes: Nodes, verdict: FilterResult) -> dict[str, Refusal | None]:
     """A filter's verdict by node."""
     codes = [0] * len(nodes) if verdict.codes is None else verdict.codes.tolist()
     return {
@@ -91,7 +91,7 @@ def answers(nodes: Nodes, verdict: Verdict) -> dict[str, Refusal | None]:
 def ask_filter(framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[str, Refusal | None]:
     """What the framework's only filter says of nodes; nothing if it was told to be skipped."""
     (step,) = framework.at("filter")
-    if step.plugin in cycle.skip_filter:
+    if not framework.plan(cycle).runs("filter", step.plugin):
         return dict.fromkeys(nodes.names)
     return answers(nodes, step(cycle, pod, nodes))
 
@@ -285,7 +285,7 @@ def raw_scores(framework: Framework, pod: Pod, nodes: Nodes) -> dict[str, int]:
 
 def draw_changes(
     data: st.DataObject, snapshot: Snapshot, rows: list[int], about: Sequence[str]
-) -> tuple[Changes, dict[str, tuple[list[Pod], list[Pod]]]]:
+) -> tuple[HypotheticalPods, dict[str, tuple[list[Pod], list[Pod]]]]:
     """Pods to go from and to come to each of some nodes: as the engine is told, and by node as pods."""
     pod_rows = {info.pod.uid: pod_row for pod_row, info in enumerate(snapshot.pods.infos)}
     gone_from: list[int] = []
@@ -303,7 +303,9 @@ def draw_changes(
         pods = [s.b.convert(manifest, Pod) for manifest in coming]
         added += [(index, PodInfo(pod)) for pod in pods]
         by_node[name] = ([snapshot.pods_of(row)[uid].pod for uid in leaving], pods)
-    changes = Changes(snapshot, len(rows), np.array(gone_from, np.intp), np.array(gone_rows, np.intp), added)
+    changes = HypotheticalPods(
+        snapshot, len(rows), np.array(gone_from, np.intp), np.array(gone_rows, np.intp), added
+    )
     return changes, by_node
 
 
@@ -318,7 +320,7 @@ def test_what_if_on_one_node_is_what_a_cluster_changed_that_way_says(plugin: str
         framework = make_framework(plugin, args=case.args, off=off)
         snapshot = Cache(case.objects).snapshot()
         cycle = prepared(framework, case.pod, Nodes(snapshot))
-        if plugin in cycle.skip_filter:
+        if not framework.plan(cycle).runs("filter", plugin):
             return  # Whoever skips is not asked what if, either.
         row = data.draw(st.integers(0, len(snapshot) - 1), label="row")
         name = snapshot.names[row]
@@ -349,7 +351,7 @@ def test_what_if_on_many_nodes_judges_each_with_its_own_changes_alone(plugin: st
         cluster = Cluster.of(case.objects)
         snapshot = Cache(case.objects).snapshot()
         cycle = prepared(framework, case.pod, Nodes(snapshot))
-        if plugin in cycle.skip_filter:
+        if not framework.plan(cycle).runs("filter", plugin):
             return
         chosen = some_nodes(data, snapshot.names, least=2)
         rows = [snapshot.row_of[name] for name in chosen]

@@ -22,10 +22,10 @@ from moorage.cli.process import collect_in_passing
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.sim.effects import CacheEffects
 

@@ -1,6 +1,7 @@
 """moorage: a Kubernetes scheduler in Python. What a plugin author touches is importable from here.
 
-A plugin is any class with a `name` and one or more of the methods in `moorage.framework.points`:
+A plugin is any class with a `name` and one or more of the methods in
+`moorage.framework.interface.extension_points`:
 
     from moorage import Pod, NodeView
 
@@ -23,12 +24,12 @@ What plugins are given
     Struct, Duration: to declare arguments (`args`), besides dataclasses; Struct is camelCase in files.
 
 What plugins answer
-    ALL, refuse_where, Verdict, Reason: a filter's answer for many nodes.
+    ALL, refuse_where, FilterResult, Reason: a filter's answer for many nodes.
     unschedulable, unresolvable, pending: a refusal. SKIP, SUCCESS. wait: permit's third answer. Status, Code.
     MIN_SCORE, MAX_SCORE, Scores: what scores are. PostFilterResult, Effect: what a post-filter arranges.
     PreFlight, IN_PARALLEL, SKIP_IN_PARALLEL: what pre-bind plugins say before they are called.
     on, Resource, Action, Interest: which events may help pods that a plugin refused (`events`).
-    Basis, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`basis`).
+    DependsOn, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`depends_on`).
 
 What a handle lends
     Client, kinds: requests to the API server, and the kinds they are about. NotHereError: in a simulation.
@@ -67,17 +68,15 @@ if TYPE_CHECKING:
     from moorage.config.load import default_config, load_config, parse_config
     from moorage.engine.decision import Decision
     from moorage.engine.engine import Engine
-    from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
-    from moorage.framework.cycle import CycleState, StateKey
-    from moorage.framework.diagnosis import Diagnosis
-    from moorage.framework.effects import Effect
-    from moorage.framework.handle import Handle, NotHereError
-    from moorage.framework.nodes import Nodes, NodeView
-    from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
-    from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-    from moorage.framework.profiles import Profiles
-    from moorage.framework.registry import Registry, RegistryError, with_plugin
-    from moorage.framework.status import (
+    from moorage.framework.interface.cycle_state import CycleState, StateKey
+    from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
+    from moorage.framework.interface.diagnosis import Diagnosis
+    from moorage.framework.interface.effects import Effect
+    from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+    from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+    from moorage.framework.interface.handle import Handle, NotHereError
+    from moorage.framework.interface.nodes import Nodes, NodeView
+    from moorage.framework.interface.status import (
         SKIP,
         SUCCESS,
         Code,
@@ -88,8 +87,10 @@ if TYPE_CHECKING:
         unschedulable,
         wait,
     )
-    from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
-    from moorage.framework.waiting import WaitingPod, WaitingPods
+    from moorage.framework.loading.registry import Registry, RegistryError, with_plugin
+    from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
+    from moorage.framework.runtime.profiles import Profiles
+    from moorage.framework.runtime.waiting_pods import WaitingPod, WaitingPods
     from moorage.plugins import default_registry
     from moorage.queue.cluster_events import Action, Interest, Resource, on
     from moorage.queue.queued_pod import QueuedPod
@@ -107,16 +108,17 @@ __all__ = [
     "SKIP_IN_PARALLEL",
     "SUCCESS",
     "Action",
-    "Basis",
     "Cache",
     "Client",
     "Code",
     "CycleState",
     "Decision",
+    "DependsOn",
     "Diagnosis",
     "Duration",
     "Effect",
     "Engine",
+    "FilterResult",
     "Handle",
     "InputError",
     "Interest",
@@ -144,7 +146,6 @@ __all__ = [
     "StateKey",
     "Status",
     "Struct",
-    "Verdict",
     "WaitingPod",
     "WaitingPods",
     "__version__",
@@ -180,17 +181,17 @@ _HOMES: Final = {
     "moorage.config.load": ("default_config", "load_config", "parse_config"),
     "moorage.engine.decision": ("Decision",),
     "moorage.engine.engine": ("Engine",),
-    "moorage.framework.basis": ("Basis", "NODE", "NODE_AND_PODS"),
-    "moorage.framework.cycle": ("CycleState", "StateKey"),
-    "moorage.framework.diagnosis": ("Diagnosis",),
-    "moorage.framework.effects": ("Effect",),
-    "moorage.framework.handle": ("Handle", "NotHereError"),
-    "moorage.framework.nodes": ("NodeView", "Nodes"),
-    "moorage.framework.points": ("MAX_SCORE", "MIN_SCORE", "PostFilterResult", "Scores"),
-    "moorage.framework.prebinding": ("IN_PARALLEL", "PreFlight", "SKIP_IN_PARALLEL"),
-    "moorage.framework.profiles": ("Profiles",),
-    "moorage.framework.registry": ("Registry", "RegistryError", "with_plugin"),
-    "moorage.framework.status": (
+    "moorage.framework.interface.dependencies": ("DependsOn", "NODE", "NODE_AND_PODS"),
+    "moorage.framework.interface.cycle_state": ("CycleState", "StateKey"),
+    "moorage.framework.interface.diagnosis": ("Diagnosis",),
+    "moorage.framework.interface.effects": ("Effect",),
+    "moorage.framework.interface.handle": ("Handle", "NotHereError"),
+    "moorage.framework.interface.nodes": ("NodeView", "Nodes"),
+    "moorage.framework.interface.extension_points": ("MAX_SCORE", "MIN_SCORE", "PostFilterResult", "Scores"),
+    "moorage.framework.runtime.pre_binding": ("IN_PARALLEL", "PreFlight", "SKIP_IN_PARALLEL"),
+    "moorage.framework.runtime.profiles": ("Profiles",),
+    "moorage.framework.loading.registry": ("Registry", "RegistryError", "with_plugin"),
+    "moorage.framework.interface.status": (
         "Code",
         "PluginError",
         "SKIP",
@@ -201,8 +202,8 @@ _HOMES: Final = {
         "unschedulable",
         "wait",
     ),
-    "moorage.framework.verdict": ("ALL", "Reason", "Verdict", "refuse_where"),
-    "moorage.framework.waiting": ("WaitingPod", "WaitingPods"),
+    "moorage.framework.interface.filter_result": ("ALL", "Reason", "FilterResult", "refuse_where"),
+    "moorage.framework.runtime.waiting_pods": ("WaitingPod", "WaitingPods"),
     "moorage.plugins": ("default_registry",),
     "moorage.queue.queued_pod": ("QueuedPod",),
     "moorage.queue.cluster_events": ("Action", "Interest", "Resource", "on"),

@@ -45,7 +45,7 @@ def test_what_no_command_is_needed_for_loads_no_command(argument: str) -> None:
 def test_a_public_name_loads_only_what_it_is_made_of() -> None:
     loaded = modules_after("from moorage import Pod, Status")
 
-    assert {"moorage.api.pod", "moorage.framework.status"} <= loaded
+    assert {"moorage.api.pod", "moorage.framework.interface.status"} <= loaded
     assert not any(name.startswith(("moorage.plugins", "moorage.sim", "moorage.cli")) for name in loaded)
 
 

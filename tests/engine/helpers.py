@@ -6,10 +6,10 @@ import numpy as np
 
 from moorage.config.defaults import ALL_PLUGINS, default_profile
 from moorage.config.types import PluginRef, Plugins, PluginSet, Profile
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
-from moorage.framework.verdict import Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import FilterResult
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 
 
@@ -33,7 +33,7 @@ class Only:
         self.wanted = wanted
         self.asked: list[list[str]] = []
 
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         self.asked.append(nodes.names)
         keep = np.array([name in self.wanted for name in nodes.names])
         return keep.view(type(nodes.unschedulable)).otherwise("not wanted")

@@ -11,10 +11,10 @@ import pytest
 from moorage.api.node import Node
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status, unresolvable, unschedulable
-from moorage.framework.verdict import ALL, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import ALL, FilterResult
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status, unresolvable, unschedulable
 from tests.builders import make_framework, make_node, make_pod
 from tests.engine.helpers import Only, framework_of
 
@@ -113,7 +113,7 @@ class Narrow:
     def pre_filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Status | set[str] | None:
         return self.answer
 
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         return ALL
 
 
@@ -147,7 +147,7 @@ def test_pre_filter_narrows_to_one_node_and_skip_leaves_the_filter_out() -> None
         def pre_filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Status:
             return SKIP
 
-        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
             raise AssertionError("skipped")
 
     decision = Engine().decide(
@@ -172,7 +172,7 @@ def test_a_plugin_that_fails_ends_the_attempt_with_its_name() -> None:
     class Broken:
         name = "Broken"
 
-        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+        def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
             raise KeyError("oops")
 
     decision = Engine().decide(framework_of(Broken()), POD, Cache(nodes_named("ab")).snapshot())

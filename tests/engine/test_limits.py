@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
-from moorage.framework.templates import MAX_COUNTED_TERMS, MAX_TEMPLATE_BYTES, Templates
+from moorage.framework.cache.equivalence_classes import MAX_CLASS_BYTES, MAX_COUNTED_TERMS, EquivalenceClasses
 from tests.builders import (
     HOSTNAME,
     REQUIRED,
@@ -55,8 +55,8 @@ def test_a_pod_beyond_the_limits_is_counted_once_however_often_it_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counted: list[Pod] = []
-    monkeypatch.setattr("moorage.framework.templates.check_pod", counted.append)
-    templates = Templates()
+    monkeypatch.setattr("moorage.framework.cache.equivalence_classes.check_pod", counted.append)
+    templates = EquivalenceClasses()
     pod = make_pod("p", **BEYOND["tolerations"])
     for _ in range(5):
         assert templates.of(pod, 10) is None
@@ -64,7 +64,7 @@ def test_a_pod_beyond_the_limits_is_counted_once_however_often_it_is_tried(
 
 
 def test_nothing_is_remembered_of_pods_with_very_large_specs() -> None:
-    templates = Templates()
+    templates = EquivalenceClasses()
     assert templates.of(make_pod("p", **anti_affinity(MAX_COUNTED_TERMS)), 10) is not None
     assert templates.of(make_pod("p", **anti_affinity(MAX_COUNTED_TERMS + 1)), 10) is None
     wide = {
@@ -82,14 +82,14 @@ def test_nothing_is_remembered_of_pods_with_very_large_specs() -> None:
             }
         }
     }
-    assert MAX_TEMPLATE_BYTES < 300 * 60
+    assert MAX_CLASS_BYTES < 300 * 60
     assert templates.of(make_pod("p", **wide), 10) is None
 
 
 def test_a_template_does_not_hold_on_to_the_annotations_of_its_first_pod() -> None:
     pod = make_pod("p")
     annotated = replace(pod, metadata=replace(pod.metadata, annotations={"note": "x" * 1_000_000}))
-    template = Templates().of(annotated, 10)
+    template = EquivalenceClasses().of(annotated, 10)
     assert template is not None
     info = template.info(annotated)
     assert info is not None

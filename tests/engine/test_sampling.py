@@ -15,10 +15,10 @@ from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.engine.sampling import MIN_FEASIBLE_NODES
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
-from moorage.framework.verdict import Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import FilterResult
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.framework import Framework
 from tests.builders import make_node, make_pod
 from tests.engine.helpers import Only, framework_of
 from tests.oracle.search import Search
@@ -46,7 +46,7 @@ class ByName:
     def pre_filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> set[str] | None:
         return self.among
 
-    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         keep = np.array([name not in self.refused for name in nodes.names], bool)
         return keep.view(type(nodes.unschedulable)).otherwise("refused")
 

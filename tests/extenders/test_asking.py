@@ -18,7 +18,7 @@ from moorage.api.as_sent import NodeAsSent, PodAsSent, keep
 from moorage.api.decode import InputError, convert
 from moorage.clock import Clock, LoopClock, VirtualClock
 from moorage.config.load import parse_config
-from moorage.framework.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
+from moorage.framework.extenders.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
 from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.serving import HttpServer, listen
 from moorage.http.transport import Request, Response

@@ -16,12 +16,12 @@ from moorage.cluster.cache import Cache
 from moorage.config.load import parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.effects import EvictPods
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.handle import Handle
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import RegistryError
-from moorage.framework.runtime import Framework
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.handle import Handle
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.profiles import Profiles
 from moorage.http.transport import Response
 from moorage.plugins import default_registry
 from moorage.services.extender_client import http_extenders
@@ -52,7 +52,7 @@ def decided(
     framework: Framework, objects: Iterable[Object], pod: Pod | None = None, seed: int = 0
 ) -> Decision:
     snapshot = Cache(objects).snapshot()
-    deciding = Engine(seed=seed).decide_pausing(framework, pod or make_pod("p", uid="p"), snapshot)
+    deciding = Engine(seed=seed).decide_async(framework, pod or make_pod("p", uid="p"), snapshot)
     return asyncio.run(deciding)
 
 
@@ -209,7 +209,7 @@ def test_extenders_score_at_the_same_time() -> None:
             service, SCORING, extender("http://two", prioritizeVerb="prioritize", weight=2)
         )
         deciding = asyncio.ensure_future(
-            Engine(seed=0).decide_pausing(framework, make_pod("p"), Cache(ABC).snapshot())
+            Engine(seed=0).decide_async(framework, make_pod("p"), Cache(ABC).snapshot())
         )
         while len(service.asked) < 2:
             await asyncio.sleep(0)

@@ -11,11 +11,11 @@ import pytest
 
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import BindPod, Effect
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Status, pending, unresolvable, unschedulable
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import BindPod, Effect
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Status, pending, unresolvable, unschedulable
+from moorage.framework.runtime.framework import Framework
 from moorage.http.transport import Request, Response
 from moorage.plugins import default_registry
 from moorage.scheduler.extender_server import ExtenderServer, Guarded

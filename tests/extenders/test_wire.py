@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.framework.extenders import ChosenVictims
+from moorage.framework.extenders.extenders import ChosenVictims
 from moorage.services import extender_asking as wire
 from moorage.services.go_json import GoJsonError
 

@@ -7,9 +7,9 @@ from typing import Any
 from moorage.cluster.cache import Cache
 from moorage.config.defaults import ALL_PLUGINS, default_profile
 from moorage.config.types import PluginRef, Plugins, PluginSet, Profile
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 from tests.builders import make_node, make_pod
 

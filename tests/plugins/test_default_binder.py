@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from moorage.api.base import Object
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import BindPod, Effect
-from moorage.framework.handle import Handle
-from moorage.framework.runtime import Framework
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import BindPod, Effect
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.status import PluginError
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 from tests.builders import make_pod, make_profile
 

@@ -10,9 +10,9 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume
 from moorage.cluster.cache import Cache
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, PluginError
 from moorage.plugins.node_volume_limits import TOO_MANY_VOLUMES, NodeVolumeLimits
 from tests.builders import make_node
 from tests.plugins.volumes.volume_objects import (

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from moorage.cluster.cache import Cache
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins import DEFAULT_PLUGINS
 from tests import strategies as s
 from tests.builders import make_framework
@@ -48,25 +48,26 @@ def test_one_node_is_judged_as_all_are(plugin: str) -> None:
             if coming:
                 added = [(row, info) for row in range(len(snapshot)) for info in coming]
                 everywhere = Nodes(
-                    snapshot, np.arange(len(snapshot)), Changes(snapshot, len(snapshot), added=added)
+                    snapshot, np.arange(len(snapshot)), HypotheticalPods(snapshot, len(snapshot), added=added)
                 )
             cycle = CycleState()
             framework.pre_filter(cycle, pod, Nodes(snapshot), Diagnosis(len(snapshot)))
             for step in framework.at("filter"):
-                if step.one_node is None or plugin in cycle.skip_filter:
+                if step.one_node is None or not framework.plan(cycle).runs("filter", plugin):
                     continue
-                verdict = step.verdict(cycle, pod, everywhere)
+                verdict = step.filter(cycle, pod, everywhere)
                 codes = [0] * len(snapshot) if verdict.codes is None else verdict.codes.tolist()
                 for row, code in enumerate(codes):
                     expected = verdict.reasons[code - 1] if code else None
-                    assert step.reason(cycle, pod, NodeView(snapshot, row, coming)) == expected
+                    assert step.filter_node(cycle, pod, NodeView(snapshot, row, coming)) == expected
             for step in framework.at("score"):
                 framework.pre_score(cycle, pod, everywhere)
-                if step.one_node is None or plugin in cycle.skip_score:
+                if step.one_node is None or not framework.plan(cycle).runs("score", plugin):
                     continue
-                scores = step.scores(cycle, pod, everywhere).tolist()
+                scores = step.score(cycle, pod, everywhere).tolist()
                 assert scores == [
-                    step.score_of(cycle, pod, NodeView(snapshot, row, coming)) for row in range(len(snapshot))
+                    step.score_node(cycle, pod, NodeView(snapshot, row, coming))
+                    for row in range(len(snapshot))
                 ]
 
     check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.framework.status import Code
+from moorage.framework.interface.status import Code
 from tests.builders import make_framework, make_pod
 
 RULES = {

@@ -9,10 +9,10 @@ import pytest
 
 from moorage.cluster.cache import Cache
 from moorage.cluster.pod_table import PodInfo
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Code
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code
 from moorage.plugins.volume_restrictions import CLAIM_IN_USE, NO_DISK, VolumeRestrictions
 from tests.builders import make_node
 from tests.plugins.volumes.volume_objects import Manifest, ask, claim, passing, pod_with, pod_with_sources
@@ -119,7 +119,7 @@ def changed(cache: Cache, removed: dict[str, str], added: dict[str, str] | None 
     """All nodes, with pods taken away and users of the claim added: by node, the pod's name."""
     snapshot = cache.snapshot()
     names = [info.pod.name for info in snapshot.pods.infos]
-    changes = Changes(
+    changes = HypotheticalPods(
         snapshot,
         len(snapshot),
         np.array([snapshot.row_of[node] for node in removed], np.intp),

@@ -6,9 +6,9 @@ import pytest
 
 from moorage.api.storage import PersistentVolumeClaim, StorageClass
 from moorage.cluster.cache import Cache
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP
 from moorage.plugins.volume_zone import WRONG_ZONE, VolumeZone
 from tests.builders import ZONE, make_node
 from tests.plugins.volumes.volume_objects import (

@@ -21,8 +21,8 @@ from moorage.api.storage import (
 )
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import ARGS_BY_PLUGIN
-from moorage.framework.events import Action, ClusterEvent, Resource, interests_of
-from moorage.framework.handle import Handle
+from moorage.framework.interface.events import Action, ClusterEvent, Resource, interests_of
+from moorage.framework.interface.handle import Handle
 from moorage.plugins import default_registry
 from moorage.queue.event_of_change import node_events, pod_events
 

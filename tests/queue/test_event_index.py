@@ -13,8 +13,8 @@ from moorage.api.base import Object
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.cluster.object_tables import Objects
 from moorage.config.load import default_config
-from moorage.framework.handle import Handle
-from moorage.framework.profiles import Profiles
+from moorage.framework.interface.handle import Handle
+from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, on

@@ -9,12 +9,12 @@ import pytest
 from moorage.api.pod import DEFAULT_SCHEDULER, Pod
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import RegistryError
-from moorage.framework.runtime import Framework
-from moorage.framework.status import SUCCESS, Status, unresolvable
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.status import SUCCESS, Status, unresolvable
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import EVERYTHING

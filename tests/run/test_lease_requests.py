@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moorage.client.kinds import LEASE, POD
 from moorage.config.load import default_config
-from moorage.framework.finding import Found
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions
 from tests.http.sockets import Asked, SocketServer, Writer, answer, serving
@@ -37,7 +37,7 @@ def live_scheduler(folder: Path, url: str, *, pipelining: bool) -> LiveScheduler
     kubeconfig.write_text(yaml.safe_dump(content))
     config = default_config()
     connection = replace(config.client_connection, kubeconfig=str(kubeconfig), qps=50.0, burst=100)
-    found = Found(replace(config, client_connection=connection), default_registry())
+    found = DiscoveredPlugins(replace(config, client_connection=connection), default_registry())
     options = RunOptions(found.config, lambda: found, http_pipelining=pipelining)
     return LiveScheduler(options, found.registry)
 

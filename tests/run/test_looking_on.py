@@ -13,11 +13,10 @@ from moorage.client.client import Client
 from moorage.cluster.cache import Cache
 from moorage.config.load import default_config
 from moorage.engine.engine import Engine
-from moorage.framework.handle import Handle
+from moorage.framework.interface.handle import Handle
 from moorage.plugins import default_registry
 from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.debugging import differences
-from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.scheduler.observers import MetricsObserver
 from moorage.services.metrics import Metrics
 from tests.apiserver.client import Cluster, node
@@ -40,7 +39,7 @@ class Fixed(Random):
 def decided(metrics: Metrics, cpu: str) -> None:
     """One cycle over two nodes."""
     profile = default_config().profiles[0]
-    framework = MeasuredFramework(profile, default_registry(), Handle(), metrics)
+    framework = MetricsObserver(metrics).framework(profile, default_registry(), Handle())
     cache = Cache([make_node("a"), make_node("b")])
     Engine(seed=1).decide(framework, make_pod("p", requests={"cpu": cpu}), cache.snapshot())
 

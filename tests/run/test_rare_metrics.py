@@ -16,7 +16,7 @@ from moorage.client.credentials import from_kubeconfig
 from moorage.client.exec_credentials import ExecCredentials
 from moorage.client.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, STORAGE_CLASS
 from moorage.config.load import default_config, parse_config
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.http.errors import KubeconfigError
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import MetricsObserver, read_gauges

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from moorage.api.pod import Pod
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.registry import Registry
-from moorage.framework.status import Status, wait
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.status import Status, wait
+from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.queue.cluster_events import Action, Interest, Resource, on
 

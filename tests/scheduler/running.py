@@ -21,7 +21,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry

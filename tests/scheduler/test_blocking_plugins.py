@@ -12,8 +12,8 @@ import pytest
 
 from moorage.api.pod import Pod
 from moorage.client import kinds
-from moorage.framework.cycle import CycleState
-from moorage.framework.status import SKIP, Status, wait
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.status import SKIP, Status, wait
 from moorage.scheduler.scheduler import Scheduler
 from tests.scheduler.plugins import Quiet, profile, registry_with
 from tests.scheduler.running import World, in_world

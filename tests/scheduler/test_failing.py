@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.client.kinds import POD
-from moorage.framework.status import SKIP, Code, Status, pending, unschedulable
+from moorage.framework.interface.status import SKIP, Code, Status, pending, unschedulable
 from moorage.klog import quoted
 from moorage.queue.scheduling_queue import Place
 from tests.scheduler.plugins import Binding, Diary, profile, registry_with

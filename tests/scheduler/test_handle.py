@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage import Action, Handle, Interest, Namespace, Pod, Resource, Status, kinds, on, wait
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.klog import quoted
 from moorage.plugins import default_registry
 from tests.scheduler.plugins import profile

@@ -12,7 +12,7 @@ import pytest
 from moorage import klog
 from moorage.client.kinds import POD
 from moorage.engine import engine
-from moorage.framework.status import unschedulable
+from moorage.framework.interface.status import unschedulable
 from moorage.http.transport import Request, Response
 from moorage.plugins import default_binder
 from moorage.plugins.default_preemption import plugin as default_preemption

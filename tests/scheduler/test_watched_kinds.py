@@ -9,7 +9,7 @@ import pytest
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.kinds import Kind
-from moorage.framework.cycle import CycleState
+from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.queue.cluster_events import Action, Interest, Resource, on
 from moorage.scheduler.event_handlers import RESOURCES

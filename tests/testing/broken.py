@@ -14,6 +14,7 @@ from moorage import (
     SKIP,
     SUCCESS,
     CycleState,
+    FilterResult,
     Handle,
     Nodes,
     NodeView,
@@ -23,14 +24,13 @@ from moorage import (
     Scores,
     StateKey,
     Status,
-    Verdict,
     unschedulable,
     wait,
 )
 from moorage.api.node import Namespace
-from moorage.framework.basis import NO_CONCERN, NODE, NODE_AND_PODS, Basis
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.points import PostFilterResult
+from moorage.framework.interface.dependencies import NO_CONCERN, NODE, NODE_AND_PODS, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import PostFilterResult
 
 
 class Named:
@@ -44,7 +44,7 @@ class Named:
 
 
 class Nameless:
-    def filter(self, cycle: Any, pod: Any, nodes: Any) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Any) -> FilterResult:
         return ALL
 
 
@@ -55,12 +55,12 @@ class Pointless(Named):
 class TakenName:
     name = "NodeName"
 
-    def filter(self, cycle: Any, pod: Any, nodes: Any) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Any) -> FilterResult:
         return ALL
 
 
 class WrongSignature(Named):
-    def filter(self, pod: Any) -> Verdict:
+    def filter(self, pod: Any) -> FilterResult:
         return ALL
 
 
@@ -72,7 +72,7 @@ class NeedsArgs(Named):
     def __init__(self, args: ColourArgs) -> None:
         self._colour = args.colour
 
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
         return nodes.label("colour").equals(self._colour).otherwise("wrong colour")
 
 
@@ -80,7 +80,7 @@ class NeedsArgs(Named):
 
 
 class LabelsPods(Named):
-    def filter(self, cycle: Any, pod: Pod, nodes: Any) -> Verdict:
+    def filter(self, cycle: Any, pod: Pod, nodes: Any) -> FilterResult:
         pod.labels["seen"] = "yes"
         return ALL
 
@@ -201,18 +201,18 @@ class AnswersTrue(Named):
 
 
 class AnswersForOne(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
-        return Verdict(np.zeros(1, np.int8), (Reason(("no",)),))
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
+        return FilterResult(np.zeros(1, np.int8), (Reason(("no",)),))
 
 
 class AnswersFloats(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
-        return Verdict(np.zeros(len(nodes)), (Reason(("no",)),))
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
+        return FilterResult(np.zeros(len(nodes)), (Reason(("no",)),))
 
 
 class ForgetsReasons(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
-        return Verdict(np.full(len(nodes), 2), (Reason(("no",)),))
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
+        return FilterResult(np.full(len(nodes), 2), (Reason(("no",)),))
 
 
 class AnswersFalse(Named):
@@ -224,8 +224,8 @@ class AnswersFalse(Named):
 
 
 class RefusesSilently(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
-        return Verdict(np.ones(len(nodes), np.int8), (Reason(("",)),))
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
+        return FilterResult(np.ones(len(nodes), np.int8), (Reason(("",)),))
 
 
 class RefusesNodesSilently(Named):
@@ -297,16 +297,16 @@ class SortsByMixedKeys(Named):
 
 
 class RefusesTheFirst(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
         codes = np.zeros(len(nodes), np.int8)
         codes[:1] = 1
-        return Verdict(codes, (Reason(("first come, last served",)),))
+        return FilterResult(codes, (Reason(("first come, last served",)),))
 
 
 class ComparesNodes(Named):
-    """Its raw scores depend on which nodes are asked about, though it has a basis."""
+    """Its raw scores depend on which nodes are asked about, though it has depends_on."""
 
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE
 
     def score(self, cycle: Any, pod: Any, nodes: Nodes) -> Scores:
@@ -318,7 +318,7 @@ class ComparesNodes(Named):
 
 
 class FiltersTwoWays(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
         return nodes.label("disk").exists().otherwise("no disk")
 
     def filter_node(self, cycle: Any, pod: Any, node: NodeView) -> str | None:
@@ -342,7 +342,7 @@ class NeedsItsPreFilter(Named):
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         cycle.write(_LIMIT, 3)
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         limit = cycle.read(_LIMIT)
         assert limit is not None
         return ALL
@@ -367,11 +367,11 @@ class SkipsAndRefuses(Named):
         return "no zone" if "topology.kubernetes.io/zone" not in node.labels else None
 
 
-# basis-is-true
+# depends-on-is-true
 
 
 class LooksAtPods(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE
 
     def score(self, cycle: Any, pod: Any, nodes: Nodes) -> Scores:
@@ -379,16 +379,18 @@ class LooksAtPods(Named):
 
 
 class LooksAtOtherNodes(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE_AND_PODS
 
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
         cordoned = int(nodes.all.unschedulable.sum())
-        return Verdict(np.full(len(nodes), cordoned % 2), (Reason(("an odd number of nodes are cordoned",)),))
+        return FilterResult(
+            np.full(len(nodes), cordoned % 2), (Reason(("an odd number of nodes are cordoned",)),)
+        )
 
 
 class LooksAtAnnotations(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE
 
     def filter_node(self, cycle: Any, pod: Pod, node: NodeView) -> str | None:
@@ -397,7 +399,7 @@ class LooksAtAnnotations(Named):
 
 
 class LooksAtNamespaces(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE
 
     def filter_node(self, cycle: Any, pod: Pod, node: NodeView) -> str | None:
@@ -406,7 +408,7 @@ class LooksAtNamespaces(Named):
 
 
 class FavoursEquals(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NODE
 
     def score(self, cycle: Any, pod: Any, nodes: Nodes) -> Scores:
@@ -416,11 +418,11 @@ class FavoursEquals(Named):
         return np.arange(len(nodes))
 
 
-class NoBasis(Named):
-    def basis(self, pod: Any, objects: Any) -> Any:
+class NoDependsOn(Named):
+    def depends_on(self, pod: Any, objects: Any) -> Any:
         return "node"
 
-    def filter(self, cycle: Any, pod: Any, nodes: Any) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Any) -> FilterResult:
         return ALL
 
 
@@ -522,12 +524,12 @@ class RaisesWithoutReserve(KeepsBooks):
 
 
 class ReservesNevertheless(KeepsBooks):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NO_CONCERN
 
 
 class RefusesNevertheless(Named):
-    def basis(self, pod: Any, objects: Any) -> Basis:
+    def depends_on(self, pod: Any, objects: Any) -> DependsOn:
         return NO_CONCERN
 
     def reserve(self, cycle: Any, pod: Any, node_name: str) -> Status:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage import ALL, Code, Nodes, NodeView, Status, Verdict
+from moorage import ALL, Code, FilterResult, Nodes, NodeView, Status
 from moorage.testing import (
     CHECKS,
     Cluster,
@@ -92,13 +92,13 @@ BREACHES: dict[str, dict[type[Any], str]] = {
         broken.FiltersOtherwiseUnprepared: "with and without pre_filter: filter said of n0: yes, then: 'not",
     },
     "skip-is-honest": {broken.SkipsAndRefuses: "pre_filter said SKIP, but filter would have refused n"},
-    "basis-is-true": {
-        broken.LooksAtPods: "pods came, which its basis does not name: score said of n",
-        broken.LooksAtOtherNodes: "another node changed, which its basis does not name: filter said of n",
+    "depends-on-is-true": {
+        broken.LooksAtPods: "pods came, which depends_on does not name: score said of n",
+        broken.LooksAtOtherNodes: "another node changed, which depends_on does not name: filter said of n",
         broken.LooksAtAnnotations: "another pod of the template has another name and other annotations",
         broken.LooksAtNamespaces: "objects went (",
         broken.FavoursEquals: "nodes that all score 1 are made unequal by normalize_score",
-        broken.NoBasis: "basis returned 'node'",
+        broken.NoDependsOn: "depends_on returned 'node'",
     },
     "pods-come-and-go": {broken.NeverRemoves: "after add_pod and remove_pod of one pod on n"},
     "state-is-cloned": {broken.SharesItsState: "add_pod on a copy of the state changed the original"},
@@ -150,7 +150,7 @@ def test_every_rule_has_a_breach() -> None:
 
 
 class Berth(Named):
-    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: Any, pod: Any, nodes: Nodes) -> FilterResult:
         return nodes.label("berth").exists().otherwise("node(s) had no berth")
 
     def score(self, cycle: Any, pod: Any, nodes: Nodes) -> Any:
@@ -229,7 +229,7 @@ def test_what_a_plugin_asks_for_is_mixed_into_the_clusters() -> None:
 
 def test_a_note_says_where_a_plugin_had_nothing_to_say() -> None:
     class Indifferent(Named):
-        def filter(self, cycle: Any, pod: Any, nodes: Any) -> Verdict:
+        def filter(self, cycle: Any, pod: Any, nodes: Any) -> FilterResult:
             return ALL
 
         def score_node(self, cycle: Any, pod: Any, node: Any) -> int:

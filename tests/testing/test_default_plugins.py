@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.framework.registry import Factory
+from moorage.framework.loading.registry import Factory
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.testing import check_plugin
 

@@ -16,7 +16,7 @@ from moorage.client.kinds import STORAGE_CLASS
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from moorage.config.load import parse_profiles
-from moorage.framework.finding import GROUP, find_plugins, plugins_in_files
-from moorage.framework.registry import Factory, RegistryError
+from moorage.framework.loading.plugin_discovery import GROUP, find_plugins, plugins_in_files
+from moorage.framework.loading.registry import Factory, RegistryError
 from moorage.plugins import default_registry
 
 _WHAT_TO_GIVE: Final = "give a file FILE.py, the folder of a package, or module:Class"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from moorage.cli import run as run_command
-from moorage.framework.registry import NamedPlugin
+from moorage.framework.loading.registry import NamedPlugin
 
 
 def scheduler_command(*plugins: NamedPlugin) -> typer.Typer:

@@ -21,8 +21,8 @@ from moorage.config.load import (
 )
 from moorage.config.types import WIRE_NAMES, Extender, PluginRef, Profile, SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import RegistryError
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.profiles import Profiles
 
 app = typer.Typer(
     name="config",

@@ -19,9 +19,9 @@ from moorage.cli.plugin_options import PluginFiles, with_plugins
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
 from moorage.explain.report import NodeReport, Report, report
-from moorage.framework.cycle import CycleState
-from moorage.framework.registry import RegistryError
-from moorage.framework.status import Code, PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.loading.registry import RegistryError
 from moorage.services.extender_client import http_extenders
 from moorage.sim.admission import AS_WRITTEN, Admission
 from moorage.sim.cluster import SimulatedCluster

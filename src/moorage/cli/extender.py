@@ -25,9 +25,9 @@ from moorage.client.credentials import find_access
 from moorage.clock import LoopClock
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
-from moorage.framework.finding import Found, plugins_in_files
-from moorage.framework.registry import RegistryError
-from moorage.framework.runtime import Framework
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, plugins_in_files
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.framework import Framework
 from moorage.http.errors import KubeconfigError
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
@@ -47,7 +47,7 @@ _EVERYTHING: Final = "*"
 @dataclass(frozen=True, slots=True)
 class _Options:
     plugin: str
-    found: Found
+    found: DiscoveredPlugins
     kubeconfig: Path | None
     address: str
     port: int
@@ -123,7 +123,7 @@ def _tls_options(certificate: Path | None, key: Path | None, authority: Path | N
     return TlsOptions(certificate, key)
 
 
-def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str, Found]:
+def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str, DiscoveredPlugins]:
     """The plugin's name, and a configuration in which it is the only one that looks at nodes."""
     if not plugin:
         classes = [*plugins_in_files(files)]

@@ -11,8 +11,8 @@ from moorage.api.decode import InputError
 from moorage.api.files import read_text
 from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins
 from moorage.config.load import parse_config, read_document
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import RegistryError
+from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.profiles import Profiles
 from moorage.manifests.bundle import as_yaml, bundle
 from moorage.manifests.checks import check
 from moorage.manifests.installation import (

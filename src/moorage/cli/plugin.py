@@ -14,7 +14,7 @@ from moorage.api.decode import InputError
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.checked_plugins import plugins_at
 from moorage.cli.new_plugin import names_from, write_package
-from moorage.framework.registry import RegistryError
+from moorage.framework.loading.registry import RegistryError
 from moorage.testing.checking import check_plugin
 from moorage.testing.report import Outcome, PluginReport, Result
 

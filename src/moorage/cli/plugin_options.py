@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found, find_plugins
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, find_plugins
 from moorage.plugins import default_registry
 
 PLUGIN_HELP: Final = (
@@ -20,6 +20,6 @@ PluginFiles = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FIL
 """The option as commands declare it."""
 
 
-def with_plugins(config: SchedulerConfiguration, files: list[Path] | None) -> Found:
+def with_plugins(config: SchedulerConfiguration, files: list[Path] | None) -> DiscoveredPlugins:
     """A configuration with the plugins of files, of installed packages, and of the modules it names."""
     return find_plugins(config, default_registry(), files or ())

@@ -30,8 +30,8 @@ from moorage.cli.run_options import (
 from moorage.config.load import dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
-from moorage.framework.finding import Found, find_plugins
-from moorage.framework.registry import NamedPlugin, Registry, RegistryError
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, find_plugins
+from moorage.framework.loading.registry import NamedPlugin, Registry, RegistryError
 from moorage.http.errors import KubeconfigError
 from moorage.http.serving import ServingError
 from moorage.klog import Logger, quoted
@@ -129,7 +129,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
 
     files = plugin_files(flags)
 
-    def read() -> Found:
+    def read() -> DiscoveredPlugins:
         return find_plugins(configuration(flags, features), default_registry(), files, plugins)
 
     found = read()

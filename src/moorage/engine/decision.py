@@ -7,12 +7,12 @@ from functools import cached_property
 
 from moorage.api.limits import PodLimitError
 from moorage.api.pod import Pod
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
-from moorage.framework.scores import ScoreTable
-from moorage.framework.status import PluginError
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
+from moorage.framework.runtime.scores import ScoreTable
 
 NO_NODES = "no nodes available to schedule pods"
 

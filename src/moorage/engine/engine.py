@@ -21,18 +21,18 @@ from moorage.api.limits import PodLimitError, check_pod
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
-from moorage.engine.pausing import at_once
+from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.engine.sampling import Sampling
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.events import EXTENDER
-from moorage.framework.extenders import ExtenderError, Extenders
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult, Scores
-from moorage.framework.runtime import Framework
-from moorage.framework.scores import ScoreTable
-from moorage.framework.status import Code, PluginError
-from moorage.framework.templates import Templates
+from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from moorage.framework.extenders.extenders import ExtenderError, Extenders
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.events import EXTENDER
+from moorage.framework.interface.extension_points import PostFilterResult, Scores
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.scores import ScoreTable
 from moorage.klog import UNHANDLED, Logger, kobj
 
 log = Logger(__name__)
@@ -43,7 +43,7 @@ _NO_ROWS = np.zeros(0, np.intp)
 class Engine:
     """Decides for one pod after another.
 
-    remembers: keep what plugins said of nodes for the next pods of the template; the answers are the same.
+    remembers: cache plugin results for the next pods of the equivalence class; the answers are the same.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Engine:
     ) -> None:
         self._sampling = Sampling(percentage_of_nodes_to_score)
         self._random = random.Random(seed)
-        self._templates = Templates() if remembers else None
+        self._equivalence_classes = EquivalenceClasses() if remembers else None
 
     def decide(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
     ) -> Decision:
         """Choose a node for a pod, or find out why there is none; for profiles without extenders."""
-        return at_once(self.decide_pausing(framework, pod, snapshot, cycle))
+        return run_without_suspending(self.decide_async(framework, pod, snapshot, cycle))
 
-    async def decide_pausing(
+    async def decide_async(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
     ) -> Decision:
         """The same, waiting for what extenders say; meanwhile the snapshot must not be brought up to date."""
@@ -70,10 +70,10 @@ class Engine:
         if not total:
             return Decision(pod, None, everywhere, None, diagnosis, 0)
         try:
-            if self._templates is None:
+            if self._equivalence_classes is None:
                 check_pod(pod)
             else:
-                cycle.template = self._templates.of(pod, total)
+                cycle.equivalence_class = self._equivalence_classes.of(pod, total)
         except PodLimitError as error:
             return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
         extenders = framework.handle.extenders

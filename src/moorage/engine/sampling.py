@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
-from moorage.framework.runtime import Framework
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.framework import Framework
 
 MIN_FEASIBLE_NODES: Final = 100
 """The smallest sample, in nodes, whatever the percentage."""

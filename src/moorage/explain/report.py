@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.engine.decision import Decision
-from moorage.framework.effects import EvictPods
+from moorage.framework.interface.effects import EvictPods
 
 
 @dataclass(frozen=True, slots=True)

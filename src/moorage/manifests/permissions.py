@@ -23,7 +23,7 @@ from moorage.client.kinds import (
     RESOURCE_CLAIM,
     Kind,
 )
-from moorage.framework.runtime import Framework
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.scheduler.watched_kinds import custom_kinds, needed_kinds
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from moorage.client.kinds import Kind
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.plugins.dynamic_resources.plugin import DynamicResources

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import BindPod
-from moorage.framework.handle import Handle
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import BindPod
+from moorage.framework.interface.handle import Handle
 from moorage.klog import Logger, ObjectRef, kobj
 
 log = Logger(__name__)

@@ -7,10 +7,10 @@ import numpy as np
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.nodes import Nodes
 
 _MEGABYTE = 1024 * 1024
 MIN_BYTES = 23 * _MEGABYTE
@@ -32,9 +32,9 @@ class ImageLocality:
     name = "ImageLocality"
     watched_kinds: tuple[Kind, ...] = ()
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's images, and how many nodes have them."""
-        return Basis(images=True)
+        return DependsOn(images=True)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""

@@ -23,14 +23,14 @@ from moorage.api.selectors import (
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeAffinityArgs
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.numbers import proportional
-from moorage.framework.points import Scores
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
+from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.queueing_hints import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
@@ -91,7 +91,7 @@ class NodeAffinity:
     def _is_allowed(self, node: Node) -> bool:
         return self._enforced is None or self._enforced.matches(node)
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """The node's labels and name; pods that differ only in the nodes they name share a template."""
         return None if named_nodes(pod) is not None else NODE
 
@@ -106,7 +106,7 @@ class NodeAffinity:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse what the configuration does not allow first, then what the pod does not want."""
         wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
         if wanted.anything and self._enforced is None:
@@ -114,7 +114,7 @@ class NodeAffinity:
         codes = np.where(nodes.required_by(wanted), 0, 2)
         if self._enforced is not None:
             codes[~nodes.required_by(self._enforced)] = 1
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """As `filter`, for one node."""

@@ -6,12 +6,12 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 
 MISSING_FEATURES = "node(s) didn't match Pod's required features"
 
@@ -48,7 +48,7 @@ class NodeDeclaredFeatures:
             on(Resource.POD, Action.UPDATE, _needs_other_features, per_equivalence_class=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """What the node declares."""
         return NODE
 
@@ -56,7 +56,7 @@ class NodeDeclaredFeatures:
         """Most pods need nothing special."""
         return None if required_features(pod) else SKIP
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Every needed feature must be declared."""
         needed = required_features(pod)
         if not needed:

@@ -6,12 +6,12 @@ from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.status import Code
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
 
 OTHER_NODE = "node(s) didn't match the requested node name"
 
@@ -28,11 +28,11 @@ class NodeName:
         """The node may come."""
         return (on(Resource.NODE, Action.ADD),)
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's name."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Without spec.nodeName all nodes will do."""
         if not pod.spec.node_name:
             return ALL

@@ -6,12 +6,12 @@ from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import ANY_IP, HostPort, PodInfo
-from moorage.framework.basis import NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.queueing_hints import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
@@ -56,7 +56,7 @@ class NodePorts:
             on(Resource.NODE, Action.ADD),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The ports that pods have taken on the node."""
         return NODE_AND_PODS
 
@@ -68,7 +68,7 @@ class NodePorts:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes where a wanted port is taken."""
         wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
         if not wanted:

@@ -7,12 +7,12 @@ from moorage.api.pod import Pod
 from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.status import Code
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
 from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"
@@ -43,11 +43,11 @@ class NodeUnschedulable:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node says it all."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Pods that tolerate the unschedulable taint may go to a cordoned node."""
         if tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return ALL

@@ -25,12 +25,12 @@ from moorage.api.storage import (
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.plugins.queueing_hints import USES_CLAIM, is_placed, uses_claim
 from moorage.plugins.volumes.csi_migration import (
     DRIVER_OF,
@@ -134,7 +134,7 @@ class NodeVolumeLimits:
             on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _detaches, per_equivalence_class=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NODE if is_without_storage(pod) else None
 
@@ -142,7 +142,7 @@ class NodeVolumeLimits:
         """Only claims and migrated disks are attached by CSI drivers."""
         return None if any(claim_uses(pod)) or _disks(pod) else SKIP
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes where a driver's limit would be passed."""
         known = cycle.read(_WANTED)
         wanted = _wanted(pod, nodes.objects) if known is None else known

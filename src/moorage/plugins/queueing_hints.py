@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from moorage.api.pod import Pod
 from moorage.api.selectors import Operator, Selector
 from moorage.api.storage import PersistentVolumeClaim
-from moorage.framework.events import EventIndex, Hint
+from moorage.framework.interface.events import EventIndex, Hint
 from moorage.klog import Logger, kobj
 from moorage.plugins.volumes.persistent_volume_claims import claim_uses
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.status import Status, unresolvable
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.status import Status, unresolvable
 from moorage.plugins.queueing_hints import about_itself
 
 

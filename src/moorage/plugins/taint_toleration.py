@@ -9,14 +9,14 @@ from moorage.api.pod import Pod
 from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.numbers import proportional
-from moorage.framework.points import Scores
-from moorage.framework.status import Code
-from moorage.framework.verdict import Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import FilterResult, Reason, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code
+from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
@@ -47,11 +47,11 @@ class TaintToleration:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's taints."""
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         tolerations = pod.spec.tolerations
         kept_away = nodes.taints.judge(lambda taints: keeps_away(taints, tolerations))

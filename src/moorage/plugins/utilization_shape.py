@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.config.args import UtilizationShapePoint
-from moorage.framework.numbers import divide_truncating
-from moorage.framework.points import MAX_SCORE
+from moorage.framework.interface.extension_points import MAX_SCORE
+from moorage.framework.runtime.go_arithmetic import divide_truncating
 
 MAX_SHAPE_SCORE = 10
 """Shapes score from 0 to 10, plugins from 0 to 100."""

@@ -14,12 +14,12 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, PodInfo
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, EventIndex, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.persistent_volume_claims import (
     claim_uses,
@@ -94,7 +94,7 @@ class VolumeRestrictions:
             ),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NODE if is_without_storage(pod) else None
 
@@ -108,7 +108,7 @@ class VolumeRestrictions:
         cycle.write(_WANTED, wanted)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes with a disk in use, and all nodes while a claim for one pod has a user.
 
         A node's own users of the claim are what preemption could remove there; users on other nodes stay.
@@ -126,7 +126,7 @@ class VolumeRestrictions:
             codes[users] = 2
         if wanted.disks:
             codes[nodes.disks.judge(lambda used: _any_conflict(wanted.disks, used))] = 1
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
 
 def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:

@@ -10,12 +10,12 @@ from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.framework.basis import NODE, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status, unresolvable
-from moorage.framework.verdict import ALL, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.csi_migration import SEPARATOR
 from moorage.plugins.volumes.persistent_volume_claims import (
@@ -64,7 +64,7 @@ class VolumeZone:
             on(Resource.PERSISTENT_VOLUME, either, _volume_moves, per_equivalence_class=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NODE if is_without_storage(pod) else None
 
@@ -78,7 +78,7 @@ class VolumeZone:
         cycle.write(_PLACES, places)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes in other places; a node without any zone or region label can be anywhere."""
         known = cycle.read(_PLACES)
         places = _places(pod, nodes.objects) if known is None else known

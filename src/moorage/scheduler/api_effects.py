@@ -15,7 +15,7 @@ from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.client.client import Client
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
-from moorage.framework.effects import (
+from moorage.framework.interface.effects import (
     BindPod,
     BindVolume,
     CreateClaim,
@@ -27,8 +27,8 @@ from moorage.framework.effects import (
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.http.errors import RequestError
 from moorage.klog import Logger, kobj
 from moorage.scheduler.binder import Binder

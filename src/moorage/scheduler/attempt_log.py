@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.engine.decision import NO_NODES
-from moorage.framework.status import Code, PluginError, Status, point_name
+from moorage.framework.interface.status import Code, PluginError, Status, point_name
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue.queued_pod import QueuedPod

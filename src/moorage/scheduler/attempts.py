@@ -9,9 +9,9 @@ from typing import Literal
 
 from moorage.api.pod import Pod
 from moorage.engine.decision import Decision
-from moorage.framework.cycle import CycleState
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, Status
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.status import Code, Status
+from moorage.framework.runtime.framework import Framework
 from moorage.queue.queued_pod import QueuedPod
 
 Reason = Literal["Unschedulable", "SchedulerError"]

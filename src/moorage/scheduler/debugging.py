@@ -11,8 +11,8 @@ from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD
 from moorage.cluster.cache import Cache
 from moorage.config.types import EXTENSION_POINTS
-from moorage.framework.runtime import Framework
-from moorage.framework.status import point_name
+from moorage.framework.interface.status import point_name
+from moorage.framework.runtime.framework import Framework
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 
 _FINISHED_PHASES: Final = ("Succeeded", "Failed")

@@ -13,9 +13,9 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client.informer import EventType, Listener
 from moorage.cluster.cache import Cache
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.profiles import Profiles
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger, kobj
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, Resource

@@ -17,11 +17,11 @@ from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.cluster.cache import Cache
-from moorage.framework.handle import Handle, Live
-from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.runtime import Framework
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.interface.handle import Handle, Live
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.scheduler.api_effects import ApiEffects
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.informers import decoder

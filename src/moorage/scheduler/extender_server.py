@@ -26,14 +26,14 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.extenders import MAX_PRIORITY, ChosenVictims
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, PluginError
+from moorage.framework.extenders.extenders import MAX_PRIORITY, ChosenVictims
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.extension_points import MAX_SCORE
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.runtime.framework import Framework
 from moorage.http.api_error import ApiError
 from moorage.http.guard import Guard
 from moorage.http.transport import Request, Response, Transport
@@ -282,7 +282,7 @@ def _without(nodes: Nodes, victims: Mapping[str, ChosenVictims]) -> Nodes:
         leaving = [uid for uid in victims[snapshot.names[row]].uids if uid in here]
         places += [place] * len(leaving)
         uids += leaving
-    changes = Changes(
+    changes = HypotheticalPods(
         snapshot, len(nodes), np.array(places, np.intp), np.array(snapshot.pods.rows_of(uids), np.intp)
     )
     return Nodes(snapshot, nodes.row_numbers(), changes)

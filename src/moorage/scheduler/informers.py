@@ -18,7 +18,7 @@ from moorage.client.client import Client
 from moorage.client.informer import Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
-from moorage.framework.runtime import Framework
+from moorage.framework.runtime.framework import Framework
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
 

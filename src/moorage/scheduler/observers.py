@@ -7,6 +7,7 @@ State that can be read at any time (pending pods, cache size) is read when metri
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -14,15 +15,15 @@ from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
-from moorage.framework.effects import EvictPods
-from moorage.framework.handle import Handle
-from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.handle import Handle
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
 from moorage.queue.observer import QueueObserver
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.framework_metrics import FrameworkMetrics, ProfilePluginMetrics
 from moorage.scheduler.measured_events import INFORMERS, time_events
-from moorage.scheduler.measured_framework import MeasuredFramework
 from moorage.services.metric_values import Distribution, Metric, Number
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
@@ -93,7 +94,9 @@ class MetricsObserver(Observer):
 
     def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
         """A profile's framework, with metrics."""
-        return MeasuredFramework(profile, registry, handle, self._metrics)
+        name = profile.scheduler_name
+        reporting = replace(handle, metrics=ProfilePluginMetrics(self._metrics, name))
+        return Framework(profile, registry, reporting, FrameworkMetrics(self._metrics, name))
 
     def follow(self, informers: Sequence[Informer[Any]]) -> None:
         """Measure how long changes take to reach cache and queue."""

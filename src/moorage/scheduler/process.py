@@ -38,9 +38,9 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found
-from moorage.framework.registry import Registry, RegistryError
-from moorage.framework.slowness import SLOW_SECONDS
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
+from moorage.framework.loading.registry import Registry, RegistryError
+from moorage.framework.runtime.slow_plugins import SLOW_SECONDS
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
@@ -71,7 +71,7 @@ _SETTLE_SECONDS: Final = 1.0
 _GATHER_EVENTS_SECONDS: Final = 0.016
 """Batch window for events, in seconds: batched writes cost half as much, and people read events."""
 
-Reload = Callable[[], Found]
+Reload = Callable[[], DiscoveredPlugins]
 
 
 @dataclass(frozen=True, slots=True)

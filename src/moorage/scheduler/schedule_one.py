@@ -13,12 +13,12 @@ from moorage.clock import Clock
 from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.points import PostFilterResult
-from moorage.framework.profiles import Profiles
-from moorage.framework.status import Code, PluginError, Status
-from moorage.framework.waiting import WaitingPods
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.status import Code, PluginError, Status
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import UNHANDLED, Logger, kobj
 from moorage.queue import cluster_events as events
@@ -111,7 +111,7 @@ class ScheduleOne:
             log.info(3, "Attempting to schedule pod", pod=kobj(pod))
         self._observer.begins(queued)
         cycle = CycleState()
-        decision = await self.engine.decide_pausing(framework, pod, self._cache.snapshot(), cycle)
+        decision = await self.engine.decide_async(framework, pod, self._cache.snapshot(), cycle)
         if framework.handle.extenders and self._is_too_late(queued):
             self._abandon(queued, decision)
             return
@@ -137,7 +137,7 @@ class ScheduleOne:
         self._background.start(self._bind(attempt))
 
     def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
-        like = None if cycle.template is None else cycle.template.info(pod)
+        like = None if cycle.equivalence_class is None else cycle.equivalence_class.info(pod)
         return self._cache.assume_pod(pod, node_name, like)
 
     def _skips_pod(self, pod: Pod) -> bool:

@@ -21,16 +21,16 @@ from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.engine import Engine
-from moorage.engine.pausing import at_once
-from moorage.framework.extenders import Extenders
-from moorage.framework.handle import Handle, Live
-from moorage.framework.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
-from moorage.framework.prebinding import PreBinding
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
-from moorage.framework.slowness import SLOW_SECONDS, SlowCalls
-from moorage.framework.waiting import WaitingPods
+from moorage.engine.run_without_suspending import run_without_suspending
+from moorage.framework.extenders.extenders import Extenders
+from moorage.framework.interface.handle import Handle, Live
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.profiles import Profiles
+from moorage.framework.runtime.slow_plugins import SLOW_SECONDS, SlowCalls
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger
 from moorage.queue.flushing import Flusher
 from moorage.queue.queued_pod import QueuedPod
@@ -235,7 +235,7 @@ class Scheduler:
             if self._handle.extenders:
                 await self._attempt_async(queued)
             else:
-                at_once(self._schedule_one.attempt(queued))
+                run_without_suspending(self._schedule_one.attempt(queued))
             if self.cycles_begun % _MAX_CYCLES_PER_TURN == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
                 turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS

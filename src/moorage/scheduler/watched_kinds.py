@@ -16,8 +16,8 @@ from moorage.api.base import Object, ObjectMeta
 from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import Kind
-from moorage.framework.points import Plugin, WatchingPlugin
-from moorage.framework.runtime import Framework
+from moorage.framework.interface.extension_points import Plugin, WatchingPlugin
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.queue.cluster_events import Resource
 from moorage.queue.queueing_rules import watched_actions

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.framework.extenders import ChosenVictims
+from moorage.framework.extenders.extenders import ChosenVictims
 from moorage.services.go_json import Fields, is_null, items
 
 _encode = msgspec.json.Encoder().encode

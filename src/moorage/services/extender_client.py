@@ -16,7 +16,13 @@ from moorage.api.pod import Pod
 from moorage.clock import Clock
 from moorage.config.types import Extender as ExtenderConfig
 from moorage.config.types import ExtenderTLSConfig
-from moorage.framework.extenders import ChosenVictims, ExtenderError, Extenders, Filtered, NodeVictims
+from moorage.framework.extenders.extenders import (
+    ChosenVictims,
+    ExtenderError,
+    Extenders,
+    Filtered,
+    NodeVictims,
+)
 from moorage.http.client import Endpoint, HttpTransport
 from moorage.http.client_tls import client_context, use_certificate
 from moorage.http.errors import AnswerLost, ConnectionFailed, KubeconfigError

@@ -17,14 +17,14 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.extenders import Extenders
-from moorage.framework.handle import Handle
-from moorage.framework.points import PostFilterResult
-from moorage.framework.profiles import Profiles
-from moorage.framework.registry import Registry
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code, PluginError, Status
+from moorage.framework.extenders.extenders import Extenders
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.status import Code, PluginError, Status
+from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.profiles import Profiles
 from moorage.sim.effects import CacheEffects
 
 
@@ -78,7 +78,7 @@ class SimulatedCluster:
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState
     ) -> Decision:
         try:
-            return await self._engine.decide_pausing(framework, pod, snapshot, cycle)
+            return await self._engine.decide_async(framework, pod, snapshot, cycle)
         finally:
             await framework.handle.extenders.close()
 

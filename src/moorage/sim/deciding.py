@@ -13,8 +13,8 @@ from moorage.api.pod import Pod
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.engine.decision import Decision
-from moorage.framework.cycle import CycleState
-from moorage.framework.finding import enabled_everywhere
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.loading.plugin_discovery import enabled_everywhere
 from moorage.plugins import default_registry
 from moorage.sim.admission import AS_WRITTEN, Admission
 from moorage.sim.cluster import SimulatedCluster

@@ -11,7 +11,7 @@ from moorage.api.devices import ResourceClaim
 from moorage.api.labels import REGION, ZONE
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
-from moorage.framework.effects import (
+from moorage.framework.interface.effects import (
     BindPod,
     BindVolume,
     CreateClaim,

@@ -16,9 +16,9 @@ from moorage.api.decode import InputError
 from moorage.api.node import Namespace
 from moorage.api.pod import Pod
 from moorage.engine.decision import Decision
-from moorage.framework.cycle import CycleState
-from moorage.framework.registry import Registry
-from moorage.framework.status import Code
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.status import Code
+from moorage.framework.loading.registry import Registry
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
 

@@ -22,7 +22,7 @@ from moorage.api.storage import (
     VolumeNodeAffinity,
 )
 from moorage.cluster.cache import Cache
-from moorage.framework.effects import BindVolume, SelectNode
+from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.plugins.volume_binding.reservation import given_to, to_be_provisioned
 from moorage.plugins.volumes.persistent_volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
 

@@ -6,7 +6,7 @@
         assert_plugin_ok(MyPlugin, args={"label": "berth"})
 
 A plugin is asked about many pods in small generated clusters: is it deterministic, does it leave alone what
-it is shown, are its answers well-formed and within bounds, do its two forms agree, is its `basis` true?
+it is shown, are its answers well-formed and within bounds, do its two forms agree, is its `depends_on` true?
 `CHECKS` has every rule with its name and a sentence. `check_plugin` gives the report instead of raising;
 `moorage plugin check` prints it. `node`, `pod` and `decide_alone` help to test what is special about one.
 """

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from moorage.api.pod import Pod
-from moorage.framework.basis import Basis, BasisPlugin
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.status import Code, Status
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.extension_points import DependsOnPlugin, Scores
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status
 from moorage.testing.stage import Stage
 
 
@@ -70,12 +70,12 @@ def shown(answer: Any) -> str:
     return repr(answer)
 
 
-def basis_of(stage: Stage, pod: Pod) -> Basis | None:
+def dependencies_of(stage: Stage, pod: Pod) -> DependsOn | None:
     """What the plugin says that its answers rest on, if it does."""
-    if not isinstance(stage.plugin, BasisPlugin):
+    if not isinstance(stage.plugin, DependsOnPlugin):
         return None
-    basis: Basis | None = stage.call("basis", pod, stage.nodes.objects)
-    return basis
+    depends_on: DependsOn | None = stage.call("depends_on", pod, stage.nodes.objects)
+    return depends_on
 
 
 def is_refusal(answer: Any) -> bool:
@@ -98,7 +98,7 @@ def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[st
     step = stage.step("filter")
     if step is None or not len(nodes):
         return {}
-    verdict = step.verdict(cycle, pod, nodes)
+    verdict = step.filter(cycle, pod, nodes)
     if problem := verdict_problem(verdict, len(nodes)):
         raise step.failed(problem)
     if verdict.codes is None:
@@ -109,7 +109,7 @@ def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[st
 
 def verdict_problem(verdict: Any, count: int) -> str:
     """What is wrong with a verdict over so many nodes; empty if nothing."""
-    if not isinstance(verdict, Verdict):
+    if not isinstance(verdict, FilterResult):
         return f"filter returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)"
     if verdict.codes is None:
         return ""
@@ -138,7 +138,7 @@ def raw_scores(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> Score
     """What the score says before normalising. Shape (nodes,)."""
     step = stage.step("score")
     assert step is not None
-    return step.scores(cycle, pod, nodes)
+    return step.score(cycle, pod, nodes)
 
 
 def _candidates(answer: Any, nodes: Nodes) -> Nodes:
@@ -187,14 +187,14 @@ def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Begun:
 def ask(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Answers:
     """All that a cycle would ask about nodes, or about all nodes, with a state of its own.
 
-    Only nodes that passed are scored, but of a plugin that declares a basis all nodes are asked, as the
+    Only nodes that passed are scored, but of a plugin that has depends_on all nodes are asked, as the
     framework does to remember the scores.
     """
     nodes = stage.nodes if nodes is None else nodes
     begun = begin(stage, pod, nodes)
     if is_refusal(begun.answer):
         return Answers(begun.answer)
-    to_score = nodes if basis_of(stage, pod) is not None else begun.feasible
+    to_score = nodes if dependencies_of(stage, pod) is not None else begun.feasible
     scores = None
     if prepare_scoring(stage, begun.cycle, pod, to_score):
         raw = raw_scores(stage, begun.cycle, pod, to_score)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from moorage.api.decode import InputError
-from moorage.framework.registry import RegistryError
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
+from moorage.framework.loading.registry import RegistryError
 from moorage.testing.asking import Answers, ask, is_refusal
-from moorage.testing.checks import answers, basis, events, pods, purity, raising, reserving, views
+from moorage.testing.checks import answers, dependencies, events, pods, purity, raising, reserving, views
 from moorage.testing.clusters import Cluster, standard_clusters
 from moorage.testing.learning import learn_extras
 from moorage.testing.report import Finding, Outcome, PluginReport
@@ -24,7 +24,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *raising.CHECKS,
     *answers.CHECKS,
     *views.CHECKS,
-    *basis.CHECKS,
+    *dependencies.CHECKS,
     *pods.CHECKS,
     *reserving.CHECKS,
     *events.CHECKS,

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.engine.decision import Decision
-from moorage.framework.cycle import CycleState
+from moorage.framework.interface.cycle_state import CycleState
 from moorage.sim.cluster import SimulatedCluster
 from moorage.testing.stage import recipe_for
 

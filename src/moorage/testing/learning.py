@@ -17,7 +17,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.columns import CodeColumn
 from moorage.cluster.labels import LabelColumns
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
 from moorage.testing.asking import ask
 from moorage.testing.clusters import Extras, Values, standard_clusters
 from moorage.testing.stage import Recipe

@@ -14,12 +14,12 @@ from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.load import parse_profiles
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Plugin, implements
-from moorage.framework.registry import Factory, Registry, RegistryError
-from moorage.framework.runtime import Framework
-from moorage.framework.step import Step
+from moorage.framework.interface.extension_points import Plugin, implements
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.loading.registry import Factory, Registry, RegistryError
+from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.plugins import default_registry
 from moorage.sim.effects import CacheEffects
 
@@ -99,14 +99,14 @@ class Stage:
         """Whether the plugin has a method."""
         return callable(getattr(self.plugin, method, None))
 
-    def step(self, point: str) -> Step | None:
+    def step(self, point: str) -> PluginCall | None:
         """The plugin at an extension point where it answers for all nodes; None if it is not there."""
         steps = self.framework.at(point)
         return next((step for step in steps if step.plugin == self.recipe.name), None)
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the plugin; what it raises becomes a PluginError with the error as its cause."""
-        return Step(self.recipe.name, method, getattr(self.plugin, method))(*arguments)
+        return PluginCall(self.recipe.name, method, getattr(self.plugin, method))(*arguments)
 
 
 def recipe_for(factory: Callable[..., Any], name: str | None, args: Any) -> Recipe:

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.default_preemption import candidate_ranking
 from moorage.plugins.default_preemption.candidate_ranking import find_candidates, pick_one_node
 from moorage.plugins.default_preemption.victims import VictimStats

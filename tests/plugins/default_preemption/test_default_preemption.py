@@ -18,14 +18,14 @@ from moorage.api.workloads import PodDisruptionBudget
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import EvictPods, NominateNode
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
-from moorage.framework.runtime import Framework
-from moorage.framework.status import Code
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import EvictPods, NominateNode
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.queue.cluster_events import ASSIGNED_POD_DELETE

@@ -26,13 +26,13 @@ from moorage.cluster.cache import Cache
 from moorage.cluster.object_tables import Objects
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.basis import NODE, NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import EvictPods
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.runtime import Framework
-from moorage.framework.verdict import ALL, Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.filter_result import ALL, FilterResult
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.framework import Framework
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption import cache, candidate_ranking
 from tests.builders import HOSTNAME, REQUIRED, ZONE, make_node, make_pod, make_profile, pod_term, port
@@ -266,10 +266,10 @@ class Watchful:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         return NODE_AND_PODS
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         self.asked += nodes.names
         return ALL
 
@@ -282,10 +282,10 @@ class Choosy(Watchful):
 
     name = "Choosy"
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         return NODE
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         return (~nodes.label("closed").exists()).otherwise("node(s) closed")
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> str | None:  # type: ignore[override]

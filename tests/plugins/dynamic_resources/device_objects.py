@@ -12,12 +12,12 @@ from moorage.api.pod import Pod
 from moorage.clock import Clock, VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import Effects
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import Code, Status
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effects
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.sim.effects import CacheEffects
 from tests.builders import Manifest, make, make_pod

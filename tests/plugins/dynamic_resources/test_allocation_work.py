@@ -13,7 +13,7 @@ from moorage.api.decode import convert
 from moorage.api.devices import ResourceClaim
 from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cel.program import Selector
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.pod_devices import work_limit
 from moorage.plugins.dynamic_resources.structured.device_kinds import SelectorResult, SelectorResults
 from tests.builders import make_node, make_pod

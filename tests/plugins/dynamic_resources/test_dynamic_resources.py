@@ -15,9 +15,9 @@ from moorage.api.pod import Pod
 from moorage.clock import VirtualClock
 from moorage.config.args import DynamicResourcesArgs
 from moorage.config.duration import Duration
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import Effect, WriteClaimStatus
-from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import Effect, WriteClaimStatus
+from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.plugins.dynamic_resources.plugin import (
     CANNOT_ALLOCATE,
     DEALLOCATED,

@@ -13,8 +13,8 @@ from moorage.api.base import Object
 from moorage.api.devices import DeviceClass, ResourceClaim
 from moorage.api.pod import Pod
 from moorage.cluster.object_tables import ObjectTable
-from moorage.framework.effects import CreateClaim, DeleteClaim, Effect, WriteExtendedResourceStatus
-from moorage.framework.status import SKIP, Code, Status, unschedulable
+from moorage.framework.interface.effects import CreateClaim, DeleteClaim, Effect, WriteExtendedResourceStatus
+from moorage.framework.interface.status import SKIP, Code, Status, unschedulable
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
 from moorage.plugins.dynamic_resources.extended_resources import (
     CLAIM_ANNOTATION,

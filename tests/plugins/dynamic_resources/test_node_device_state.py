@@ -20,9 +20,9 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster import row_log as changes
 from moorage.config.args import DynamicResourcesArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
 from moorage.plugins.dynamic_resources.plugin import (

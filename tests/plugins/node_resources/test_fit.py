@@ -12,7 +12,7 @@ from moorage.api.devices import DeviceClass
 from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
-from moorage.framework.status import Code
+from moorage.framework.interface.status import Code
 from tests.builders import container, make_framework, make_node, make_pod
 from tests.plugins.rules import refusals, scores
 

@@ -23,12 +23,12 @@ from moorage.api.pod import Pod
 from moorage.cluster import pod_table
 from moorage.cluster.cache import Cache
 from moorage.cluster.pod_table import PodInfo
-from moorage.framework.changes import Changes
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import Status
-from moorage.framework.templates import Templates
+from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Status
 from moorage.plugins import default_registry
 from moorage.plugins.inter_pod_affinity import filtering as affinity_filtering
 from moorage.plugins.inter_pod_affinity import scoring as affinity_scoring
@@ -106,7 +106,7 @@ class Telling:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.cache = Cache(case.objects)
-        self.templates = Templates()
+        self.templates = EquivalenceClasses()
         self.plugins = make_plugins(case)
         self.views: list[NDArray[np.intp]] = []
         self.objects: dict[tuple[type[Object], str], Object] = {
@@ -155,7 +155,7 @@ class Telling:
             return
         for remembering, forgetful in zip(self.plugins, make_plugins(self.case), strict=True):
             cycle = CycleState()
-            cycle.template = self.templates.of(pod, len(snapshot))
+            cycle.equivalence_class = self.templates.of(pod, len(snapshot))
             known = answers(remembering, cycle, pod, self.cache, ORDERS[index], self.views)
             new = answers(forgetful, CycleState(), pod, fresh, ORDERS[index], [])
             assert known == new, remembering.name
@@ -227,7 +227,9 @@ def as_if(nodes: Nodes, pod: Pod) -> Nodes:
     gone = sorted(info.pod.uid for info in snapshot.pods.infos)[::2]
     rows = np.array(snapshot.pods.rows_of(gone), np.intp)
     coming = [(snapshot.row_of[max(snapshot.names)], PodInfo(pod))]
-    changes = Changes(snapshot, len(nodes), snapshot.pods.node_rows[rows].astype(np.intp), rows, coming)
+    changes = HypotheticalPods(
+        snapshot, len(nodes), snapshot.pods.node_rows[rows].astype(np.intp), rows, coming
+    )
     return Nodes(snapshot, order, changes)
 
 

@@ -9,9 +9,9 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Code, PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, PluginError
 from moorage.plugins.volume_binding.plugin import (
     NO_SPACE,
     NOTHING_TO_BIND,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moorage.api.node import Node
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volume_binding.matching import NONE, Reach, match_volumes, volumes_by_class
 from tests.builders import HOSTNAME, ZONE, expression, make_node
 from tests.plugins.volumes.volume_objects import affinity, claim, in_zone, volume

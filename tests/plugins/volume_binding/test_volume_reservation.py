@@ -16,11 +16,11 @@ from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
-from moorage.framework.cycle import CycleState
-from moorage.framework.effects import BindVolume, Effect, SelectNode
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import Code, Status
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import BindVolume, Effect, SelectNode
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status
 from moorage.plugins.volume_binding.plugin import VolumeBinding
 from moorage.plugins.volume_restrictions import VolumeRestrictions
 from moorage.sim.volume_controller import VolumeController

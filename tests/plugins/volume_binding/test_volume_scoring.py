@@ -10,9 +10,9 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.config.args import UtilizationShapePoint
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP
 from tests.plugins.volumes.volume_objects import (
     DRIVER,
     capacity,

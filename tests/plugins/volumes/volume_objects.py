@@ -22,11 +22,11 @@ from moorage.api.storage import (
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import VolumeBindingArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import SKIP, Status
-from moorage.framework.verdict import Verdict
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import FilterResult
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import ZONE, expression, make_node, make_pod
 
@@ -273,7 +273,7 @@ def ask(plugin: Any, pod: Pod, snapshot: Snapshot | Cache, nodes: Nodes | None =
     return answer
 
 
-def _read(nodes: Nodes, verdict: Verdict) -> Answer:
+def _read(nodes: Nodes, verdict: FilterResult) -> Answer:
     codes = np.zeros(len(nodes), int) if verdict.codes is None else verdict.codes
     assert len(codes) == len(nodes)
     return {

@@ -22,9 +22,9 @@ from moorage.cli.process import long_running
 from moorage.clock import LoopClock
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
-from moorage.framework.finding import Found
-from moorage.framework.plugin_files import files_read
-from moorage.framework.registry import RegistryError
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
+from moorage.framework.loading.plugin_files import files_read
+from moorage.framework.loading.registry import RegistryError
 from moorage.http.certificates import CertificateError
 from moorage.http.serving import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
@@ -205,7 +205,7 @@ class _Plugins:
         self._files = files
         self._is_watched = is_watched
 
-    def read(self) -> Found:
+    def read(self) -> DiscoveredPlugins:
         """What the files say now."""
         return with_plugins(_configuration(self._config), self._files)
 

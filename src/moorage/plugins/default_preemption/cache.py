@@ -1,9 +1,9 @@
-"""Dry-run results of one equivalence class by row, invalidated by what changes.
+"""Who would have to go from which node for the pods of one template, kept true by what changes.
 
-The result on a node depends on the node, the pods on it and nominated to it, and the budgets that cover those
-pods, if no filter depends on more than that (`RowFilters`). So each row is evaluated once, and again when it
-has changed; between one preemptor and the next few rows do. Only statistics are kept: the victims themselves
-are selected again on the node that is picked.
+What an eviction comes to on a node rests on the node, the pods on it and nominated to it, and the budgets
+that cover those pods, as long as all filters rest on no more than that (`SingleNodeFilters`). So it is found
+out once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
+are kept: who the victims are is worked out for the node that is chosen.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.diagnosis import Diagnosis, Refusal
-from moorage.framework.nodes import Nodes
-from moorage.framework.row_filters import RowFilters
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.dry_run import SelectVictims
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
@@ -30,7 +30,7 @@ _MIN_COLUMNAR_ROWS: Final = 12
 class PreemptionCache:
     """The results of one equivalence class for one snapshot as it changes."""
 
-    def __init__(self, filters: RowFilters, budgets: Budgets) -> None:
+    def __init__(self, filters: SingleNodeFilters, budgets: Budgets) -> None:
         self.source = filters.source
         self.snapshot: Snapshot = filters.source.snapshot
         self.stats = VictimStats(0)
@@ -142,4 +142,4 @@ class CachedDryRun:
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
         """Record why preemption does not help on nodes that were evaluated."""
-        found.refuse_recalled(nodes, nodes.pick(self._cache.codes), self._cache.refusals)
+        found.refuse_cached(nodes, nodes.pick(self._cache.codes), self._cache.refusals)

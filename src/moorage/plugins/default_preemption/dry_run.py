@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.default_preemption.victims import Victims, VictimStats
 
 SelectVictims = Callable[[Nodes, Diagnosis], tuple[Victims, NDArray[np.bool_]]]
@@ -57,4 +57,4 @@ class UncachedDryRun:
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
         """Record why preemption does not help on nodes, all of which were evaluated."""
         codes = (nodes.pick(self._found.codes) + 1).astype(np.int16)
-        found.refuse_recalled(nodes, codes, self._found.refusals)
+        found.refuse_cached(nodes, codes, self._found.refusals)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.extenders import Extenders, NodeVictims
+from moorage.framework.extenders.extenders import Extenders, NodeVictims
 from moorage.plugins.default_preemption.dry_run import DryRun
 from moorage.plugins.default_preemption.victims import VictimStats
 

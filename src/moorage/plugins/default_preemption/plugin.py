@@ -21,16 +21,16 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import DefaultPreemptionArgs
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Diagnosis, Refusal
-from moorage.framework.effects import Effect, EvictPods, NominateNode
-from moorage.framework.events import Interest
-from moorage.framework.extenders import ExtenderError
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import PostFilterResult
-from moorage.framework.status import Code, Status, unresolvable, unschedulable
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.extenders.extenders import ExtenderError
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.effects import Effect, EvictPods, NominateNode
+from moorage.framework.interface.events import Interest
+from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.cache import CachedDryRun, PreemptionCache
@@ -64,6 +64,7 @@ class DefaultPreemption:
         self._preempting: set[str] = set()
         self._gate = unresolvable(PREEMPTION_IN_PROGRESS).by(self.name)
         self._budgets: Budgets | None = None
+        self._kept: StateKey[PreemptionCache] = StateKey("kept for an equivalence class by DefaultPreemption")
         self._no_victims = Refusal(self.name, Reason((NO_VICTIMS,), Code.UNRESOLVABLE))
 
     def events(self) -> tuple[Interest, ...]:
@@ -153,12 +154,13 @@ class DefaultPreemption:
         """The dry run, with cached results of the equivalence class if possible."""
         budgets = self._budgets_of(nodes.objects)
         select_victims_on_nodes = partial(self.select_victims_on_nodes, cycle, pod)
-        filters = self._handle.row_filters(cycle)
-        if filters is None or cycle.template is None:
+        filters = self._handle.single_node_filters(cycle)
+        if filters is None or cycle.equivalence_class is None:
             return UncachedDryRun(nodes.snapshot, select_victims_on_nodes)
-        memory = cycle.template.memory.get(self)
+        memory = cycle.equivalence_class.read(self._kept)
         if memory is None or memory.source is not filters.source:
-            memory = cycle.template.memory[self] = PreemptionCache(filters, budgets)
+            memory = PreemptionCache(filters, budgets)
+            cycle.equivalence_class.write(self._kept, memory)
         memory.catch_up(budgets)
         return CachedDryRun(
             memory,
@@ -183,7 +185,9 @@ class DefaultPreemption:
         victims = find_victims(pod, nodes, self._budgets_of(nodes.objects))
         having = victims.nodes_having()
         if not having.all():
-            diagnosis.refuse(self.name, nodes, Verdict((~having).view(np.int8), (self._no_victims.reason,)))
+            diagnosis.refuse(
+                self.name, nodes, FilterResult((~having).view(np.int8), (self._no_victims.reason,))
+            )
         removed = np.ones(len(victims.pods), bool)
         helped = self._passing(cycle, pod, victims, np.flatnonzero(having), removed, diagnosis)
         removed &= helped[victims.place]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import NOT_STARTED, PodInfo
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cycle import CycleState
-from moorage.framework.diagnosis import Refusal
-from moorage.framework.nodes import NodeView
-from moorage.framework.row_filters import RowFilters
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Refusal
+from moorage.framework.interface.nodes import NodeView
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.plugins.default_preemption.budgets import Budgets
 
 
@@ -57,7 +57,7 @@ def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[Victim]:
 class SingleNodeDryRun:
     """Selects victims on single nodes, for one pod in one cycle."""
 
-    def __init__(self, cycle: CycleState, pod: Pod, filters: RowFilters, budgets: Budgets) -> None:
+    def __init__(self, cycle: CycleState, pod: Pod, filters: SingleNodeFilters, budgets: Budgets) -> None:
         self._cycle = cycle
         self._pod = pod
         self._filters = filters
@@ -97,13 +97,13 @@ class SingleNodeDryRun:
 
     def _suppositions(self, snapshot: Snapshot, row: int) -> list[NodeView]:
         """A node with the pods nominated to it that count before this one, if there are any, and without."""
-        coming = tuple(
+        added = tuple(
             info
             for info in snapshot.nominated.on(snapshot.names[row])
             if info.pod.priority >= self._pod.priority and info.pod.uid != self._pod.uid
         )
         alone = NodeView(snapshot, row)
-        return [NodeView(snapshot, row, coming), alone] if coming else [alone]
+        return [NodeView(snapshot, row, added), alone] if added else [alone]
 
     def _passes(self, node: NodeView) -> bool:
         return self._filters.refusal(self._cycle, self._pod, node, is_known_node=True) is None

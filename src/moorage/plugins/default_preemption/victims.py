@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import NOT_STARTED
-from moorage.framework.changes import Changes
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.default_preemption.budgets import Budgets
 
 _PRIORITY_OFFSET: Final = 1 << 31
@@ -58,7 +58,7 @@ class Victims:
         renumbered[places] = np.arange(len(places))
         leaving = removed & (renumbered[self.place] >= 0)
         chosen = self.nodes.at(places)
-        changes = Changes(
+        changes = HypotheticalPods(
             self.nodes.snapshot, len(places), renumbered[self.place[leaving]], self.pods[leaving]
         )
         return Nodes(chosen.snapshot, chosen.row_numbers(), changes)

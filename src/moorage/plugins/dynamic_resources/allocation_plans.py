@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import NodeClaim
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest

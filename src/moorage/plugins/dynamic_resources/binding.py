@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
 from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
-from moorage.framework.effects import (
+from moorage.framework.interface.effects import (
     CreateClaim,
     DeleteClaim,
     Effect,
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
-from moorage.framework.handle import Handle
+from moorage.framework.interface.handle import Handle
 from moorage.plugins.dynamic_resources.clocks import date
 from moorage.plugins.dynamic_resources.extended_resources import NOT_STORED, NodeClaim, new_claim, to_store
 from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
@@ -74,7 +74,7 @@ class ClaimBinder:
         finally:
             given = [claim.status.allocation for claim in state.claims]
             results = [result for each in given if each is not None for result in each.devices.results]
-            self._handle.reports.devices_awaited(
+            self._handle.metrics.devices_awaited(
                 outcome,
                 self._handle.clock.now() - began,
                 [result.driver for result in results],
@@ -108,7 +108,7 @@ class ClaimBinder:
         try:
             created = await self._handle.effects.perform(CreateClaim(to_store(extended.claim), pod))
         finally:
-            self._handle.reports.claim_created(created is not None)
+            self._handle.metrics.claim_created(created is not None)
         if not isinstance(created, ResourceClaim):
             raise BindingError(f"create claim for extended resources of pod {pod.key}: no answer")
         return created

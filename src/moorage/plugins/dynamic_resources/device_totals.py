@@ -23,7 +23,7 @@ from moorage.client import kinds
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import backing_class
 from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices

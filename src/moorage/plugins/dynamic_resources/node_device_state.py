@@ -23,7 +23,7 @@ from moorage.cluster.columns import CodeColumn, Column
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import PoolId, View

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from moorage.api.node import Node
 from moorage.cluster.columns import CodeColumn
 from moorage.cluster.row_reader import RowReader
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import can_be_backed
 
 _ShownResources = frozenset[tuple[str, bool]]

@@ -22,18 +22,23 @@ from moorage.cel.budget import Work, WorkLimitError
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.diagnosis import Diagnosis
-from moorage.framework.effects import DeleteClaim, WriteClaimStatus
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import proportional
-from moorage.framework.points import PostFilterResult, Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
-from moorage.framework.verdict import ALL, Reason, Verdict, refuse_where
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import DeleteClaim, WriteClaimStatus
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import (
+    IN_PARALLEL,
+    SKIP_IN_PARALLEL,
+    PostFilterResult,
+    PreFlight,
+    Scores,
+)
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
+from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
 from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
 from moorage.plugins.dynamic_resources.clocks import date, deadline
@@ -143,11 +148,11 @@ class DynamicResources:
 
     # What the pod needs
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods that want no devices are none of its business."""
         if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
             return None
-        return Basis(tables=(DeviceClass,), acts=False)
+        return DependsOn(tables=(DeviceClass,), runs_after_filter=False)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Gather the pod's claims, and what is taken already."""
@@ -196,7 +201,7 @@ class DynamicResources:
 
     # Which nodes have it
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
         try:
             state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes))
@@ -211,7 +216,7 @@ class DynamicResources:
         except (AllocationError, WorkLimitError) as error:
             raise PluginError(self.name, "filter", str(error)) from None
 
-    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> Verdict:
+    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
         """One search for all nodes that are alike: the first of them in order speaks for the others."""
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
         if state.allocator is None or state.has_extended:
@@ -229,7 +234,7 @@ class DynamicResources:
         if any(plans):
             noted = state.plans_for(nodes.snapshot, self._device_states.inventory)
             noted.note(nodes, numbers, plans, codes == 0)
-        return Verdict(codes, _REASONS) if codes.any() else ALL
+        return FilterResult(codes, _REASONS) if codes.any() else ALL
 
     def _outcomes_by_group(
         self, state: PodDevices, variants: Variants, nodes: Nodes

@@ -14,8 +14,8 @@ from moorage.api.selectors import RequiredNodes
 from moorage.cel.budget import WORK_LIMIT, Work
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.allocation_plans import Plan, Plans
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.inter_pod_affinity.terms import ExistingAntiAffinity, IncomingTerm, IncomingTerms
 from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms, count_by_domain
 from moorage.plugins.topology_counts.incremental import IncrementalCount, IncrementalCounts
@@ -71,17 +71,17 @@ class AffinityCounts:
         """Where the anti-affinity of an existing pod matches the incoming pod."""
         existing_anti = ExistingAntiAffinity(self.incoming_terms.incoming)
         keys = set(self.existing_anti_affinity.by_key)
-        if nodes.changes is not None:
+        if nodes.hypothetical_pods is not None:
             in_domains = nodes.snapshot.pods.terms_codes.in_domains
-            added = (in_domains(info.terms) for _, info in nodes.changes.added)
+            added = (in_domains(info.terms) for _, info in nodes.hypothetical_pods.added)
             keys.update(key for terms in added for key, _ in existing_anti(terms))
         mask = np.zeros(len(nodes), bool)
         for key in keys:
             domains = nodes.label(key).codes
             count = self.existing_anti_affinity.at(key, domains)
-            if nodes.changes is not None:
+            if nodes.hypothetical_pods is not None:
                 weight = partial(_existing_anti_by_key, key=key, existing_anti=existing_anti)
-                count = count + nodes.changes.by_terms(weight) * (domains != ABSENT)
+                count = count + nodes.hypothetical_pods.by_terms(weight) * (domains != ABSENT)
             mask |= count > 0
         return mask
 
@@ -94,8 +94,8 @@ class AffinityCounts:
         for key, matcher in by_key.items():
             domains = nodes.label(key).codes
             count = self.anti_affinity.at(key, domains)
-            if nodes.changes is not None:
-                count = count + nodes.changes.matching(*matcher) * (domains != ABSENT)
+            if nodes.hypothetical_pods is not None:
+                count = count + nodes.hypothetical_pods.matching(*matcher) * (domains != ABSENT)
             mask |= count > 0
         return mask
 
@@ -106,7 +106,9 @@ class AffinityCounts:
         if not affinity:
             return in_domains
         found = np.ones(len(nodes), bool)
-        change = None if nodes.changes is None else nodes.changes.matching(affinity[0].matcher)
+        change = (
+            None if nodes.hypothetical_pods is None else nodes.hypothetical_pods.matching(affinity[0].matcher)
+        )
         terms_with = Counter(each.key for each in affinity)
         total = np.full(len(nodes), self.affinity.total())
         for each in affinity:
@@ -276,7 +278,7 @@ class IncrementalAffinityCounts(AffinityCounts):
 
     def judge(self, nodes: Nodes) -> Codes:
         """The result for each node: affinity first, then anti-affinity, then that of existing pods."""
-        if nodes.changes is not None:
+        if nodes.hypothetical_pods is not None:
             return super().judge(nodes)
         if self._codes is None:
             self._codes = super().judge(Nodes(nodes.snapshot))

@@ -18,13 +18,13 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, EventIndex, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE, Scores
-from moorage.framework.status import SKIP, Code, Status, unresolvable
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.plugins.inter_pod_affinity.filtering import (
     AffinityCounts,
     IncrementalAffinityCounts,
@@ -74,6 +74,7 @@ class InterPodAffinity:
         self._terms_of = Remembered(pod_terms)
         self._placed_terms_of = Remembered(placed_pod_terms)
         self._incremental_counts = LatestIncrementalCounts()
+        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by InterPodAffinity")
 
     # What may help
 
@@ -162,7 +163,7 @@ class InterPodAffinity:
 
     # Filtering
 
-    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether neither the pod nor those on nodes want anything of each other, as it was the last time."""
         memory = self._memory(cycle, pod)
         if memory is None or not memory.has_no_affinity_counts(nodes.snapshot):
@@ -191,17 +192,18 @@ class InterPodAffinity:
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """The cache of the pod's equivalence class; None: there is none."""
-        if cycle.template is None:
+        if cycle.equivalence_class is None:
             return None
-        memory: _Memory | None = cycle.template.memory.get(self)
+        memory = cycle.equivalence_class.read(self._kept)
         if memory is None:
-            memory = cycle.template.memory[self] = _Memory(pod_terms(pod))
+            memory = _Memory(pod_terms(pod))
+            cycle.equivalence_class.write(self._kept, memory)
         return memory
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
         affinity_counts = cycle.read_or(_FILTER, lambda: self._affinity_counts(cycle, pod, nodes.all))
-        return Verdict(affinity_counts.judge(nodes), _REASONS)
+        return FilterResult(affinity_counts.judge(nodes), _REASONS)
 
     # Scoring
 

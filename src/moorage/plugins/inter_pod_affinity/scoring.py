@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.inter_pod_affinity.filtering import count_matching
 from moorage.plugins.inter_pod_affinity.terms import ExistingTermWeights, IncomingTerms
 from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms

@@ -12,12 +12,12 @@ from moorage.api.requests import pod_requests
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
-from moorage.framework.basis import NODE_AND_PODS, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import MAX_SCORE, Scores
-from moorage.framework.status import SKIP, Status
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.node_resources.usage import Usage, Wanted, usages, usages_of, wanted_of
 
@@ -35,7 +35,7 @@ class NodeResourcesBalancedAllocation:
         self._devices = DeviceTotals(handle.objects)
         self._scored = [(each.name, each.weight) for each in args.resources]
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """What there is and what is taken on the node, unless devices may stand in for something."""
         return NODE_AND_PODS if self._wanted(pod).is_row_alone else None
 

@@ -16,14 +16,14 @@ from moorage.cluster.object_tables import Objects
 from moorage.config.args import (
     NodeResourcesFitArgs,
 )
-from moorage.framework.basis import Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes, NodeView
-from moorage.framework.points import Scores
-from moorage.framework.status import Code, Status
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.plugins.node_resources import scoring_strategies as strategies
@@ -146,12 +146,12 @@ class NodeResourcesFit:
 
     # Filtering and scoring
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """What there is and what is taken on the node, unless devices may stand in for something."""
         needs = self._needs(pod)
         if any(backing_class(name, objects.of(DeviceClass)) is not None for name in needs):
             return None
-        return Basis(pods=True, tables=(DeviceClass,) if any(map(can_be_backed, needs)) else ())
+        return DependsOn(pods=True, tables=(DeviceClass,) if any(map(can_be_backed, needs)) else ())
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Work out what the pod needs."""
@@ -167,7 +167,7 @@ class NodeResourcesFit:
             return False
         return name in self._ignored or name.partition("/")[0] in self._ignored_groups
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes without room, naming every resource that is short.
 
         A request above the whole node is unresolvable: no preemption makes the node larger. A resource that
@@ -263,15 +263,15 @@ class _Shortages:
         self._codes = (np.cumsum(used) - 1)[paired]
         return [(self._combinations[code // 2], bool(code % 2)) for code in np.flatnonzero(used).tolist()]
 
-    def verdict(self, too_small: NDArray[np.bool_] | None) -> Verdict:
+    def verdict(self, too_small: NDArray[np.bool_] | None) -> FilterResult:
         """The answer; refusals of nodes that are too small can not be resolved."""
         if len(self._combinations) == 1:
             return ALL
         if too_small is None or not too_small.any():
-            return Verdict(self._codes, tuple(Reason(texts) for texts in self._combinations[1:]))
+            return FilterResult(self._codes, tuple(Reason(texts) for texts in self._combinations[1:]))
         codes = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)
         meanings = self._split(too_small)
-        return Verdict(self._codes, tuple(Reason(texts, codes[never]) for texts, never in meanings[1:]))
+        return FilterResult(self._codes, tuple(Reason(texts, codes[never]) for texts, never in meanings[1:]))
 
 
 def _frees_room(pod: Pod, old: Pod, new: None) -> Answer:

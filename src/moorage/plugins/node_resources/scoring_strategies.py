@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.config.args import LEAST_ALLOCATED, MOST_ALLOCATED, UtilizationShapePoint
-from moorage.framework.numbers import round_half_away
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.node_resources.usage import NodeUsage, Usage
 from moorage.plugins.utilization_shape import on_shape
 

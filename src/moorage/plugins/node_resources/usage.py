@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moorage.api.names import is_scalar_resource
 from moorage.api.requests import countable, whole_units
 from moorage.cluster.columns import clipped
-from moorage.framework.nodes import Nodes, NodeView
+from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
 
 

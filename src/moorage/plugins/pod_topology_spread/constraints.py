@@ -22,7 +22,7 @@ from moorage.api.taints import keeps_away
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.object_tables import Objects
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.topology_counts.pod_matcher import PodMatcher
 
 DO_NOT_SCHEDULE = "DoNotSchedule"

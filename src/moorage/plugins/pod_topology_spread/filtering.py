@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
 from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
 from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
@@ -53,7 +53,7 @@ class Spread:
     def judge(self, nodes: Nodes) -> Codes:
         """What the constraint says of each node. Shape (nodes,)."""
         domains = nodes.label(self.constraint.topology_key).codes
-        if nodes.changes is None:
+        if nodes.hypothetical_pods is None:
             too_many = self.counts[domains] > self.limit
         else:
             count, least = self._changed(nodes, domains)
@@ -65,8 +65,8 @@ class Spread:
         self, nodes: Nodes, domains: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The count of each node's domain, and the least of all, with that node's own changes made."""
-        assert nodes.changes is not None
-        more = nodes.changes.matching(self.matcher)
+        assert nodes.hypothetical_pods is not None
+        more = nodes.hypothetical_pods.matching(self.matcher)
         count = self.counts[domains] + more * nodes.pick(self.eligible)
         existing = np.flatnonzero(self.is_domain)
         if len(existing) < max(self.constraint.min_domains, 1):
@@ -215,4 +215,4 @@ class IncrementalSpread(HardSpread):
 
     def judge(self, nodes: Nodes) -> Codes:
         """What the first constraint that refuses a node says of it. Shape (nodes,)."""
-        return nodes.pick(self._codes) if nodes.changes is None else super().judge(nodes)
+        return nodes.pick(self._codes) if nodes.hypothetical_pods is None else super().judge(nodes)

@@ -8,13 +8,13 @@ from moorage.api.remembered import Remembered
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, EventIndex, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.status import SKIP, Code, Status
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, Status
 from moorage.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -69,6 +69,7 @@ class PodTopologySpread:
             lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
         )
         self._incremental_counts = LatestIncrementalCounts()
+        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by PodTopologySpread")
 
     # What may help
 
@@ -124,7 +125,7 @@ class PodTopologySpread:
 
     # Filtering and scoring
 
-    def is_quiet(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether the pod has no constraints, neither its own nor default ones."""
         memory, objects = self._memory(cycle, pod), nodes.objects
         return memory is not None and not memory.hard.of(pod, objects) and not memory.soft.of(pod, objects)
@@ -151,22 +152,23 @@ class PodTopologySpread:
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
         """The cache of the pod's equivalence class; None: there is none."""
-        template = cycle.template
-        if template is None:
+        equivalence_class = cycle.equivalence_class
+        if equivalence_class is None:
             return None
-        memory: _Memory | None = template.memory.get(self)
+        memory = equivalence_class.read(self._kept)
         if memory is None:
-            memory = template.memory[self] = _Memory(
+            memory = _Memory(
                 TemplateConstraints(pod, DO_NOT_SCHEDULE, self._defaults),
                 TemplateConstraints(pod, SCHEDULE_ANYWAY, self._defaults),
-                is_named=template.is_named,
+                is_named=equivalence_class.is_named,
             )
+            equivalence_class.write(self._kept, memory)
         return memory
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes whose domain would be more than maxSkew ahead of the emptiest one."""
         spread = cycle.read_or(_FILTER, lambda: self._spread(cycle, pod, nodes.all))
-        return Verdict(spread.judge(nodes), _REASONS) if spread.spreads else ALL
+        return FilterResult(spread.judge(nodes), _REASONS) if spread.spreads else ALL
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every soft constraint, the matching pods near each feasible node."""

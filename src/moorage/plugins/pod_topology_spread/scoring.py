@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from moorage.api.labels import HOSTNAME
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Nodes
-from moorage.framework.numbers import round_half_away
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
 from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
 from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts

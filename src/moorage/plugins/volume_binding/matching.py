@@ -26,7 +26,7 @@ from moorage.api.selectors import (
 )
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.columns import ABSENT
-from moorage.framework.nodes import Label, Nodes
+from moorage.framework.interface.nodes import Label, Nodes
 from moorage.plugins.volumes.persistent_volume_claims import (
     VolumeError,
     claim_class,

@@ -16,7 +16,7 @@ from moorage.api.base import NodeSelector
 from moorage.api.node import Node
 from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volume_binding.matching import (
     NONE,
     Match,

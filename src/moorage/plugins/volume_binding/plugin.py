@@ -25,15 +25,14 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import VolumeBindingArgs
-from moorage.framework.basis import NO_CONCERN, Basis
-from moorage.framework.cycle import CycleState, StateKey
-from moorage.framework.events import Action, Interest, Resource, on
-from moorage.framework.handle import Handle
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import Scores
-from moorage.framework.prebinding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
-from moorage.framework.status import SKIP, Code, PluginError, Status, unresolvable
-from moorage.framework.verdict import ALL, Reason, Verdict
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.dependencies import NO_CONCERN, DependsOn
+from moorage.framework.interface.events import Action, Interest, Resource, on
+from moorage.framework.interface.extension_points import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight, Scores
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
 from moorage.plugins.utilization_shape import on_shape
 from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, Planner
@@ -123,7 +122,7 @@ class VolumeBinding:
             on(Resource.CSI_STORAGE_CAPACITY, either, _offers_more, per_equivalence_class=True),
         )
 
-    def basis(self, pod: Pod, objects: Objects) -> Basis | None:
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Pods without storage are none of its business."""
         return NO_CONCERN if is_without_storage(pod) else None
 
@@ -137,7 +136,7 @@ class VolumeBinding:
         cycle.write(_CLAIMS, claims)
         return None
 
-    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Refuse nodes that cannot reach a bound volume, or have none to offer to a claim that needs one."""
         claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
         if isinstance(claims, Status):
@@ -149,14 +148,14 @@ class VolumeBinding:
             check = self._planner.check(claims.bound, nodes)
             plan = self._planner.plan(claims.waiting, nodes)
         except VolumeError as error:
-            self._handle.reports.volumes_failed("predicate")
+            self._handle.metrics.volumes_failed("predicate")
             raise PluginError(self.name, "filter", str(error)) from error
         codes = np.zeros(len(nodes), np.int8)
         for bit, problem in enumerate(
             (check.out_of_reach, plan.unbindable, plan.short_of_space, check.missing)
         ):
             codes += problem.view(np.int8) << bit
-        return Verdict(codes, _REASONS)
+        return FilterResult(codes, _REASONS)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Nothing to score unless the configuration says how."""
@@ -183,7 +182,7 @@ class VolumeBinding:
         try:
             reservation.assume(choice, self._handle.objects)
         except VolumeError as error:
-            self._handle.reports.volumes_failed("assume")
+            self._handle.metrics.volumes_failed("assume")
             reservation.take_back(self._handle.objects)
             return _error(str(error))
         return None
@@ -213,7 +212,7 @@ class VolumeBinding:
             return _error(f"binding volumes: {error}")
         finally:
             if not bound:
-                self._handle.reports.volumes_failed("bind")
+                self._handle.metrics.volumes_failed("bind")
         return None if bound else _error(f"binding volumes: {TIMED_OUT}")
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moorage.api.selectors import NodeTerm, Operator, SelectorError, label_selector, requirement
 from moorage.api.storage import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from moorage.cluster.columns import COLUMN_MAX
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volumes.persistent_volume_claims import STORAGE, claim_class
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"

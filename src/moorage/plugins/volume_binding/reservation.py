@@ -15,7 +15,7 @@ from moorage.api.base import Object, ObjectReference
 from moorage.api.node import Node
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects, ObjectTable
-from moorage.framework.effects import BindVolume, Effects, SelectNode
+from moorage.framework.interface.effects import BindVolume, Effects, SelectNode
 from moorage.plugins.volume_binding.planning import Choice, reachable_from
 from moorage.plugins.volumes.persistent_volume_claims import (
     BOUND_BY_CONTROLLER,

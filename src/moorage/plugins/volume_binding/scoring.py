@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moorage.api.quantity import Quantity
 from moorage.cluster.columns import COLUMN_MAX
-from moorage.framework.numbers import round_half_away
-from moorage.framework.points import Scores
+from moorage.framework.interface.extension_points import Scores
+from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.volume_binding.matching import NONE, Match
 from moorage.plugins.volume_binding.planning import Plan
 from moorage.plugins.volumes.persistent_volume_claims import STORAGE, claim_class

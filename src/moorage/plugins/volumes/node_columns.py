@@ -12,7 +12,7 @@ from moorage.api.base import Object
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volumes.persistent_volume_claims import Derived
 
 T = TypeVar("T", bound=Object)
@@ -64,7 +64,7 @@ class HeldVolumes:
 
     def count(self, nodes: Nodes) -> NDArray[np.int64]:
         """How many there are on each node. Shape (nodes,)."""
-        if nodes.changes is not None:
+        if nodes.hypothetical_pods is not None:
             return _counted(nodes)
         self._catch_up(nodes)
         return nodes.pick(self._counts)

@@ -13,9 +13,9 @@ from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.client import kinds
 from moorage.cluster.object_tables import Objects, ObjectTable
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError, Status
-from moorage.framework.verdict import Reason, Verdict
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError, Status
 
 VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
 """The kinds that say which volume a claim has or may get."""
@@ -129,8 +129,8 @@ def foreign_claim(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 
-def refuse_everywhere(plugin: str, nodes: Nodes, status: Status) -> Verdict:
+def refuse_everywhere(plugin: str, nodes: Nodes, status: Status) -> FilterResult:
     """A filter's answer where the pre-filter would have refused the pod; an error fails the attempt."""
     if not status.refused:
         raise PluginError(plugin, "filter", status.message)
-    return Verdict(np.ones(len(nodes), np.int8), (Reason(status.reasons, status.code),))
+    return FilterResult(np.ones(len(nodes), np.int8), (Reason(status.reasons, status.code),))

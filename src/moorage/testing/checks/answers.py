@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.points import MAX_SCORE, MIN_SCORE, PostFilterResult
-from moorage.framework.prebinding import PreFlight
-from moorage.framework.status import Code, PluginError, Status
-from moorage.framework.verdict import Reason
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, PreFlight
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, PluginError, Status
 from moorage.queue.queued_pod import QueuedPod
 from moorage.testing.asking import begin, pre_filter, prepare_scoring, raw_scores, shown, verdict_problem
 from moorage.testing.placing import fit_nowhere, place

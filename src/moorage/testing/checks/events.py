@@ -14,9 +14,9 @@ from moorage.api.base import Object
 from moorage.api.decode import KINDS
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.framework.events import Action, Interest, Resource, interests_of
-from moorage.framework.registry import RegistryError
-from moorage.framework.status import PluginError
+from moorage.framework.interface.events import Action, Interest, Resource, interests_of
+from moorage.framework.interface.status import PluginError
+from moorage.framework.loading.registry import RegistryError
 from moorage.scheduler.watched_kinds import CustomObject
 from moorage.testing.trial import Check, Trial
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import NodeView
-from moorage.framework.verdict import Reason
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import NodeView
 from moorage.testing.asking import Begun, begin, refusals, shown
 from moorage.testing.objects import pod as make_pod
 from moorage.testing.stage import Stage

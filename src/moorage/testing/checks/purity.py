@@ -9,7 +9,7 @@ import numpy as np
 
 from moorage.api.decode import KINDS
 from moorage.cluster.object_tables import Objects
-from moorage.framework.nodes import Nodes
+from moorage.framework.interface.nodes import Nodes
 from moorage.testing.asking import ask, begin, prepare_scoring, raw_scores
 from moorage.testing.placing import fit_nowhere
 from moorage.testing.stage import Stage

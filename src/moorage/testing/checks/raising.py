@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.queue.queued_pod import QueuedPod
-from moorage.testing.asking import basis_of, begin, is_refusal, prepare_scoring, raw_scores
+from moorage.testing.asking import begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.placing import fit_nowhere, place
 from moorage.testing.trial import Check, Trial
 
@@ -43,8 +43,8 @@ def _filters_and_scores(trial: Trial) -> None:
     if stage.has("filter_node") and not begun.skips:
         for view in begun.candidates:
             stage.call("filter_node", begun.cycle, pod, view)
-    # What a plugin with a basis says is remembered of all nodes, so it is asked about all of them.
-    _scores(trial, begun.cycle, stage.nodes if basis_of(stage, pod) is not None else begun.feasible)
+    # Answers of a plugin with depends_on are cached for all nodes, so it is asked about all of them.
+    _scores(trial, begun.cycle, stage.nodes if dependencies_of(stage, pod) is not None else begun.feasible)
 
 
 def _scores(trial: Trial, cycle: CycleState, nodes: Nodes) -> None:

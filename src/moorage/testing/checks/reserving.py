@@ -6,9 +6,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.framework.basis import Basis
-from moorage.framework.status import Code, PluginError
-from moorage.testing.asking import Answers, ask, basis_of, shown
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.status import Code, PluginError
+from moorage.testing.asking import Answers, ask, dependencies_of, shown
 from moorage.testing.checks.purity import contents
 from moorage.testing.placing import Placed, place
 from moorage.testing.trial import Check, Trial
@@ -63,8 +63,8 @@ def _called_without_reserve(trial: Trial) -> Iterator[str]:
 
 
 def _acting(trial: Trial) -> Iterator[str]:
-    basis = basis_of(trial.stage, trial.pod)
-    if not isinstance(basis, Basis) or basis.acts:
+    depends_on = dependencies_of(trial.stage, trial.pod)
+    if not isinstance(depends_on, DependsOn) or depends_on.runs_after_filter:
         return
     placed = place(trial)
     if placed is None or not placed.stage.has("reserve"):
@@ -72,9 +72,9 @@ def _acting(trial: Trial) -> Iterator[str]:
     before = _seen(placed)
     answer = placed.call("reserve")
     if answer is not None and answer.code is not Code.SUCCESS:
-        yield f"its basis says that it does not act for the pod, but reserve answered {shown(answer)}"
+        yield f"depends_on says runs_after_filter=False for the pod, but reserve answered {shown(answer)}"
     elif difference := _difference(before, _seen(placed)):
-        yield f"its basis says that it does not act for the pod, but after reserve {difference}"
+        yield f"depends_on says runs_after_filter=False for the pod, but after reserve {difference}"
 
 
 def _seen(placed: Placed) -> dict[str, Any]:
@@ -134,8 +134,8 @@ CHECKS = (
     ),
     Check(
         "who-does-not-act-reserves-nothing",
-        "Where the basis says that the plugin does not act, reserve has nothing to do: it is left out.",
+        "Where depends_on says runs_after_filter=False, reserve has nothing to do: it is left out.",
         _acting,
-        ("basis", "reserve"),
+        ("depends_on", "reserve"),
     ),
 )

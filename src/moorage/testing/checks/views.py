@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from moorage.framework.cycle import CycleState
-from moorage.framework.nodes import Nodes
-from moorage.framework.status import PluginError, Status
-from moorage.framework.verdict import reason_of
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.filter_result import reason_of
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError, Status
 from moorage.testing.asking import (
     Answers,
     ask,
-    basis_of,
     begin,
+    dependencies_of,
     is_refusal,
     prepare_scoring,
     raw_scores,
@@ -37,7 +37,7 @@ def _parts(nodes: Nodes) -> Iterator[Nodes]:
 
 def _different_alone(trial: Trial) -> Iterator[str]:
     stage, pod = trial.stage, trial.pod
-    scores_count = basis_of(stage, pod) is not None
+    scores_count = dependencies_of(stage, pod) is not None
     everywhere = ask(stage, pod)
     if is_refusal(everywhere.pre_filter):
         return
@@ -99,7 +99,7 @@ CHECKS = (
     Check(
         "same-alone",
         "A node gets the same answer alone, among others and in any order: refusals always, raw scores if "
-        "the plugin has a basis.",
+        "the plugin has depends_on.",
         _different_alone,
         ("filter", "filter_node", "score", "score_node"),
     ),

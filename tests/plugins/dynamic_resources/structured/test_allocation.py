@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.base import Object
 from moorage.api.devices import ResourceClaim
-from moorage.framework.status import PluginError
+from moorage.framework.interface.status import PluginError
 from tests.builders import expression, make_node
 from tests.plugins.dynamic_resources.device_objects import (
     DRIVER,

@@ -1,0 +1,183 @@
+"""Filter results of every node for the pods of one equivalence class.
+
+Filters are cached up to the first that cannot be: a node is refused by the first filter that refuses it, and
+the filters after that must see only the nodes that are left.
+
+Nominated pods of equal or higher priority count as if they were there, and as if they were not: a node where
+some are nominated must pass both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pod_table import PodInfo
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plan import FilterPlan
+from moorage.framework.runtime.plugin_call import PluginCall
+
+WORTH_COLUMNS: Final = 12
+"""Number of nodes from which on columns are faster than one node at a time."""
+
+_NEVER: Final = -1
+"""Log position before the first write; forces a full evaluation."""
+
+
+class CachedFilters:
+    """The results of one profile's filters for one equivalence class."""
+
+    def __init__(self, snapshot: Snapshot, priority: int) -> None:
+        self._snapshot = snapshot
+        self._priority = priority
+        self._codes = np.zeros(0, np.int16)
+        """For each row 0, or why it was refused: 1 + index into `_refusals`."""
+        self._refusals: list[Refusal] = []
+        self._known: dict[Refusal, int] = {}
+        self._passing: NDArray[np.intp] | None = None
+        self._seen = self._nodes_seen = _NEVER
+        self._filtered_by: list[str] = []
+        self._plan: FilterPlan | None = None
+
+    def _follow(self, plan: FilterPlan) -> None:
+        """Start again where other filters are cached than before: then it is another question."""
+        if plan is not self._plan:
+            self._plan = plan
+            names = [call.plugin for call in plan.cached]
+            if names != self._filtered_by:
+                self._filtered_by, self._seen = names, _NEVER
+
+    def filter(
+        self, plan: FilterPlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> Nodes:
+        """The nodes that the cached filters let pass."""
+        calls = plan.cached
+        self._follow(plan)
+        self._catch_up(plan, cycle, pod)
+        codes = self._codes
+        nominated_to = self._snapshot.nominated.node_of(pod.uid)
+        own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
+        if own is not None:
+            codes = codes.copy()
+            codes[own] = self._code_without(calls, cycle, pod, own)
+        elif nodes.rows is None:
+            passing = self._rows_passing()
+            if passing is None:
+                return nodes
+            diagnosis.refuse_cached(nodes, codes, self._refusals)
+            return Nodes(self._snapshot, passing)
+        here = nodes.pick(codes)
+        if not here.any():
+            return nodes
+        diagnosis.refuse_cached(nodes, here, self._refusals)
+        return nodes.where(here == 0)
+
+    def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
+        """Bring `_codes` up to date."""
+        snapshot, calls = self._snapshot, plan.cached
+        changed = snapshot.changes.since(self._seen)
+        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
+        if changed is None or len(changed) * 2 > len(snapshot):
+            self._codes = np.zeros(len(snapshot), np.int16)
+            self._filter_rows(calls, cycle, pod, None)
+            if snapshot.nominated:
+                names = (name for name, _ in snapshot.nominated.items())
+                rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
+                self._filter_nominated(calls, cycle, pod, rows)
+            self._passing = None
+        elif changed:
+            self._refilter(plan, cycle, pod, changed)
+        self._seen = snapshot.changes.position
+        self._nodes_seen = snapshot.node_changes.position
+
+    def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+        calls = plan.cached
+        if len(changed) >= WORTH_COLUMNS:
+            self._filter_rows(calls, cycle, pod, np.array(changed, np.intp))
+            self._filter_nominated(calls, cycle, pod, changed)
+            self._passing = None
+            return
+        nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
+        for row in changed:
+            before = int(self._codes[row])
+            # Where all let the pod in, only those who look at pods can have changed their mind.
+            is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
+            code = self._filter_row(plan.by_pods if is_same_node else calls, cycle, pod, row, ())
+            if code != before:
+                self._codes[row] = code
+                if not before or not code:
+                    self._passing = None
+        self._filter_nominated(calls, cycle, pod, changed)
+
+    def _filter_nominated(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: list[int]
+    ) -> None:
+        """See to it that nodes pass with the pods nominated to them as well."""
+        nominated, names = self._snapshot.nominated, self._snapshot.names
+        if not nominated:
+            return
+        for row in rows:
+            added = self._nominated_before(nominated.on(names[row]))
+            if added and (code := self._filter_row(calls, cycle, pod, row, added)):
+                self._codes[row] = code
+                self._passing = None
+
+    def _nominated_before(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
+        """The pods that count before those of this class."""
+        return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
+
+    def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:
+        """What is said of a node for a pod that is nominated to it: its own nomination does not count."""
+        added = self._nominated_before(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
+        with_others = self._filter_row(calls, cycle, pod, row, added) if added else 0
+        return with_others or self._filter_row(calls, cycle, pod, row, ())
+
+    def _filter_rows(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp] | None
+    ) -> None:
+        nodes = Nodes(self._snapshot, rows)
+        if rows is not None:
+            self._codes[rows] = 0
+        for call in calls:
+            result = call.filter(cycle, pod, nodes)
+            if result.codes is None or not result.codes.any():
+                continue
+            table = np.array([0, *(self._code(call.plugin, each) for each in result.reasons)], np.int16)
+            codes = table[result.codes]
+            if nodes.rows is None:
+                self._codes[:] = codes
+            else:
+                self._codes[nodes.rows] = codes
+            nodes = nodes.where(result.codes == 0)
+
+    def _filter_row(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, added: tuple[PodInfo, ...]
+    ) -> int:
+        view = NodeView(self._snapshot, row, added)
+        for call in calls:
+            reason = call.filter_node(cycle, pod, view)
+            if reason is not None:
+                return self._code(call.plugin, reason)
+        return 0
+
+    def _code(self, plugin: str, reason: Reason) -> int:
+        refusal = Refusal(plugin, reason)
+        code = self._known.get(refusal)
+        if code is None:
+            self._refusals.append(refusal)
+            code = self._known[refusal] = len(self._refusals)
+        return code
+
+    def _rows_passing(self) -> NDArray[np.intp] | None:
+        """The rows that passed all remembered filters; None: all of them."""
+        if self._passing is None:
+            self._passing = np.flatnonzero(self._codes == 0)
+        return None if len(self._passing) == len(self._codes) else self._passing

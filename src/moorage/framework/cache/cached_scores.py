@@ -1,0 +1,178 @@
+"""Scores of every node for the pods of one equivalence class.
+
+Scores are kept as they are before normalising, because that depends on which nodes are feasible; where
+all nodes have the same, it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.cache.cached_filters import WORTH_COLUMNS
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.extension_points import Plugin, Scores
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plan import ScorePlan
+from moorage.framework.runtime.plugin_call import PluginCall
+from moorage.framework.runtime.scores import ScoreTable
+
+_NEVER: Final = -1
+
+
+@dataclass(slots=True, eq=False)
+class _Scored:
+    """What one plugin scores every node, before normalising."""
+
+    depends_on: DependsOn
+    raw: Scores
+    normalizes: bool
+    same: int | None = None
+    """What every node scores, if it is the same everywhere; looked at only where scores are normalised."""
+    constant: int = 0
+    """What every node gets, normalised and weighted, if its score is the same everywhere."""
+
+
+class CachedScores:
+    """The scores of one profile's plugins for one equivalence class."""
+
+    def __init__(
+        self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], plugins: Mapping[str, Plugin]
+    ) -> None:
+        self._snapshot = snapshot
+        self._dependencies = dependencies
+        self._plugins = plugins
+        self._scored: dict[str, _Scored] = {}
+        self._totals: Scores = np.zeros(0, np.int64)
+        """For each row the sum of what need not be normalised, weighted."""
+        self._seen = self._nodes_seen = self._images_seen = _NEVER
+        self._plan: ScorePlan | None = None
+        self._by_row = False
+        """Whether what plugins that depend on the pods say of a node goes into its total as it is."""
+        self._open: Sequence[PluginCall] | None = None
+        """The plugins whose scores depend on which nodes are feasible; None: to be found out."""
+
+    def score(self, plan: ScorePlan, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+        """What the score plugins that run, cached or not, make of nodes."""
+        if plan is not self._plan:
+            if self._plan is None or plan.cached != self._plan.cached:
+                self._seen = _NEVER
+            self._plan, self._open = plan, None
+            self._by_row = not any(map(self._normalizes, plan.by_pods))
+        self._catch_up(plan, cycle, pod)
+        if self._open is None:
+            self._open = [call for call in plan.active if not self._is_settled(call)]
+        totals = self._totals if nodes.rows is None else self._totals[nodes.rows]
+        by_plugin: dict[str, Scores] = {}
+        for call in self._open:
+            scored = self._scored.get(call.plugin)
+            scores = call.score(cycle, pod, nodes) if scored is None else nodes.pick(scored.raw)
+            weighted = call.weighted(self._plugins[call.plugin], cycle, pod, nodes, scores)
+            by_plugin[call.plugin] = weighted
+            totals = totals + weighted
+        return ScoreTable(totals, lambda: {**self._settled(plan.cached, nodes), **by_plugin})
+
+    def _normalizes(self, call: PluginCall) -> bool:
+        return getattr(self._plugins[call.plugin], "normalize_score", None) is not None
+
+    def _is_settled(self, call: PluginCall) -> bool:
+        """Whether what a plugin gives to nodes is in the totals already."""
+        scored = self._scored.get(call.plugin)
+        return scored is not None and (not scored.normalizes or scored.same is not None)
+
+    def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
+        """What cached plugins give to nodes, where it does not depend on which nodes are feasible."""
+        settled = {}
+        for call in calls:
+            scored = self._scored[call.plugin]
+            if not scored.normalizes:
+                settled[call.plugin] = nodes.pick(scored.raw) * call.weight
+            elif scored.same is not None:
+                settled[call.plugin] = np.full(len(nodes), scored.constant, np.int64)
+        return settled
+
+    def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
+        """Bring all cached scores up to date."""
+        snapshot, calls = self._snapshot, plan.cached
+        changed = snapshot.changes.since(self._seen)
+        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
+        if changed is None or len(changed) * 4 > len(snapshot):
+            for call in calls:
+                raw = np.array(call.score(cycle, pod, Nodes(snapshot)))
+                self._scored[call.plugin] = _Scored(
+                    self._dependencies[call.plugin], raw, self._normalizes(call)
+                )
+            self._sum(plan, cycle, pod)
+        else:
+            stale_images = self._images_seen != snapshot.images.version
+            nodes_changed = snapshot.node_changes.since(self._nodes_seen) if changed else ()
+            if stale_images or nodes_changed is None or nodes_changed:
+                self._rescore_nodes(plan, cycle, pod, changed, stale_images=stale_images)
+            elif changed:
+                self._rescore(plan, cycle, pod, changed)
+        self._images_seen = snapshot.images.version
+        self._seen = snapshot.changes.position
+        self._nodes_seen = snapshot.node_changes.position
+
+    def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+        """Score nodes anew where only pods have changed."""
+        by_pods = plan.by_pods
+        if len(changed) >= WORTH_COLUMNS or not self._by_row:
+            for call in by_pods:
+                self._score_rows(call, self._scored[call.plugin], cycle, pod, changed)
+            self._sum(plan, cycle, pod)
+            return
+        for row in changed:
+            more = 0
+            view = NodeView(self._snapshot, row)
+            for call in by_pods:
+                raw = self._scored[call.plugin].raw
+                before = int(raw[row])
+                score = call.score_node(cycle, pod, view)
+                if score != before:
+                    raw[row] = score
+                    more += (score - before) * call.weight
+            if more:
+                self._totals[row] += more
+
+    def _rescore_nodes(
+        self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int], *, stale_images: bool
+    ) -> None:
+        """Score nodes anew where anything has changed."""
+        for call in plan.cached:
+            scored = self._scored[call.plugin]
+            if stale_images and scored.depends_on.images:
+                scored.raw[:] = call.score(cycle, pod, Nodes(self._snapshot))
+            elif changed:
+                self._score_rows(call, scored, cycle, pod, changed)
+        self._sum(plan, cycle, pod)
+
+    def _score_rows(
+        self, call: PluginCall, scored: _Scored, cycle: CycleState, pod: Pod, changed: list[int]
+    ) -> None:
+        rows = np.array(changed, np.intp)
+        scored.raw[rows] = call.score(cycle, pod, Nodes(self._snapshot, rows))
+
+    def _sum(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
+        """Add up what does not depend on which nodes are feasible."""
+        totals = np.zeros(len(self._snapshot), np.int64)
+        for call in plan.cached:
+            scored = self._scored[call.plugin]
+            if not scored.normalizes:
+                plugin, everywhere = self._plugins[call.plugin], Nodes(self._snapshot)
+                totals += call.weighted(plugin, cycle, pod, everywhere, scored.raw)
+                continue
+            first = int(scored.raw[0]) if len(scored.raw) else 0
+            scored.same = first if (scored.raw == first).all() else None
+            if scored.same is not None:
+                one, plugin = Nodes(self._snapshot, np.zeros(1, np.intp)), self._plugins[call.plugin]
+                scored.constant = int(call.weighted(plugin, cycle, pod, one, scored.raw[:1])[0])
+                totals += scored.constant
+        self._totals = totals
+        self._open = None

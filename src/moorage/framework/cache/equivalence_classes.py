@@ -1,0 +1,122 @@
+"""Equivalence classes of pods: pods of one class get equal answers where nothing has changed.
+
+Two pods are of one class if namespace, labels, spec and managing owner are equal; only then: pods made from
+one template. A plugin keeps what it has computed for a class there (`EquivalenceClass.write`), under a key of
+its own; it is freed with the class.
+
+Classes are bounded in number, and each in size: the least recently used is evicted first, also while there
+are pods of it, and a class may outlive its pods. Pods with very large specs, and those beyond the limits of
+`api.limits`, have no class.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
+from moorage.api.pod import Pod
+from moorage.api.remembered import Remembered
+from moorage.api.selectors import named_nodes
+from moorage.cluster.pod_table import PodInfo
+from moorage.framework.interface.cycle_state import StateKey
+from moorage.queue.equivalence_key import equivalence_key
+
+T = TypeVar("T")
+
+_MAX_CLASSES: Final = 2048
+_MAX_ROWS: Final = 4_000_000
+"""Maximum number of rows of all classes together: some 20 bytes a row, and counts by domain for terms."""
+MAX_CLASS_BYTES: Final = 16_384
+"""Maximum size of the key of a class for which anything is cached."""
+MAX_COUNTED_TERMS: Final = 16
+"""Maximum number of inter-pod affinity terms and spread constraints of such a class.
+
+Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is a domain."""
+
+
+class EquivalenceClass:
+    """What pods of one class have in common; compared by identity.
+
+    is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
+    """
+
+    __slots__ = ("_first", "_values", "is_named")
+
+    def __init__(self, first: Pod, *, is_named: bool) -> None:
+        self.is_named = is_named
+        self._values: dict[StateKey[Any], Any] = {}
+        # Annotations can be large, and scheduling does not read those of pods.
+        self._first = PodInfo(replace(first, metadata=replace(first.metadata, annotations={})))
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Keep a value for the pods of the class."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T | None:
+        """The value that was kept, or None."""
+        return self._values.get(key)
+
+    def info(self, pod: Pod) -> PodInfo | None:
+        """What is known of pods of this class, if it holds for this one as it would for a new one."""
+        return None if pod.terminating or pod.status.container_statuses else self._first
+
+
+class EquivalenceClasses:
+    """The most recently used equivalence classes."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
+        self._exceeded = Remembered(_exceeded)
+
+    def of(self, pod: Pod, rows: int) -> EquivalenceClass | None:
+        """The equivalence class of a pod; None if nothing is cached for it. rows: the number of nodes.
+
+        PodLimitError if the pod exceeds a limit, which is checked once for each class or pod.
+        """
+        if error := self._exceeded.get(pod):
+            raise PodLimitError(error)
+        names = named_nodes(pod)
+        is_named = names is not None and len(names) == 1
+        key = equivalence_key(_unnamed(pod) if is_named else pod) + (b"named" if is_named else b"")
+        found = self._known.get(key)
+        if found is None:
+            if error := self._exceeded(pod):
+                raise PodLimitError(error)
+            if _is_too_large(pod, key):
+                return None
+            found = self._known[key] = EquivalenceClass(pod, is_named=is_named)
+            most = min(_MAX_CLASSES, max(_MAX_ROWS // max(rows, 1), 16))
+            while len(self._known) > most:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(key)
+        return found
+
+
+def _exceeded(pod: Pod) -> str:
+    """The error of a pod that exceeds a limit; empty if it exceeds none."""
+    try:
+        check_pod(pod)
+    except PodLimitError as error:
+        return str(error)
+    return ""
+
+
+def _is_too_large(pod: Pod, key: bytes) -> bool:
+    """Whether a pod is too large for an equivalence class."""
+    return (
+        len(key) > MAX_CLASS_BYTES
+        or count_pod_terms(pod) + len(pod.spec.topology_spread_constraints) > MAX_COUNTED_TERMS
+    )
+
+
+def _unnamed(pod: Pod) -> Pod:
+    """A pod without the node that it insists on."""
+    affinity = pod.spec.affinity
+    assert affinity is not None
+    assert affinity.node_affinity is not None
+    anywhere = replace(affinity.node_affinity, required_during_scheduling_ignored_during_execution=None)
+    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=anywhere)))

@@ -1,0 +1,1 @@
+"""Web services that filter, score, preempt and bind besides the plugins."""

@@ -1,0 +1,287 @@
+"""Extenders: web services that have a say in scheduling, after the plugins.
+
+    filters -> extenders, one after another, each asked about the nodes that those before it let pass
+    scores  -> extenders, all at once; what they say is added to the plugins' scores
+    preempt -> extenders, one after another, each may take nodes and victims out
+    bind    -> the extender that binds, in place of the bind plugins
+
+How one is asked is its own affair (`Extender`); here is what their answers mean. One that fails fails the
+pod's attempt, unless it is ignorable; the scores of one that fails are done without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.node import Node
+from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.interface.diagnosis import Diagnosis, Refusal
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code
+from moorage.framework.runtime.scores import ScoreTable
+from moorage.klog import Logger, ObjectRef, kobj
+
+log = Logger(__name__)
+
+MAX_PRIORITY: Final = 10
+"""The best score that an extender gives."""
+_SCALE: Final = MAX_SCORE // MAX_PRIORITY
+_INT64: Final = 1 << 64
+
+
+class ExtenderError(Exception):
+    """An extender failed, or answered what it may not; the message is for the pod's condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What an extender made of the nodes that it was asked about.
+
+    failed: why it refused nodes, by name. unresolvable: the same, where no preemption will change that.
+    """
+
+    passed: Sequence[str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVictims:
+    """Who would have to go from a node, the most important first, and how many budgets that breaks."""
+
+    pods: tuple[Pod, ...]
+    broken_budgets: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenVictims:
+    """Who would have to go from a node by an extender's word: the pods' uids."""
+
+    uids: tuple[str, ...]
+    broken_budgets: int
+
+
+class Extender(Protocol):
+    """One web service; each call raises ExtenderError if it comes to nothing."""
+
+    name: str
+    is_ignorable: bool
+    """Whether to go on without it when it fails."""
+    weight: int
+    filters: bool
+    prioritizes: bool
+    preempts: bool
+    binds: bool
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether it is to be asked about a pod at all."""
+
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+        """Which nodes can run the pod."""
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[tuple[str, int]]:
+        """Scores of nodes, by name; 10 is best."""
+
+    async def preempt(self, pod: Pod, victims: Mapping[str, NodeVictims]) -> Mapping[str, ChosenVictims]:
+        """By node, who would have to go to let the pod in; nodes that are left out cannot be had."""
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Bind a pod to a node."""
+
+    async def close(self) -> None:
+        """Let go of connections; what is asked afterwards opens new ones."""
+
+
+class Extenders(Sequence[Extender]):
+    """The extenders of a configuration, in the order in which they are asked: ignorable ones last."""
+
+    def __init__(self, extenders: Iterable[Extender] = ()) -> None:
+        self._all = tuple(sorted(extenders, key=lambda each: each.is_ignorable))
+        self.filters = any(each.filters for each in self._all)
+        self.prioritizes = any(each.prioritizes for each in self._all)
+        self.want_whole_objects = any(each.filters or each.prioritizes or each.preempts for each in self._all)
+        """Whether pods or nodes are to be sent as they are: to all that do more than binding."""
+        self.prioritizing = 0
+        """How many are being asked for scores."""
+
+    @overload
+    def __getitem__(self, index: int) -> Extender: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Extender]: ...
+
+    def __getitem__(self, index: int | slice) -> Extender | Sequence[Extender]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        for extender in self._all:
+            await extender.close()
+
+    # The scheduling cycle
+
+    async def filter(self, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
+        """The nodes that every extender lets pass, one after another; refusals are taken down."""
+        for extender in self._all:
+            if not len(nodes):
+                break
+            if not extender.filters or not extender.is_interested(pod):
+                continue
+            snapshot, rows = nodes.snapshot, nodes.row_numbers().tolist()
+            try:
+                answer = await extender.filter(pod, [snapshot.nodes[row] for row in rows])
+                passed = _rows_of(answer.passed, rows, snapshot, extender.name)
+            except ExtenderError as error:
+                if not extender.is_ignorable:
+                    raise
+                message = "Skipping extender as it returned error and has ignorable flag set"
+                log.info(0, message, extender=extender.name, err=error)
+                continue
+            _take_down(extender.name, answer, snapshot, diagnosis)
+            nodes = Nodes(snapshot, passed)
+        return nodes
+
+    async def add_scores(self, pod: Pod, nodes: Nodes, table: ScoreTable) -> tuple[ScoreTable, Scores]:
+        """The plugins' scores and the extenders', and for which nodes there are any of the latter.
+
+        The second is 1 where an extender has spoken of a node, and 0 elsewhere. Shape (nodes,).
+        """
+        asked = [each for each in self._all if each.is_interested(pod)]
+        answers = await asyncio.gather(*(self._prioritized(each, pod, nodes) for each in asked))
+        place_of = {name: place for place, name in enumerate(nodes.names)}
+        totals = table.totals.copy()
+        is_scored = np.zeros(len(nodes), np.int64)
+        by_extender: dict[str, Scores] = {}
+        for extender, answer in zip(asked, answers, strict=True):
+            if not extender.prioritizes:
+                is_scored[:] = 1
+                continue
+            scores = by_extender.setdefault(extender.name, np.zeros(len(nodes), np.int64))
+            for name, score in answer:
+                if log.v >= 10:
+                    message = "Extender scored node for pod"
+                    log.info(10, message, pod=kobj(pod), extender=extender.name, node=name, score=score)
+                if (place := place_of.get(name)) is not None:
+                    worth = score * extender.weight * _SCALE
+                    scores[place] = _wrapped(int(scores[place]) + worth)
+                    totals[place] = _wrapped(int(totals[place]) + worth)
+                    is_scored[place] = 1
+        return ScoreTable(totals, lambda: {**table.by_plugin, **by_extender}), is_scored
+
+    async def _prioritized(self, extender: Extender, pod: Pod, nodes: Nodes) -> Sequence[tuple[str, int]]:
+        if not extender.prioritizes:
+            return ()
+        self.prioritizing += 1
+        try:
+            return await extender.prioritize(pod, [nodes.snapshot.nodes[row] for row in nodes.row_numbers()])
+        except ExtenderError as error:
+            message = "Failed to run extender's priority function. No score given by this extender."
+            log.info(5, message, error=error, pod=kobj(pod), extender=extender.name)
+            return ()
+        finally:
+            self.prioritizing -= 1
+
+    def preempting(self, pod: Pod) -> list[Extender]:
+        """Those that have a say in who is evicted for a pod."""
+        return [each for each in self._all if each.preempts and each.is_interested(pod)]
+
+    async def preempt(
+        self, pod: Pod, victims: Mapping[str, NodeVictims], snapshot: Snapshot
+    ) -> Mapping[str, NodeVictims]:
+        """The nodes, by name, that all extenders leave over, each with those who would have to go."""
+        for extender in self.preempting(pod):
+            try:
+                chosen = await extender.preempt(pod, victims)
+                left = {name: _found(extender.name, name, each, snapshot) for name, each in chosen.items()}
+            except ExtenderError as error:
+                if not extender.is_ignorable:
+                    raise
+                message = "Skipped extender as it returned error and has ignorable flag set"
+                log.info(2, message, extender=extender.name, err=error)
+                continue
+            for name in [name for name, each in left.items() if not each.pods]:
+                if not extender.is_ignorable:
+                    raise ExtenderError(f'expected at least one victim pod on node "{name}"')
+                message = "Ignored node for which the extender didn't report victims"
+                log.info(2, message, node=ObjectRef(name), extender=extender.name)
+                del left[name]
+            victims = left
+            if not victims:
+                break
+        return victims
+
+    # The binding cycle
+
+    async def bind(self, pod: Pod, node_name: str) -> bool:
+        """Whether an extender has bound the pod; False: that is for the bind plugins to do."""
+        for extender in self._all:
+            if not extender.binds or not extender.is_interested(pod):
+                continue
+            try:
+                await extender.bind(pod, node_name)
+            except ExtenderError as error:
+                if not extender.is_ignorable:
+                    raise
+                message = "Skipping extender in bind as it returned error and has ignorable flag set"
+                log.info(0, message, extender=extender.name, err=error)
+                continue
+            return True
+        return False
+
+
+def _rows_of(names: Sequence[str], asked: list[int], snapshot: Snapshot, extender: str) -> NDArray[np.intp]:
+    """The rows of nodes that an extender let pass, which must be some of those that it was asked about."""
+    of_asked = {snapshot.names[row]: row for row in asked}
+    rows = dict.fromkeys(of_asked.get(name, -1) for name in names)
+    if -1 in rows:
+        stranger = next(name for name in names if name not in of_asked)
+        raise ExtenderError(
+            f'extender "{extender}" claims a filtered node "{stranger}" '
+            "which is not found in the input node list"
+        )
+    return np.array([*rows], np.intp)
+
+
+def _take_down(extender: str, answer: Filtered, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
+    """Take down why an extender refused nodes, whatever was said of them before."""
+    said: dict[Reason, list[int]] = {}
+    for refused, code in ((answer.failed, Code.UNSCHEDULABLE), (answer.unresolvable, Code.UNRESOLVABLE)):
+        for name, message in refused.items():
+            row = snapshot.row_of.get(name)
+            if row is not None:
+                said.setdefault(Reason((message,), code), []).append(row)
+    for reason, rows in said.items():
+        diagnosis.codes[rows] = len(diagnosis.refusals)
+        diagnosis.refusals.append(Refusal(extender, reason))
+
+
+def _found(extender: str, node_name: str, chosen: ChosenVictims, snapshot: Snapshot) -> NodeVictims:
+    """The pods that an extender speaks of."""
+    row = snapshot.row_of.get(node_name)
+    if row is None:
+        raise ExtenderError(f'nodeinfo not found for node name "{node_name}"')
+    here = snapshot.pods_of(row)
+    for uid in chosen.uids:
+        if uid not in here:
+            raise ExtenderError(
+                f"extender: {extender} claims to preempt pod (UID: &{{{uid}}}) on node: {node_name}, "
+                "but the pod is not found on that node"
+            )
+    return NodeVictims(tuple(here[uid].pod for uid in chosen.uids), chosen.broken_budgets)
+
+
+def _wrapped(score: int) -> int:
+    """A score as 64 bits hold it: kube-scheduler does not look whether it is too large."""
+    return (score + _INT64 // 2) % _INT64 - _INT64 // 2

@@ -1,0 +1,144 @@
+"""Why a pod fits nowhere: which plugin refused which node, and for what.
+
+Kept as one code per node until somebody asks; a message counts codes, it does not visit nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import Code, Status
+
+_NOT_REFUSED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One plugin's reason; many nodes may share it."""
+
+    plugin: str
+    reason: Reason
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """The refusals of one attempt, over all `total` nodes of the cluster."""
+
+    total: int
+    left_out: Status | None = None
+    """What is said of nodes that pre-filters left out."""
+    pre_filter: Status | None = None
+    """The refusal of a pre-filter, which speaks for all nodes."""
+    post_filter_message: str = ""
+    pending_plugins: set[str] = field(default_factory=set)
+    _refusals: list[Refusal] = field(default_factory=list)
+    _codes: NDArray[np.int32] | None = None
+    _plugins: set[str] = field(default_factory=set)
+    _cached: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
+    """What is remembered of nodes, not taken down yet: where a pod has a node, nobody asks for it."""
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """The reasons that there are."""
+        self._take_down()
+        return self._refusals
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Index into `refusals` for each row of the snapshot; -1 where no filter refused."""
+        self._take_down()
+        if self._codes is None:
+            self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
+        return self._codes
+
+    @property
+    def plugins(self) -> set[str]:
+        """The plugins that refused; what may help the pod is what may change their mind."""
+        self._take_down()
+        return self._plugins
+
+    def refuse(self, plugin: str, nodes: Nodes, result: FilterResult) -> None:
+        """Take down a filter's result over nodes."""
+        assert result.codes is not None
+        refused = np.flatnonzero(result.codes)
+        rows = refused if nodes.rows is None else nodes.rows[refused]
+        self.codes[rows] = result.codes[refused].astype(np.int32) + (len(self.refusals) - 1)
+        self.refusals.extend(Refusal(plugin, reason) for reason in result.reasons)
+        self.plugins.add(plugin)
+
+    def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
+        """Take down what is remembered of nodes, and may change later: 0, or 1 + index into `refusals`."""
+        self._take_down()
+        self._cached = (nodes, codes.copy(), refusals)
+
+    def _take_down(self) -> None:
+        if self._cached is None:
+            return
+        (nodes, codes, refusals), self._cached = self._cached, None
+        offset = len(self._refusals) - 1
+        refused = np.flatnonzero(codes)
+        rows = refused if nodes.rows is None else nodes.rows[refused]
+        self.codes[rows] = codes[refused].astype(np.int32) + offset
+        self._refusals.extend(refusals)
+        counts = np.bincount(codes[refused])[1:].tolist()
+        self._plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
+
+    def keep_only(self, rows: NDArray[np.intp]) -> None:
+        """Forget what was said of all other rows: they were not looked at."""
+        kept = np.full_like(self.codes, _NOT_REFUSED)
+        kept[rows] = self.codes[rows]
+        self._codes = kept
+
+    def refuse_all(self, status: Status) -> None:
+        """Take down a pre-filter's refusal."""
+        self.pre_filter = status
+        if status.plugin:
+            (self.pending_plugins if status.code is Code.PENDING else self.plugins).add(status.plugin)
+
+    def of(self, row: int) -> Refusal | None:
+        """Why the node in a row was refused, if a filter refused it."""
+        code = int(self.codes[row])
+        return None if code == _NOT_REFUSED else self.refusals[code]
+
+    def code_of(self, row: int) -> Code | None:
+        """Whether the node in a row was refused, and if preemption could help; None if it was not refused."""
+        refusal = self.of(row)
+        if refusal is not None:
+            return refusal.reason.code
+        status = self.pre_filter or self.left_out
+        return None if status is None else status.code
+
+    @property
+    def refused_count(self) -> int:
+        """How many nodes filters refused."""
+        if self._cached is not None and not self._refusals:
+            return int(np.count_nonzero(self._cached[1]))
+        return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
+
+    def tally(self) -> Counter[str]:
+        """How many nodes each reason speaks of; a node with two reasons counts in both."""
+        tally: Counter[str] = Counter()
+        for code, count in enumerate(np.bincount(self.codes + 1, minlength=1)[1:].tolist()):
+            if count:
+                tally.update(dict.fromkeys(self.refusals[code].reason.texts, count))
+        absent = self.total - self.refused_count
+        if self.left_out is not None and absent:
+            tally.update(dict.fromkeys(self.left_out.reasons, absent))
+        return tally
+
+    def message(self) -> str:
+        """The line that users read in the pod's condition and events."""
+        parts = [f"0/{self.total} nodes are available:"]
+        if self.pre_filter is not None and self.pre_filter.message:
+            parts.append(f"{self.pre_filter.message}.")
+        elif reasons := sorted(f"{count} {reason}" for reason, count in self.tally().items()):
+            parts.append(f"{', '.join(reasons)}.")
+        if self.post_filter_message:
+            parts.append(self.post_filter_message)
+        return " ".join(parts)

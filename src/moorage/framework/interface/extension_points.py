@@ -1,0 +1,416 @@
+"""The extension points: when each is called, what each answer does, what it may change.
+
+A plugin is any object with a `name` and one or more of these methods; there is nothing to inherit from. The
+order of the points here is the order of a pod's life. Unless said otherwise a method is called in the
+scheduling cycle, must not wait for anything, and must not change the pod or the snapshot: equal input gives
+equal answers. An exception fails this pod's attempt, with the plugin's name, and nothing else; so does an
+answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a filter result or of scores.
+
+The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
+where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may
+block: other pods are scheduled and bound meanwhile. There are 64 such threads; when all are in use, further
+pods wait. In a thread a plugin may use the pod, its cycle state, and of the handle what `Handle` says; what
+its own methods share it must guard. When the scheduler ends, it does not wait for threads beyond its grace
+period. Simulations call both kinds of methods one after the other, without threads.
+
+Which plugins run for a pod is in its plan (`framework.runtime.plan`). A plugin is left out where it is not
+enabled, where its `pre_filter` or `pre_score` answers SKIP, where `skips_pod` says so, and, once the pod has
+a node, where `depends_on` says `runs_after_filter=False`. Its filter results and scores are kept for the next
+pods of the equivalence class if it has `depends_on`, which says until when they hold.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.client.kinds import Kind
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effect
+from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.status import SKIP, SUCCESS, Status, point_name
+from moorage.queue.cluster_events import Interest
+from moorage.queue.queued_pod import QueuedPod
+
+MIN_SCORE, MAX_SCORE = 0, 100
+
+Scores = NDArray[np.int64]
+
+
+class Plugin(Protocol):
+    """What every plugin has: the name it is configured by and blamed by."""
+
+    name: str
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Protocol):
+    """Decides whether a pod may enter the active queue at all."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Called before a pod enters the active or the backoff queue; must be cheap.
+
+        None lets it in. A refusal keeps the pod aside, gated, until an event the plugin names; no condition
+        and no event is written for it.
+        """
+
+
+@runtime_checkable
+class QueueSortPlugin(Protocol):
+    """Orders the active queue; exactly one plugin, the same in every profile."""
+
+    def queue_sort(self, queued: QueuedPod) -> Any:
+        """The pod's sort key: pods with smaller keys are scheduled first. Keys must be comparable."""
+
+
+@runtime_checkable
+class EventsPlugin(Protocol):
+    """Knows what may help the pods that it refuses."""
+
+    def events(self) -> Iterable[Interest]:
+        """Called once, at the start. Made of `on(kind of object, what happens to it, hint)`.
+
+        A pod that this plugin refused (in pre_enqueue, pre_filter, filter, reserve or permit) waits until one
+        of these events happens and its hint, if it has one, says that the event may help that pod. No event
+        at all: only other plugins' events help, or time. Whoever refuses pods and has no such method is taken
+        to have an interest in everything, which costs attempts in vain. A pod's own updates are events, too.
+
+        A hint is called with the pod, the object before (None: it was added) and the object after (None: it
+        was deleted), for each waiting pod, and must be fast; with `per_equivalence_class=True` it is asked
+        once about all pods that have namespace, labels, spec and managing owner in common, and with an
+        `index` only where an event can concern them. The tables of other objects show the change already.
+        One that raises is taken to say yes.
+        """
+
+
+@runtime_checkable
+class WatchingPlugin(Protocol):
+    """Declares which objects it reads: the scheduler has informers for these, and a role allows no others."""
+
+    watched_kinds: tuple[Kind, ...]
+    """The kinds of `moorage.kinds` beside nodes and pods.
+
+    A plugin without this attribute may read all kinds that the default plugins read.
+    """
+
+
+@runtime_checkable
+class PreFilterPlugin(Protocol):
+    """Looks at the pod and at the cluster as a whole before nodes are filtered."""
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
+        """Called once per attempt, with every node of the cluster.
+
+        None goes on. SKIP leaves this plugin's `filter` out. A set of node names narrows the search to
+        them; the sets of several plugins are intersected. A refusal ends the attempt for all nodes:
+        `unresolvable` at once, `unschedulable` after the other pre-filters have had their say, because
+        preemption may follow and wants their state.
+        """
+
+
+@runtime_checkable
+class PodChangePlugin(Protocol):
+    """A pre-filter whose state depends on the pods on nodes, and who can follow changes to them.
+
+    Both methods change only this plugin's own cycle state, and undo each other exactly.
+    """
+
+    def add_pod(self, cycle: CycleState, pod: Pod, added: PodInfo, node: NodeView) -> None:
+        """`added` is taken to be on `node`: a nominated pod, or a victim spared."""
+
+    def remove_pod(self, cycle: CycleState, pod: Pod, removed: PodInfo, node: NodeView) -> None:
+        """`removed` is taken to be gone from `node`: a victim of preemption."""
+
+
+@runtime_checkable
+class FilterPlugin(Protocol):
+    """Says which nodes can run the pod."""
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
+        """Called with the nodes that every filter before this one let pass.
+
+        Returns ALL, or a result with one code per node. Must also work when this plugin's `pre_filter`
+        is switched off.
+        """
+
+
+@runtime_checkable
+class FilterNodePlugin(Protocol):
+    """The one-node-at-a-time form of a filter; the framework does the loop."""
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Status | Reason | str | None:
+        """None passes; a text, `unschedulable(...)`, `unresolvable(...)` or a `Reason` refuses.
+
+        With `filter` besides, this form is used for a few nodes: both must give equal answers.
+        """
+
+
+@runtime_checkable
+class PostFilterPlugin(Protocol):
+    """Tries to make room when no node passed."""
+
+    def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
+        """Called in order until one succeeds; what the others say is joined into the pod's message.
+
+        A successful result ends the search. `unschedulable` asks the next plugin, `unresolvable` ends it. An
+        awaitable is allowed only where the profile has extenders: no other cycle waits.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a post-filter arranged.
+
+    status: SUCCESS ends the search for room; a refusal asks the next plugin, as a bare Status does.
+    nominated_node: the node being freed for the pod; "" clears an earlier nomination, None leaves it.
+    effects: what is to be done for it, in order; it may go on after the cycle has ended.
+    done: to be called when the effects have been performed, or have failed.
+    tied: the nodes that would have done as well, with the pods to evict there; worked out when asked.
+    """
+
+    status: Status = SUCCESS
+    nominated_node: str | None = None
+    effects: tuple[Effect, ...] = ()
+    done: Callable[[], None] = lambda: None
+    tied: Callable[[], Mapping[str, tuple[Pod, ...]]] = dict
+
+
+@runtime_checkable
+class PreScorePlugin(Protocol):
+    """Prepares scoring."""
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """Called once with the feasible nodes, if there are two or more. SKIP leaves `score` out."""
+
+
+@runtime_checkable
+class ScorePlugin(Protocol):
+    """Says how good each feasible node is."""
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+        """One integer per feasible node: 0 to 100, or anything if the plugin has `normalize_score`."""
+
+
+@runtime_checkable
+class ScoreNodePlugin(Protocol):
+    """The one-node-at-a-time form of a score; the framework does the loop."""
+
+    def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
+        """This node's score."""
+
+
+@runtime_checkable
+class NormalizeScorePlugin(Protocol):
+    """Brings its own raw scores into bounds."""
+
+    def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
+        """Called with what `score` returned; gives back integers from 0 to 100."""
+
+
+@runtime_checkable
+class ReservePlugin(Protocol):
+    """Keeps books on what assumed pods take."""
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Called when the pod has been assumed on a node. A refusal un-reserves all plugins."""
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Called in reverse order of all plugins after any later failure, also where `reserve` was not
+        reached or failed: must be idempotent and must not raise.
+        """
+
+
+@runtime_checkable
+class PermitPlugin(Protocol):
+    """May hold or stop a pod that has a node."""
+
+    def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Last in the scheduling cycle. None permits, a refusal stops, `wait(seconds)` holds the pod until
+        every plugin that asked to wait allows it, one rejects it, or the shortest of their time-outs ends.
+        """
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    """Does what must be done before the pod is bound, such as binding its volumes."""
+
+    def pre_bind(
+        self, cycle: CycleState, pod: Pod, node_name: str
+    ) -> Status | Awaitable[Status | None] | None:
+        """Called in the binding cycle, beside other pods'; may be async, or block. Failure un-reserves.
+
+        If the pod has to make room for another or is deleted meanwhile, an async method is cancelled
+        (`asyncio.CancelledError`). One that blocks is not interrupted: `unreserve` waits until it returns,
+        and what it returns does not count. It can ask `handle.pre_binding.is_stopped(pod.uid)`.
+        """
+
+
+@runtime_checkable
+class PreBindPreFlightPlugin(Protocol):
+    """A pre-bind plugin that can tell, without waiting, whether it has anything to do."""
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | PreFlight | None:
+        """Called at the beginning of the binding cycle. SKIP leaves this plugin's `pre_bind` out.
+
+        None says that it will do something; then the pod's node is written into its status before that. Who
+        has no such method is taken to have something to do for every pod. A `PreFlight` says besides whether
+        the plugins before and after this one may pre-bind at the same time.
+        """
+
+
+@runtime_checkable
+class BindPlugin(Protocol):
+    """Binds the pod."""
+
+    def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Awaitable[Status | None] | None:
+        """Called in order until one does not answer SKIP; may be async, or block."""
+
+
+@runtime_checkable
+class PostBindPlugin(Protocol):
+    """Is told of success."""
+
+    def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
+        """Called after the pod is bound; nothing can fail any more. May be async, or block."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFlight:
+    """What a pre-bind plugin says before it is called.
+
+    status: None if it has something to do, SKIP if not.
+    in_parallel: whether its neighbours may run at the same time; who says no parts them, even if skipped.
+    """
+
+    status: Status | None = None
+    in_parallel: bool = False
+
+
+IN_PARALLEL: Final = PreFlight(None, in_parallel=True)
+"""There is something to do, and others may do their part meanwhile."""
+SKIP_IN_PARALLEL: Final = PreFlight(SKIP, in_parallel=True)
+"""There is nothing to do, and that keeps nobody from running together."""
+
+
+@runtime_checkable
+class DependsOnPlugin(Protocol):
+    """A plugin whose answers can be kept in the result cache."""
+
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
+        """What this plugin's answers for a pod depend on; None: on more than can be said here.
+
+        Called once for all pods of an equivalence class, and again when a table has changed that was named.
+
+        It speaks for `pre_filter`, `filter`, `pre_score` and `score`, which may depend on nothing else: not
+        on which nodes they are asked about, on the time, or on earlier calls. A `normalize_score` may only
+        look at the scores, and nodes of equal scores must stay equal. Where `runs_after_filter` is False,
+        `reserve`, `unreserve`, `pre_bind_pre_flight` and `pre_bind` are left out for pods of the class.
+        """
+
+
+@runtime_checkable
+class SkipsPodPlugin(Protocol):
+    """A plugin that skips most pods, and knows these without looking at nodes."""
+
+    def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
+        """Whether it is certain that `pre_filter` and `pre_score` would both answer SKIP for this pod.
+
+        Called first in a cycle, with every node of the cluster, for pods that have an equivalence class,
+        where the plugin is enabled at both points; if True, both are left out, with `filter` and `score`. It
+        should know from earlier pods of the class, and cost next to nothing.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionPoint:
+    """An extension point.
+
+    name: as configuration (in camel case) and Python name it.
+    protocols: the methods any of which puts a plugin there. optional: further methods of such a plugin.
+    may_wait: whether its method may be async, or block.
+    """
+
+    name: str
+    protocols: tuple[type[Any], ...]
+    optional: tuple[type[Any], ...] = ()
+    may_wait: bool = False
+
+    @property
+    def metric_name(self) -> str:
+        """The name in metrics, logs and messages, such as PreFilter."""
+        return point_name(self.name)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The Python methods any of which puts a plugin there."""
+        return tuple(method for protocol in self.protocols for method in methods_of(protocol))
+
+
+def methods_of(protocol: type[Any]) -> Mapping[str, Callable[..., Any]]:
+    """The methods of a protocol, by name."""
+    return {
+        name: each for name, each in vars(protocol).items() if inspect.isfunction(each) and name[0] != "_"
+    }
+
+
+POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
+    {
+        point.name: point
+        for point in (
+            ExtensionPoint("pre_enqueue", (PreEnqueuePlugin,)),
+            ExtensionPoint("queue_sort", (QueueSortPlugin,)),
+            ExtensionPoint("pre_filter", (PreFilterPlugin,), (PodChangePlugin, SkipsPodPlugin)),
+            ExtensionPoint("filter", (FilterPlugin, FilterNodePlugin)),
+            ExtensionPoint("post_filter", (PostFilterPlugin,)),
+            ExtensionPoint("pre_score", (PreScorePlugin,)),
+            ExtensionPoint("score", (ScorePlugin, ScoreNodePlugin), (NormalizeScorePlugin,)),
+            ExtensionPoint("reserve", (ReservePlugin,)),
+            ExtensionPoint("permit", (PermitPlugin,)),
+            ExtensionPoint("pre_bind", (PreBindPlugin,), (PreBindPreFlightPlugin,), may_wait=True),
+            ExtensionPoint("bind", (BindPlugin,), may_wait=True),
+            ExtensionPoint("post_bind", (PostBindPlugin,), may_wait=True),
+        )
+    }
+)
+"""The extension points, in the order of a pod's life."""
+
+BINDING_POINTS = frozenset(point.name for point in POINTS.values() if point.may_wait)
+"""The extension points of the binding cycle: methods there may wait."""
+
+PROTOCOLS: tuple[type[Any], ...] = (
+    EventsPlugin,
+    DependsOnPlugin,
+    *(each for point in POINTS.values() for each in (*point.protocols, *point.optional)),
+)
+"""Everything that a plugin may implement."""
+
+METHODS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: tuple(inspect.signature(method).parameters)[1:]
+        for protocol in PROTOCOLS
+        for name, method in methods_of(protocol).items()
+    }
+)
+"""Every method that a plugin may have, with the names of its parameters."""
+
+
+def implements(plugin: Any, point: str) -> bool:
+    """Whether a plugin (or its class) has something to do at an extension point."""
+    return point in POINTS and any(
+        callable(getattr(plugin, method, None)) for method in POINTS[point].methods
+    )

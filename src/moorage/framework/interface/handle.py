@@ -1,0 +1,256 @@
+"""What the framework lends to plugins beyond the pod and the nodes: live objects, writing, time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol
+
+from moorage.api.base import Object
+from moorage.api.manifests import Manifest
+from moorage.api.pod import Pod
+from moorage.clock import Clock, LoopClock
+from moorage.cluster.nominations import Nominations
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.extenders.extenders import Extenders
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effects, NoEffects
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
+from moorage.framework.runtime.plugin_threads import PluginThreads, WrongThreadError
+from moorage.framework.runtime.pre_binding import PreBinding
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
+from moorage.framework.runtime.slow_plugins import SlowCalls
+from moorage.framework.runtime.waiting_pods import WaitingPods
+
+if TYPE_CHECKING:
+    from moorage.client.client import Client
+
+FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
+"""Runs all filters of a profile over nodes: returns those that pass, and takes refusals down."""
+
+SingleNodeFiltersOf = Callable[[CycleState], SingleNodeFilters | None]
+"""The filters of a cycle for one node at a time; None where some of them look at more than that."""
+
+
+_NOT_GIVEN: Final = WaitingPods(LoopClock())
+"""Stands for pods that wait by the handle's own clock."""
+
+
+class NotHereError(RuntimeError):
+    """A plugin asked for something that only a scheduler at a real cluster has."""
+
+
+class EventRecorder(Protocol):
+    """Writes events, as a profile."""
+
+    def event(
+        self,
+        profile: str,
+        about: Object,
+        related: Object | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        """Something has happened; never waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What only a scheduler has that is at work in a cluster; simulations have none of it."""
+
+    client: Client
+    recorder: EventRecorder
+    activate: Callable[[Iterable[Pod]], None]
+    custom: Callable[[str], list[Manifest]] = lambda kind: []
+
+
+def _outside_a_profile(cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> NoReturn:
+    raise NotHereError("handle.run_filters: there are filters only in a profile; make a Framework first")
+
+
+@dataclass(slots=True)
+class Handle:
+    """What a plugin is given when it is made, if its `__init__` has a parameter named `handle`.
+
+    Reading the cluster:
+        nodes(): all nodes as the latest scheduling cycle saw them; it does not move before the next one. At
+            extension points that are given `nodes`, use those.
+        objects: the informers' caches, live, a table for each kind: `handle.objects.of(Namespace)`. Plugins
+            may assume changes there (`ObjectTable.assume`) in reserve, and take them back in unreserve. What
+            a cycle reads comes from `nodes.objects`, which does not move.
+        custom(kind): all objects of a kind that moorage does not know, as the API server has them, where the
+            plugin's `events` names it, by the same name: `handle.custom("quotas.v1.example.com")`.
+        wait_until(condition, timeout_seconds): wait, in pre_bind or bind, for objects to change.
+
+    Writing, where there is a cluster (`is_live`):
+        client: requests to the API server, as the scheduler's account:
+            `await handle.client.get(kinds.CONFIG_MAP, "default", "zones")`. For pre_bind, bind and post_bind:
+            the other extension points do not wait. NotHereError in simulations.
+        tell(about, reason, note): an event about an object, for `kubectl describe`. Simulations tell nobody.
+        effects: what moorage's own plugins write with; a simulation does it to its own cluster.
+
+    Other pods:
+        waiting: pods that wait for a permit. Iterate over it, or `get(uid)`; each has `pod`, `node_name`,
+            `pending_plugins`, `allow(plugin)` and `reject(plugin, reason)`.
+        nominations: pods that are to get a node that is being freed for them: `node_of(uid)`,
+            `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
+        activate(pods): have pods of the queue tried at once. Simulations have no queue: nothing happens.
+        pre_binding: pods in pre-bind, which can still be stopped.
+
+    Asking the others:
+        run_filters(cycle, pod, nodes, diagnosis): the profile's filters, with nominated pods counted in; with
+            `Nodes.hypothetical_pods`, for plugins that ask what would be if. Returns the nodes that pass.
+        single_node_filters: the same for one node at a time, where what they say of a node can be remembered.
+        extenders: the web services that have a say, in their order.
+
+    In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
+        on_loop(call): have something called on the scheduler's loop, and wait for what comes of it; `call`
+            may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
+        Safe as they are: tell, activate, is_live, profile, `custom`, `pre_binding.is_stopped`, `allow` and
+            `reject` of waiting pods, and getting a single object from `objects`. WrongThreadError: client,
+            nodes and wait_until. All else, such as changing or iterating over objects and nominations, needs
+            on_loop, too, and is not checked.
+
+    clock and random: time and chance, which simulations replace. profile: the scheduler name of the profile
+    the plugin is in. metrics: where moorage's own plugins leave figures for metrics.
+    """
+
+    objects: Objects = field(default_factory=Objects)
+    effects: Effects = field(default_factory=NoEffects)
+    clock: Clock = field(default_factory=LoopClock)
+    random: Random = field(default_factory=Random)
+    waiting: WaitingPods = _NOT_GIVEN
+    pre_binding: PreBinding = field(default_factory=PreBinding)
+    metrics: PluginMetrics = field(default_factory=PluginMetrics)
+    run_filters: FilterRunner = _outside_a_profile
+    single_node_filters: SingleNodeFiltersOf = lambda cycle: None
+    nominations: Nominations = field(default_factory=Nominations)
+    snapshot: Callable[[], Snapshot] = Snapshot
+    extenders: Extenders = field(default_factory=Extenders)
+    live: Live | None = None
+    profile: str = ""
+    slow_calls: SlowCalls = field(default_factory=SlowCalls)
+    threads: PluginThreads = field(default_factory=PluginThreads)
+
+    def __post_init__(self) -> None:
+        if self.waiting is _NOT_GIVEN:
+            self.waiting = WaitingPods(self.clock, self.threads)
+
+    def for_profile(
+        self, profile: str, run_filters: FilterRunner, single_node_filters: SingleNodeFiltersOf
+    ) -> Handle:
+        """The same for one profile of several: all that is shared stays shared."""
+        return replace(
+            self, profile=profile, run_filters=run_filters, single_node_filters=single_node_filters
+        )
+
+    def nodes(self) -> Nodes:
+        """All nodes, as the latest scheduling cycle saw them."""
+        self._check_thread("nodes")
+        return Nodes(self.snapshot())
+
+    def custom(self, kind: str) -> list[Manifest]:
+        """All objects of a kind (`plural.version.group`) that some plugin's `events` names; live.
+
+        They are shared and must not be changed. Simulations have none.
+        """
+        return [] if self.live is None else self.live.custom(kind)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a cluster: not in `moorage decide`, replays and tests of plugins."""
+        return self.live is not None
+
+    @property
+    def client(self) -> Client:
+        """Requests to the API server, as the scheduler's account; NotHereError in simulations."""
+        self._check_thread("client")
+        if self.live is None:
+            raise NotHereError("handle.client: a simulation has no API server; ask handle.is_live before")
+        return self.live.client
+
+    def tell(
+        self,
+        about: Object,
+        reason: str,
+        note: str,
+        *,
+        type: Literal["Normal", "Warning"] = "Normal",
+        action: str = "Scheduling",
+        related: Object | None = None,
+    ) -> None:
+        """Have an event written about an object; never waits. `reason` is one word, such as `Delayed`."""
+        if self.live is not None:
+            self._posted(self.live.recorder.event, self.profile, about, related, type, reason, action, note)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Have pods that wait in the queue tried at once, whatever they wait for."""
+        if self.live is not None:
+            self._posted(self.live.activate, list(pods))
+
+    def _posted(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Call something: at once on the loop, soon in a thread."""
+        if self.threads.is_elsewhere():
+            self.threads.post(call, *arguments)
+        else:
+            call(*arguments)
+
+    def _check_thread(self, what: str) -> None:
+        if self.threads.is_elsewhere():
+            raise WrongThreadError(
+                f"handle.{what}: not in a thread; write handle.on_loop(lambda: handle.{what}...), "
+                "or make the method async"
+            )
+
+    def on_loop(self, call: Callable[[], Any]) -> Any:
+        """What `call`, which may be async, returns when it is called on the scheduler's loop; for threads.
+
+        Without threads, in simulations, it is called here and now, and cannot wait.
+        """
+        if self.threads.is_elsewhere():
+            return self.threads.wait_for(call)
+        answer = call()
+        if not inspect.isawaitable(answer):
+            return answer
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise WrongThreadError("handle.on_loop: nothing can wait here; make the method async, and await")
+
+    async def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
+        """Wait for objects to change until `condition` holds; False if the time is over first.
+
+        What `condition` raises ends the wait and is raised here.
+        """
+        self._check_thread("wait_until")
+        if condition():
+            return True
+        outcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def look() -> None:
+            if outcome.done():
+                return
+            try:
+                if condition():
+                    outcome.set_result(True)
+            except Exception as error:
+                outcome.set_exception(error)
+
+        def give_up() -> None:
+            if not outcome.done():
+                outcome.set_result(False)
+
+        timer = self.clock.call_later(timeout_seconds, give_up)
+        unsubscribe = self.objects.subscribe(look)
+        try:
+            return await outcome
+        finally:
+            timer.cancel()
+            unsubscribe()

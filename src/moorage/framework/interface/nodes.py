@@ -1,0 +1,393 @@
+"""The nodes a plugin is asked about: a view of a snapshot's columns, aligned with the nodes in question.
+
+Everything a `Nodes` gives back has one entry per node of the view, in the same order. A filter sees only
+nodes that all filters before it let pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from moorage.api.node import Node, Taint
+from moorage.api.requests import CPU, MEMORY
+from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
+from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary, clipped
+from moorage.cluster.labels import integers, matching
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import Disk, HostPort, PodInfo
+from moorage.cluster.snapshot import Snapshot
+from moorage.framework.interface.filter_result import Mask
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+
+
+class Codes(Generic[V]):
+    """Interned values, one per node: judged once per distinct value."""
+
+    __slots__ = ("codes", "vocabulary")
+
+    def __init__(self, codes: NDArray[np.int32], vocabulary: Vocabulary[V]) -> None:
+        self.codes = codes
+        self.vocabulary = vocabulary
+
+    def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool) -> NDArray[Any]:
+        """`judgement` of every node's value, called once per distinct value. Shape (nodes,)."""
+        return self.vocabulary.judge(judgement, dtype)[self.codes]
+
+
+class Label(Codes[str]):
+    """A label's value on every node."""
+
+    __slots__ = ()
+
+    def equals(self, value: str) -> Mask:
+        """Where the label has this value."""
+        return self.is_in((value,))
+
+    def is_in(self, values: Iterable[str]) -> Mask:
+        """Where the label has one of these values."""
+        return self.matches(Requirement("", Operator.IN, frozenset(values)))
+
+    def exists(self) -> Mask:
+        """Where the label is there at all."""
+        return np.not_equal(self.codes, ABSENT).view(Mask)
+
+    def matches(self, requirement: Requirement) -> Mask:
+        """Where the label meets a selector's requirement."""
+        return matching(requirement, self.codes, self.vocabulary).view(Mask)
+
+    def as_int(self, default: int = 0) -> NDArray[np.int64]:
+        """The label as a number; `default` where it is absent or no number."""
+        return integers(self.codes, self.vocabulary, default)
+
+    def values(self) -> list[str | None]:
+        """The label as text; None where it is absent."""
+        return [None if code == ABSENT else self.vocabulary.values[code] for code in self.codes.tolist()]
+
+
+class NodeView:
+    """One node of a view, for plugins that look at one node at a time.
+
+    added: pods taken to be on the node. removed: pods taken not to be there any more, by uid.
+    """
+
+    __slots__ = ("_allocatable", "_requested", "added", "removed", "row", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, row: int, added: tuple[PodInfo, ...] = ()) -> None:
+        self.snapshot = snapshot
+        self.row = row
+        self.added = added
+        self.removed: Mapping[str, PodInfo] = {}
+        self._allocatable: list[int] | None = None
+        self._requested: list[int] | None = None
+
+    def without(self, pods: Iterable[PodInfo]) -> NodeView:
+        """The node as it would be without some of the pods that are on it now."""
+        leaving = {info.pod.uid: info for info in pods}
+        return self._supposing({**self.removed, **leaving}, leaving.values(), -1)
+
+    def putting_back(self, info: PodInfo) -> NodeView:
+        """The node as it would be if one of the pods that are taken to be removed were not."""
+        return self._supposing(
+            {uid: each for uid, each in self.removed.items() if each is not info}, (info,), 1
+        )
+
+    def _supposing(self, removed: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
+        twin = NodeView(self.snapshot, self.row, self.added)
+        twin.removed = removed
+        twin._allocatable = self._allocatable
+        twin._requested = requested = self._requested_by_lane().copy()
+        lanes = self.snapshot.resource_lanes
+        for info in moved:
+            for resource, amount in info.load.amounts.items():
+                if (lane := lanes.get(resource)) is not None:  # A resource that no node has has none.
+                    requested[lane] += sign * clipped(amount)
+        return twin
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.snapshot.names[self.row]
+
+    @property
+    def node(self) -> Node:
+        """The node object."""
+        return self.snapshot.nodes[self.row]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
+        return self.node.labels
+
+    @property
+    def objects(self) -> Objects:
+        """The other objects of the cluster: services, namespaces, claims."""
+        return self.snapshot.objects
+
+    def as_nodes(self) -> Nodes:
+        """The same as columns, of one node."""
+        row = np.array((self.row,), np.intp)
+        if not self.added and not self.removed:
+            return Nodes(self.snapshot, row)
+        removed = np.array(self.snapshot.pods.rows_of(self.removed), np.intp)
+        added = [(0, info) for info in self.added]
+        return Nodes(
+            self.snapshot, row, HypotheticalPods(self.snapshot, 1, np.zeros_like(removed), removed, added)
+        )
+
+    @property
+    def pods(self) -> list[PodInfo]:
+        """The pods on the node."""
+        here = self.snapshot.pods_of(self.row)
+        staying = (
+            (info for uid, info in here.items() if uid not in self.removed) if self.removed else here.values()
+        )
+        return [*staying, *self.added]
+
+    @property
+    def allowed_pods(self) -> int:
+        """How many pods the node takes."""
+        return int(self.snapshot.allowed_pods.values[self.row])
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are on the node."""
+        return int(self.snapshot.pod_count.values[self.row]) + len(self.added) - len(self.removed)
+
+    def allocatable(self, resource: str) -> int:
+        """How much of a resource pods may fill: milli-CPU, bytes or a count."""
+        if self._allocatable is None:
+            self._allocatable = self.snapshot.allocatable.values[:, self.row].tolist()
+        lane = self.snapshot.resource_lanes.get(resource)
+        return 0 if lane is None else self._allocatable[lane]
+
+    def requested(self, resource: str) -> int:
+        """How much of a resource the pods on the node request."""
+        lane = self.snapshot.resource_lanes.get(resource)
+        requested = 0 if lane is None else (self._requested or self._requested_by_lane())[lane]
+        for info in self.added:
+            requested += info.load.amounts.get(resource, 0)
+        return requested
+
+    def _requested_by_lane(self) -> list[int]:
+        """What the pods on the node request, without those that are added."""
+        if self._requested is None:
+            self._requested = self.snapshot.requested.values[:, self.row].tolist()
+        return self._requested
+
+    def scoring_requested(self, resource: str) -> int:
+        """As `requested`, but pods that request no cpu or memory count with a default."""
+        if resource not in (CPU, MEMORY):
+            return self.requested(resource)
+        lane = 0 if resource == CPU else 1
+        requested = int(self.snapshot.scoring_requested.values[lane, self.row])
+        for info in self.added:
+            requested += info.load.scoring_memory if lane else info.load.scoring_cpu_milli
+        for info in self.removed.values():
+            requested -= clipped(info.load.scoring_memory if lane else info.load.scoring_cpu_milli)
+        return requested
+
+
+class Nodes:
+    """Some nodes of a snapshot (all of them where `rows` is None), as columns.
+
+    With `hypothetical_pods` the columns say what would be if those pods came and went.
+    """
+
+    __slots__ = ("hypothetical_pods", "rows", "snapshot")
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        rows: NDArray[np.intp] | None = None,
+        hypothetical_pods: HypotheticalPods | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+        self.hypothetical_pods = hypothetical_pods
+
+    # Which nodes
+
+    def __len__(self) -> int:
+        return len(self.snapshot) if self.rows is None else len(self.rows)
+
+    def __iter__(self) -> Iterator[NodeView]:
+        rows, hypothetical_pods = self.row_numbers().tolist(), self.hypothetical_pods
+        if hypothetical_pods is None:
+            return (NodeView(self.snapshot, row) for row in rows)
+        return (
+            NodeView(self.snapshot, row, tuple(hypothetical_pods.added_on(index))).without(
+                hypothetical_pods.removed_on(index)
+            )
+            for index, row in enumerate(rows)
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes' names."""
+        names = self.snapshot.names
+        return list(names) if self.rows is None else [names[row] for row in self.rows.tolist()]
+
+    def name(self, index: int) -> str:
+        """The name of one of them."""
+        return self.snapshot.names[index if self.rows is None else int(self.rows[index])]
+
+    @property
+    def all(self) -> Nodes:
+        """Every node of the cluster as it is, whatever filters said."""
+        return self if self.rows is None and self.hypothetical_pods is None else Nodes(self.snapshot)
+
+    @property
+    def objects(self) -> Objects:
+        """The other objects of the cluster: services, namespaces, claims."""
+        return self.snapshot.objects
+
+    def row_numbers(self) -> NDArray[np.intp]:
+        """The snapshot's row of each node."""
+        return np.arange(len(self.snapshot)) if self.rows is None else self.rows
+
+    def where(self, mask: NDArray[np.bool_]) -> Nodes:
+        """The nodes for which `mask` is True."""
+        return self.at(np.flatnonzero(mask))
+
+    def at(self, indices: NDArray[np.intp]) -> Nodes:
+        """The nodes at these places of the view, in that order."""
+        rows = indices if self.rows is None else self.rows[indices]
+        return Nodes(
+            self.snapshot,
+            rows,
+            None if self.hypothetical_pods is None else self.hypothetical_pods.take(indices),
+        )
+
+    def named(self, names: Iterable[str]) -> Nodes:
+        """The nodes of the whole cluster with these names; unknown names are left out."""
+        row_of = self.snapshot.row_of
+        rows = sorted(row_of[name] for name in names if name in row_of)
+        return Nodes(self.snapshot, np.array(rows, np.intp))
+
+    def pick(self, column: NDArray[Any]) -> NDArray[Any]:
+        """A whole column's entries for these nodes: the last axis goes from rows to nodes."""
+        return column if self.rows is None else column[..., self.rows]
+
+    # Columns
+
+    def allocatable(self, resource: str) -> NDArray[np.int64]:
+        """How much of a resource pods may fill: milli-CPU, bytes or a count."""
+        return self.pick(self.snapshot.lane(self.snapshot.allocatable, resource))
+
+    def requested(self, resource: str) -> NDArray[np.int64]:
+        """How much of a resource the pods on each node request."""
+        requested = self.pick(self.snapshot.lane(self.snapshot.requested, resource))
+        return (
+            requested if self.hypothetical_pods is None else requested + self.hypothetical_pods.load(resource)
+        )
+
+    def scoring_requested(self, resource: str) -> NDArray[np.int64]:
+        """As `requested`, but pods that request no cpu or memory count with a default."""
+        if resource not in (CPU, MEMORY):
+            return self.requested(resource)
+        lane = 0 if resource == CPU else 1
+        requested = self.pick(self.snapshot.scoring_requested.values[lane])
+        return (
+            requested
+            if self.hypothetical_pods is None
+            else requested + self.hypothetical_pods.scoring_load(lane)
+        )
+
+    @property
+    def allowed_pods(self) -> NDArray[np.int64]:
+        """How many pods each node takes."""
+        return self.pick(self.snapshot.allowed_pods.values)
+
+    @property
+    def pod_count(self) -> NDArray[np.int64]:
+        """How many pods are on each node."""
+        count = self.pick(self.snapshot.pod_count.values)
+        return count if self.hypothetical_pods is None else count + self.hypothetical_pods.pods()
+
+    @property
+    def unschedulable(self) -> Mask:
+        """Which nodes are cordoned."""
+        return self.pick(self.snapshot.unschedulable.values).view(Mask)
+
+    @property
+    def taints(self) -> Codes[tuple[Taint, ...]]:
+        """Each node's taints."""
+        return self._codes(self.snapshot.taints)
+
+    @property
+    def ports(self) -> Codes[frozenset[HostPort]]:
+        """The host ports in use on each node."""
+        return self._held(self.snapshot.ports, lambda info: info.host_ports)
+
+    @property
+    def claims(self) -> Codes[frozenset[str]]:
+        """The volume claims (namespace/name) that pods on each node use."""
+        return self._held(self.snapshot.claims, lambda info: info.claims)
+
+    @property
+    def disks(self) -> Codes[frozenset[Disk]]:
+        """The disks that pods on each node name themselves."""
+        return self._held(self.snapshot.disks, lambda info: info.disks)
+
+    def pods_on(self, index: int) -> list[PodInfo]:
+        """The pods on one node of this view."""
+        row = index if self.rows is None else int(self.rows[index])
+        if self.hypothetical_pods is None:
+            return list(self.snapshot.pods_of(row).values())
+        return self.hypothetical_pods.pods_on(index, row)
+
+    @property
+    def features(self) -> Codes[frozenset[str]]:
+        """The features each node's kubelet declares."""
+        return self._codes(self.snapshot.features)
+
+    def _codes(self, column: CodeColumn[V]) -> Codes[V]:
+        return Codes(self.pick(column.codes), column.vocabulary)
+
+    def _held(
+        self, column: CodeColumn[frozenset[V]], held: Callable[[PodInfo], frozenset[V]]
+    ) -> Codes[frozenset[V]]:
+        """What pods on each node hold; nodes where holders come or go are looked at anew."""
+        changed = [] if self.hypothetical_pods is None else self.hypothetical_pods.holders()
+        if not changed:
+            return self._codes(column)
+        vocabulary: Vocabulary[frozenset[V]] = Vocabulary()
+        sets = [column.vocabulary.values[code] for code in self.pick(column.codes).tolist()]
+        for index in changed:
+            sets[index] = frozenset().union(*map(held, self.pods_on(index)))
+        codes = [ABSENT if each is None else vocabulary.acquire(each) for each in sets]
+        return Codes(np.array(codes, np.int32), vocabulary)
+
+    def label(self, key: str) -> Label:
+        """A label of each node."""
+        column = self.snapshot.label(key)
+        return Label(self.pick(column.codes), column.vocabulary)
+
+    def required_by(self, wanted: RequiredNodes) -> NDArray[np.bool_]:
+        """Which nodes a pod's nodeSelector and required node affinity accept. Shape (nodes,)."""
+        mask = np.ones(len(self), bool)
+        for requirement in wanted.labels:
+            mask &= self.label(requirement.key).matches(requirement)
+        if wanted.terms is not None:
+            any_term = np.zeros(len(self), bool)
+            for term in wanted.terms:
+                any_term |= self.matching_term(term)
+            mask &= any_term
+        return mask
+
+    def matching_term(self, term: NodeTerm) -> NDArray[np.bool_]:
+        """Which nodes meet all conditions of a node selector term. Shape (nodes,)."""
+        mask = np.ones(len(self), bool)
+        for requirement in term.labels:
+            mask &= self.label(requirement.key).matches(requirement)
+        for field in term.fields:
+            if field.key == NODE_NAME_FIELD:
+                row = self.snapshot.row_of.get(field.value, ABSENT)
+                mask &= (self.row_numbers() == row) != field.negated
+            elif not field.matches(""):
+                mask[:] = False
+        return mask

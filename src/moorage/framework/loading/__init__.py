@@ -1,0 +1,1 @@
+"""Plugins by name: the registry, and how plugins are found in files, packages and modules."""

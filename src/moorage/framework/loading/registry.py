@@ -1,0 +1,161 @@
+"""Plugins by name, and how one is made.
+
+A registry maps names to factories: usually the plugin's class. The factory is called with `args` (the
+plugin's arguments from the configuration) and `handle`, each only if it takes a parameter of that name. Where
+plugins come from that do not come with moorage is in `finding`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from moorage.api.decode import KINDS
+from moorage.client.kinds import Kind
+from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
+from moorage.framework.interface.extension_points import (
+    BINDING_POINTS,
+    METHODS,
+    POINTS,
+    Plugin,
+    WatchingPlugin,
+    implements,
+)
+from moorage.framework.interface.handle import Handle
+from moorage.framework.runtime.error_location import described, location_in_plugin
+
+Factory = Callable[..., Plugin]
+
+_OWN_PACKAGE: Final = "moorage.plugins."
+
+
+class RegistryError(Exception):
+    """A plugin that cannot be used; the message says what to do."""
+
+
+class NamedPlugin(NamedTuple):
+    """A plugin to be registered."""
+
+    name: str
+    factory: Factory
+
+
+def with_plugin(name: str, factory: Factory) -> NamedPlugin:
+    """A plugin for `scheduler_command`: its name, and its class or a function that makes it."""
+    return NamedPlugin(name, factory)
+
+
+class _Entry(NamedTuple):
+    """How to get at a factory, and where it is from."""
+
+    load: Callable[[], Factory]
+    origin: str
+
+
+class Registry(Mapping[str, Factory]):
+    """Factories by plugin name; a name can be taken only once."""
+
+    def __init__(self, factories: Mapping[str, Factory] | None = None) -> None:
+        self._entries: dict[str, _Entry] = {}
+        for name, factory in (factories or {}).items():
+            self.register(name, factory, "moorage itself")
+
+    def register(self, name: str, factory: Factory, origin: str = "") -> None:
+        """Add a plugin; `origin` says in messages where it is from."""
+        self.register_later(name, lambda: factory, origin)
+
+    def register_later(self, name: str, load: Callable[[], Factory], origin: str) -> None:
+        """Add a plugin whose factory is loaded only if somebody wants it."""
+        if (taken := self._entries.get(name)) is not None:
+            there = f" in {taken.origin}" if taken.origin else ""
+            yours = f"the one in {origin}" if origin else "yours"
+            raise RegistryError(f"a plugin named {name} exists already{there}; give {yours} another name")
+        self._entries[name] = _Entry(load, origin)
+
+    def __getitem__(self, name: str) -> Factory:
+        return self._entries[name].load()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # Without loading it.
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def make(self, name: str, args: Any, handle: Handle) -> Plugin:
+        """A plugin, checked."""
+        plugin = _call(name, self[name], args, handle)
+        check_plugin(name, plugin)
+        return plugin
+
+
+def is_from_moorage(plugin: Plugin) -> bool:
+    """Whether a plugin is one of those that come with moorage."""
+    return type(plugin).__module__.startswith(_OWN_PACKAGE)
+
+
+def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
+    if not callable(factory):
+        raise RegistryError(f"plugin {name}: register its class, or a function that makes it")
+    try:
+        wanted = inspect.signature(factory, eval_str=True).parameters
+    except NameError as error:
+        raise RegistryError(f"plugin {name}: the type of its args cannot be found: {error}") from None
+    given: dict[str, Any] = {}
+    if "handle" in wanted:
+        given["handle"] = handle
+    if "args" in wanted:
+        try:
+            given["args"] = typed_arguments(args, wanted["args"].annotation)
+        except ArgumentsError as error:
+            raise RegistryError(f"plugin {name}: {error}") from None
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    required = [p.name for p in wanted.values() if p.default is p.empty and p.kind in kinds]
+    if missing := [parameter for parameter in required if parameter not in given]:
+        raise RegistryError(
+            f"plugin {name} wants {', '.join(missing)}; a plugin can be given args and handle only"
+        )
+    if "args" not in wanted and isinstance(args, Mapping) and args:
+        raise RegistryError(f"plugin {name} takes no arguments; remove its pluginConfig")
+    try:
+        return factory(**given)
+    except Exception as error:
+        place = location_in_plugin(error)
+        where = "" if place is None else f" ({place})"
+        raise RegistryError(f"plugin {name} cannot be made: {described(error)}{where}") from error
+
+
+def check_plugin(name: str, plugin: Plugin) -> None:
+    """Whether an object can be a plugin: its name, its methods and their signatures. RegistryError if not."""
+    actual = getattr(plugin, "name", None)
+    if actual != name:
+        raise RegistryError(f'plugin {name}: its class says name = {actual!r}; make it name = "{name}"')
+    if not any(implements(plugin, point) for point in POINTS):
+        raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
+    if isinstance(plugin, WatchingPlugin):
+        _check_watched(name, plugin.watched_kinds)
+    for method, parameters in METHODS.items():
+        if hasattr(plugin, method):
+            _check_method(name, method, getattr(plugin, method), parameters)
+
+
+def _check_watched(name: str, watched: Any) -> None:
+    if not isinstance(watched, tuple) or not all(isinstance(kind, Kind) for kind in watched):
+        raise RegistryError(
+            f"plugin {name}: watched_kinds must be a tuple of kinds, such as (kinds.NAMESPACE,)"
+        )
+    if unknown := [kind.name for kind in watched if kind.name not in KINDS]:
+        raise RegistryError(f"plugin {name}: watched_kinds: no plugin can read {', '.join(unknown)}")
+
+
+def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...]) -> None:
+    try:
+        inspect.signature(bound).bind(*parameters)
+    except (TypeError, ValueError):
+        written = ", ".join(("self", *parameters))
+        raise RegistryError(f"plugin {name}: write def {method}({written})") from None
+    if inspect.iscoroutinefunction(bound) and method not in BINDING_POINTS:
+        raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")

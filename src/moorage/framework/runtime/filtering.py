@@ -1,0 +1,120 @@
+"""Running the filters of a profile: in order, over the nodes still alive, and for nominated pods twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pod import Pod
+from moorage.cluster.pod_table import PodInfo
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.extension_points import Plugin, PodChangePlugin
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plugin_call import PluginCall
+
+
+def run_filters(
+    calls: Sequence[PluginCall],
+    plugins: Mapping[str, Plugin],
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    diagnosis: Diagnosis,
+) -> Nodes:
+    """The nodes that every filter lets pass, as they are and with the pods nominated to them.
+
+    Pods of equal or higher priority that wait for room on a node are taken to be there already. They may as
+    well never come, so such a node is asked twice and must pass both times.
+    """
+
+    def run(some: Nodes) -> Nodes:
+        return _run_once(calls, plugins, cycle, pod, some, diagnosis)
+
+    nominated = _nominated(pod, nodes)
+    if not nominated:
+        return run(nodes)
+    rows = nodes.row_numbers()
+    changes = nodes.hypothetical_pods or HypotheticalPods(nodes.snapshot, len(nodes))
+    passed = run(Nodes(nodes.snapshot, rows, changes.adding(nominated)))
+    places = np.flatnonzero(np.isin(rows, passed.row_numbers()))
+    again = np.isin(places, [index for index, _ in nominated])
+    alone = run(nodes.at(places[again]))
+    return nodes.at(places[~again | np.isin(rows[places], alone.row_numbers())])
+
+
+def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:
+    """Pods nominated to nodes of a view that count before this one: (index, pod)."""
+    nominated = nodes.snapshot.nominated
+    if not nominated:
+        return []
+    rows = {
+        nodes.snapshot.row_of[name]: infos
+        for name, infos in nominated.items()
+        if name in nodes.snapshot.row_of
+    }
+    places = np.flatnonzero(np.isin(nodes.row_numbers(), list(rows)))
+    return [
+        (index, info)
+        for index in places.tolist()
+        for info in rows[int(nodes.row_numbers()[index])]
+        if info.pod.priority >= pod.priority and info.pod.uid != pod.uid
+    ]
+
+
+def _run_once(
+    calls: Sequence[PluginCall],
+    plugins: Mapping[str, Plugin],
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    diagnosis: Diagnosis,
+) -> Nodes:
+    """The nodes that every filter lets pass; each sees only what those before it left."""
+    for call in calls:
+        if not len(nodes):
+            break
+        plugin = plugins[call.plugin]
+        if nodes.hypothetical_pods is not None and isinstance(plugin, PodChangePlugin):
+            result = _one_by_one(call, plugin, cycle, pod, nodes)
+        else:
+            result = call.filter(cycle, pod, nodes)
+        if result.codes is not None and result.codes.any():
+            diagnosis.refuse(call.plugin, nodes, result)
+            nodes = nodes.where(result.codes == 0)
+    return nodes
+
+
+def _one_by_one(
+    call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
+) -> FilterResult:
+    """The result of a plugin that follows pods coming and going: each changed node is asked about alone."""
+    codes = np.zeros(len(nodes), np.int32)
+    reasons: dict[Reason, int] = {}
+    for indices, state in _parts(call, plugin, cycle, pod, nodes):
+        result = call.filter(state, pod, nodes.at(indices)) if len(indices) else ALL
+        if result.codes is not None:
+            table = [0, *(reasons.setdefault(each, len(reasons) + 1) for each in result.reasons)]
+            codes[indices] = np.array(table)[result.codes]
+    return FilterResult(codes, tuple(reasons)) if reasons else ALL
+
+
+def _parts(
+    call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
+) -> Iterator[tuple[NDArray[np.intp], CycleState]]:
+    """The unchanged nodes together, then each changed one with a state that knows its changes."""
+    assert nodes.hypothetical_pods is not None
+    changed = nodes.hypothetical_pods.indices()
+    yield np.setdiff1d(np.arange(len(nodes)), changed), cycle
+    for index in changed:
+        state = cycle.clone()
+        node = NodeView(nodes.snapshot, int(nodes.row_numbers()[index]))
+        for info in nodes.hypothetical_pods.removed_on(index):
+            PluginCall(call.plugin, "remove_pod", plugin.remove_pod)(state, pod, info, node)
+        for info in nodes.hypothetical_pods.added_on(index):
+            PluginCall(call.plugin, "add_pod", plugin.add_pod)(state, pod, info, node)
+        yield np.array([index]), state

@@ -1,0 +1,337 @@
+"""A profile at work: runs every extension point over its plugins, in order, by the framework's rules.
+
+The scheduling-cycle half is synchronous and pure (pod + snapshot in, answers out); the binding half may
+wait. A plugin that raises, or answers what it may not, becomes a PluginError that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from moorage.api.pod import Pod
+from moorage.cluster.snapshot import Snapshot
+from moorage.config.types import Profile
+from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from moorage.framework.cache.result_cache import PluginResultCache
+from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.effects import Effect
+from moorage.framework.interface.events import interests_of
+from moorage.framework.interface.extension_points import (
+    Plugin,
+    PodChangePlugin,
+    PostFilterResult,
+    Scores,
+)
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unschedulable
+from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
+from moorage.framework.runtime.filtering import run_filters
+from moorage.framework.runtime.observation import FrameworkObserver, observe
+from moorage.framework.runtime.plan import Choice, Plan
+from moorage.framework.runtime.plugin_call import PluginCall
+from moorage.framework.runtime.pre_binding import ask_pre_flights
+from moorage.framework.runtime.pre_filtering import run_pre_filters
+from moorage.framework.runtime.profile_calls import profile_calls
+from moorage.framework.runtime.queue_sorting import OutsideOrder
+from moorage.framework.runtime.scores import ScoreTable
+from moorage.framework.runtime.single_node_filters import SingleNodeFilters
+from moorage.klog import UNHANDLED, Logger, kobj
+from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.queueing_rules import QueueRules
+
+log = Logger(__name__)
+
+
+class Framework:
+    """The plugins of one profile, ready to run.
+
+    observer: is told how long extension points and plugins take.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        registry: Registry,
+        handle: Handle | None = None,
+        observer: FrameworkObserver | None = None,
+    ) -> None:
+        self.profile = profile
+        self._observer = observer
+        # `filter` as it is before it is observed: what a plugin tries out is that plugin's time.
+        self.handle = (handle or Handle()).for_profile(
+            profile.scheduler_name, self.filter, self.single_node_filters
+        )
+        self.plugins: dict[str, Plugin] = {}
+        for name in profile.plugins.names():
+            if name not in registry:
+                raise RegistryError(
+                    f"profile {profile.scheduler_name}: there is no plugin {name}; "
+                    f"known are {', '.join(sorted(registry))}; for one of your own install its package, "
+                    "write module:Class, or add --plugin FILE.py"
+                )
+            self.plugins[name] = registry.make(name, profile.args(name), self.handle)
+        self._calls = profile_calls(profile, self.plugins, self.handle, observer)
+        self._plan = Plan(self._calls)
+        """The plan for pods of which nothing is cached."""
+        self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
+        sorting = self.at("queue_sort")[0]
+        is_own = is_from_moorage(self.plugins[sorting.plugin])
+        self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
+        self._follows_pods = any(
+            isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
+        )
+        if observer is not None:
+            observe(self, observer)
+
+    @property
+    def name(self) -> str:
+        """The scheduler name whose pods this profile takes."""
+        return self.profile.scheduler_name
+
+    def at(self, point: str) -> tuple[PluginCall, ...]:
+        """The plugins at an extension point, in order."""
+        return self._calls.enabled.get(point, ())
+
+    def plan(self, cycle: CycleState) -> Plan:
+        """Which plugins run in a cycle, and why others do not."""
+        return cycle.plan or self._plan
+
+    def plan_of(self, pod: Pod, snapshot: Snapshot) -> Plan:
+        """The plan for a pod in a cluster: its pre-filters and pre-scores run, and what they say is in it."""
+        cycle, nodes = CycleState(), Nodes(snapshot)
+        cycle.equivalence_class = EquivalenceClasses().of(pod, len(snapshot))
+        self._pre_filter(cycle, pod, nodes, Diagnosis(len(snapshot)))
+        self._pre_score(cycle, pod, nodes)
+        return self.plan(cycle)
+
+    # Before the queue
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """The first refusal to let a pod into the queue, or None."""
+        for call in self.at("pre_enqueue"):
+            status = call.status(pod)
+            if status is not None:
+                return status
+        return None
+
+    def gate(self, pod: Pod, ask_first: str = "") -> str:
+        """The plugin that keeps a pod out of the queue, or "". One that fails at that keeps the pod out, too.
+
+        ask_first: who did so the last time, and so is likely to do it again.
+        """
+        if self._observer is not None:
+            self._observer.samples_gate()
+        calls: Sequence[PluginCall] = self.at("pre_enqueue")
+        if ask_first:
+            calls = sorted(calls, key=lambda call: call.plugin != ask_first)
+        for call in calls:
+            try:
+                status = call.status(pod)
+            except PluginError as error:
+                message = "Unexpected error running PreEnqueue plugin"
+                log.error(error, message, logger=UNHANDLED, pod=kobj(pod), plugin=call.plugin)
+                return call.plugin
+            if status is not None:
+                if log.v >= 4:
+                    message = "Status after running PreEnqueue plugin"
+                    log.info(4, message, pod=kobj(pod), plugin=call.plugin, status=status.message)
+                return call.plugin
+        return ""
+
+    def queue_rules(self, *, extenders: bool = False) -> QueueRules:
+        """What this profile's plugins say about queueing; with or without extenders that may refuse nodes."""
+        return QueueRules(self.gate, interests_of(self.plugins, extenders=extenders))
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """A pod's place in the active queue: smaller keys first."""
+        return self._order(queued)
+
+    # The scheduling cycle
+
+    def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
+        """The nodes left to filter, or None if a pre-filter refused them all."""
+        if self._observer is not None:
+            cycle.is_sampled = self._observer.samples_cycle()
+        return self._pre_filter(cycle, pod, nodes, diagnosis)
+
+    def _pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
+        plan = cycle.plan = self._plan_for(cycle, pod, nodes)
+        return run_pre_filters(plan, cycle, pod, nodes, diagnosis)
+
+    def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Plan:
+        """The plan for a pod's equivalence class, made if need be, and what `skips_pod` says of this pod."""
+        if cycle.equivalence_class is None:
+            return self._plan
+        results = cycle.equivalence_class.read(self._results)
+        if results is None or not results.holds(nodes.snapshot):
+            results = PluginResultCache(self.plugins, pod, nodes.snapshot)
+            results.prepare(self._calls, pod, is_sampled=cycle.is_sampled)
+            cycle.equivalence_class.write(self._results, results)
+        cycle.inherit(results.prepared)
+        skipping = [call.plugin for call in self._calls.skipping if call(cycle, pod, nodes)]
+        return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
+        """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
+        plan = cycle.plan or self._plan
+        filters = plan.filters
+        calls = filters.active
+        is_current = nodes.hypothetical_pods is None and not (filters.rest and nodes.snapshot.nominated)
+        if plan.results is not None and is_current:
+            nodes = plan.results.filters.filter(filters, cycle, pod, nodes, diagnosis)
+            calls = filters.rest
+        return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
+
+    def single_node_filters(self, cycle: CycleState) -> SingleNodeFilters | None:
+        """The filters that run in a cycle, for one node at a time; None if that cannot be asked.
+
+        Plugins with `add_pod` and `remove_pod` keep counts of their own: those cannot be asked in this way.
+        """
+        plan = cycle.plan or self._plan
+        if plan.results is None or self._follows_pods or plan.filters.rest:
+            return None
+        return SingleNodeFilters(plan.results, plan.filters)
+
+    async def post_filter(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """The first success at making room, or what all plugins had to say; with all effects on the way.
+
+        It waits only where a plugin asks extenders.
+        """
+        said: list[str] = []
+        effects: list[Effect] = []
+        nominated: str | None = None
+        first = ""
+        for call in self.at("post_filter"):
+            answer = await call.waited(cycle, pod, nodes, diagnosis)
+            if isinstance(answer, Status):
+                answer = PostFilterResult(answer)
+            if not isinstance(answer, PostFilterResult):
+                raise call.failed(f"returned {answer!r}; return a PostFilterResult or a status")
+            effects += answer.effects
+            if answer.nominated_node is not None:
+                nominated = answer.nominated_node
+            if answer.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
+                status = call.signed(answer.status)
+                return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
+            if not answer.status.refused:
+                raise call.errored(answer.status)
+            said += answer.status.reasons
+            first = first or call.plugin
+        return PostFilterResult(unschedulable(*said).by(first), nominated, tuple(effects))
+
+    def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+        """Every plugin's score of every node; without score plugins every node scores 1."""
+        if not self._calls.enabled["score"]:
+            return ScoreTable(np.ones(len(nodes), np.int64))
+        self.pre_score(cycle, pod, nodes)
+        return self.sum_scores(cycle, pod, nodes)
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        """Let every plugin that scores prepare itself, or skip the pod."""
+        self._pre_score(cycle, pod, nodes)
+
+    def _pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        plan = cycle.plan or self._plan
+        skipped = [call.plugin for call in plan.pre_scores if call.skips(cycle, pod, nodes)]
+        cycle.plan = plan.leaving_out(Choice.PRE_SCORE_SKIPPED, skipped)
+
+    def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
+        """What the score plugins that run make of each node."""
+        plan = cycle.plan or self._plan
+        if plan.results is not None:
+            return plan.results.scores.score(plan.scores, cycle, pod, nodes)
+        totals = np.zeros(len(nodes), np.int64)
+        by_plugin: dict[str, Scores] = {}
+        for call in plan.scores.active:
+            scores = call.score(cycle, pod, nodes)
+            weighted = call.weighted(self.plugins[call.plugin], cycle, pod, nodes, scores)
+            by_plugin[call.plugin] = weighted
+            totals += weighted
+        return ScoreTable(totals, lambda: by_plugin)
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
+        for call in (cycle.plan or self._plan).reserves:
+            status = call.status(cycle, pod, node_name)
+            if status is not None:
+                return status
+        return SUCCESS
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
+        failures = []
+        for call in (cycle.plan or self._plan).unreserves:
+            try:
+                call(cycle, pod, node_name)
+            except PluginError as error:
+                failures.append(error)
+        return failures
+
+    def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
+        timeouts: dict[str, float] = {}
+        for call in self._calls.enabled["permit"]:
+            status = call.status(cycle, pod, node_name, also=Code.WAIT)
+            if status is None:
+                continue
+            if status.refused:
+                return status
+            timeouts[call.plugin] = status.timeout_seconds or 0.0
+        if not timeouts:
+            return SUCCESS
+        self.handle.waiting.hold(pod, node_name, timeouts)
+        reason = "one or more plugins asked to wait and no plugin rejected pod"
+        return Status(Code.WAIT, (reason,), timeout_seconds=min(timeouts.values()))
+
+    # The binding cycle
+
+    async def wait_on_permit(self, pod: Pod) -> Status:
+        """Success once every plugin has allowed a held pod, or the refusal that ended the wait."""
+        waiting, observer = self.handle.waiting, self._observer
+        if observer is None or waiting.get(pod.uid) is None:
+            return await waiting.wait_on(pod)
+        began = perf_counter()
+        status = await waiting.wait_on(pod)
+        observer.waited_on_permit(status.code, perf_counter() - began)
+        return status
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> bool:
+        """Whether any pre-bind plugin has something to do for a pod; those that have not are left out."""
+        plan = cycle.plan or self._plan
+        ask_pre_flights(plan.pre_flights, cycle, pod, node_name)
+        return len(cycle.skip_pre_bind) < len(plan.pre_binds)
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Run the pre-bind plugins that have something to do, up to the first that does not succeed."""
+        calls = (cycle.plan or self._plan).pre_binds
+        if len(cycle.skip_pre_bind) == len(calls):
+            return SUCCESS
+        with self.handle.pre_binding.of(pod.uid) as stoppable:
+            return await stoppable.run(calls, cycle, pod, node_name)
+
+    async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
+        for call in self._calls.enabled["bind"]:
+            status = call.as_status(await call.waited(cycle, pod, node_name), also=Code.SKIP)
+            if status is None:
+                return SUCCESS
+            if status.code is not Code.SKIP:
+                return status
+        return Status(Code.SKIP, (f"running Bind plugins: all of them skipped the pod: {self._binders()}",))
+
+    def _binders(self) -> str:
+        return ", ".join(call.plugin for call in self._calls.enabled["bind"])
+
+    async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Tell every post-bind plugin."""
+        for call in self._calls.enabled["post_bind"]:
+            await call.waited(cycle, pod, node_name)

@@ -1,0 +1,144 @@
+"""Observing a profile at work: how its extension points and its plugins' calls are timed and counted.
+
+An observed framework runs the same code as any other. Its extension points are timed in every cycle; its
+plugins only in a sample of the cycles (`CycleState.is_sampled`): sampling decides whether a clock is read,
+and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final, Protocol
+
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.status import Code
+
+CodeOf = Callable[[Any], Code]
+
+
+class CallObserver(Protocol):
+    """Observes the calls of one plugin at one extension point."""
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins: when, if it is to be timed; None if not."""
+
+    def begin_node(self, cycle: CycleState) -> float | None:
+        """A call of the one-node form begins."""
+
+    def end(self, began: float, answer: Any) -> None:
+        """A call that is timed has ended with an answer, which is a PluginError if it failed."""
+
+
+class FrameworkObserver(Protocol):
+    """Observes one profile."""
+
+    def of_call(self, plugin: str, point: str) -> CallObserver | None:
+        """The observer of a plugin's calls; None where they are not observed."""
+
+    def samples_gate(self) -> None:
+        """A pod is to be gated: it is decided whether the calls are timed."""
+
+    def samples_cycle(self) -> bool:
+        """Whether the calls of a cycle that begins are timed."""
+
+    def succeeded(self, point: str) -> Callable[[float], None]:
+        """Is to be called with the seconds that an extension point took, if it succeeded."""
+
+    def ended(self, point: str, code: Code, seconds: float) -> None:
+        """An extension point ended with another status."""
+
+    def waited_on_permit(self, code: Code, seconds: float) -> None:
+        """A pod was held by permit plugins."""
+
+
+def _status_code(answer: Any) -> Code:
+    code: Code = answer.code
+    return code
+
+
+def _success(answer: Any) -> Code:
+    return Code.SUCCESS
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """How one method of a framework is observed.
+
+    point: the extension point. code: the status of an answer. failed: the status if it raises.
+    """
+
+    point: str
+    code: CodeOf
+    is_async: bool = False
+    failed: Code = Code.ERROR
+
+
+OBSERVED: Final[Mapping[str, _Observed]] = {
+    "gate": _Observed("pre_enqueue", lambda plugin: Code.UNRESOLVABLE if plugin else Code.SUCCESS),
+    "pre_filter": _Observed("pre_filter", lambda left: Code.UNSCHEDULABLE if left is None else Code.SUCCESS),
+    "filter": _Observed("filter", lambda passed: Code.SUCCESS if len(passed) else Code.UNSCHEDULABLE),
+    "post_filter": _Observed("post_filter", lambda result: result.status.code, is_async=True),
+    "pre_score": _Observed("pre_score", _success),
+    "sum_scores": _Observed("score", _success),
+    "reserve": _Observed("reserve", _status_code),
+    "unreserve": _Observed("unreserve", _success),
+    "permit": _Observed("permit", _status_code),
+    "pre_bind_pre_flight": _Observed(
+        "pre_bind_pre_flight", lambda is_needed: Code.SUCCESS if is_needed else Code.SKIP
+    ),
+    "pre_bind": _Observed("pre_bind", _status_code, is_async=True),
+    "bind": _Observed("bind", _status_code, is_async=True),
+    "post_bind": _Observed("post_bind", _success, is_async=True, failed=Code.SUCCESS),
+}
+"""The methods of a framework that are extension points."""
+
+
+def observe(framework: object, observer: FrameworkObserver) -> None:
+    """From now on, tell an observer how long a framework's extension points take."""
+    for name, observed in OBSERVED.items():
+        wrap = _observed_async if observed.is_async else _observed
+        setattr(framework, name, wrap(getattr(framework, name), observed, observer))
+
+
+def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObserver) -> Callable[..., Any]:
+    point, code_of, succeeded = how.point, how.code, observer.succeeded(how.point)
+
+    def call(*arguments: Any) -> Any:
+        began = perf_counter()
+        try:
+            answer = method(*arguments)
+        except BaseException:
+            observer.ended(point, how.failed, perf_counter() - began)
+            raise
+        code = code_of(answer)
+        if code is Code.SUCCESS:
+            succeeded(perf_counter() - began)
+        else:
+            observer.ended(point, code, perf_counter() - began)
+        return answer
+
+    return call
+
+
+def _observed_async(
+    method: Callable[..., Awaitable[Any]], how: _Observed, observer: FrameworkObserver
+) -> Callable[..., Awaitable[Any]]:
+    point, code_of, succeeded = how.point, how.code, observer.succeeded(how.point)
+
+    async def call(*arguments: Any) -> Any:
+        began = perf_counter()
+        try:
+            answer = await method(*arguments)
+        except BaseException:
+            observer.ended(point, how.failed, perf_counter() - began)
+            raise
+        code = code_of(answer)
+        if code is Code.SUCCESS:
+            succeeded(perf_counter() - began)
+        else:
+            observer.ended(point, code, perf_counter() - began)
+        return answer
+
+    return call

@@ -1,0 +1,198 @@
+"""Which plugins run for a pod at each extension point, which are cached, and why others do not run.
+
+There is one plan for each equivalence class of pods, made with the class's result cache. Where an answer that
+is not cached leaves a plugin out (Skip, `skips_pod`), the cycle goes on with a plan derived from it. The
+framework runs what the plan says; `str(plan)` shows it as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.runtime.plugin_call import PluginCall
+
+if TYPE_CHECKING:
+    from moorage.framework.cache.result_cache import PluginResultCache
+
+Calls = tuple[PluginCall, ...]
+
+
+class Choice(StrEnum):
+    """What becomes of a plugin at an extension point; the values are for people."""
+
+    RUNS = "runs"
+    CACHED = "answers from the result cache"
+    NOT_ENABLED = "left out: not enabled"
+    PRE_FILTER_SKIPPED = "left out: pre_filter answered Skip"
+    PRE_SCORE_SKIPPED = "left out: pre_score answered Skip"
+    SKIPS_POD = "left out: skips_pod"
+    NOT_AFTER_FILTER = "left out: depends_on says runs_after_filter=False"
+
+
+_REASONS: Final[Mapping[str, tuple[Choice, ...]]] = {
+    "pre_filter": (Choice.SKIPS_POD,),
+    "filter": (Choice.SKIPS_POD, Choice.PRE_FILTER_SKIPPED),
+    "pre_score": (Choice.SKIPS_POD,),
+    "score": (Choice.SKIPS_POD, Choice.PRE_SCORE_SKIPPED),
+    "reserve": (Choice.NOT_AFTER_FILTER,),
+    "unreserve": (Choice.NOT_AFTER_FILTER,),
+    "pre_bind_pre_flight": (Choice.NOT_AFTER_FILTER,),
+    "pre_bind": (Choice.NOT_AFTER_FILTER,),
+}
+"""Why plugins are left out, by extension point."""
+_CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCalls:
+    """All plugin calls of a profile.
+
+    enabled: the plugins at each extension point of the configuration, in order.
+    by_method: the same by method, in the order of a pod's life: `reserve` and `unreserve` apart, and the
+        pre-flights of pre-bind.
+    skipping: the calls of `skips_pod`, where a plugin is enabled at pre-filter and pre-score.
+    disabled: the names of plugins that have a method of an extension point, and are not enabled there.
+    """
+
+    enabled: Mapping[str, Calls]
+    by_method: Mapping[str, Calls]
+    skipping: Calls
+    disabled: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterPlan:
+    """The filters that run.
+
+    A node is refused by the first filter that refuses it, so only those before the first that is not cached
+    can be answered from the cache.
+    active: all of them. cached: those up to the first that is not cached. rest: the others.
+    by_pods: of the cached ones, those that depend on the pods on a node.
+    """
+
+    active: Calls
+    cached: Calls
+    rest: Calls
+    by_pods: Calls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScorePlan:
+    """The score plugins that run.
+
+    active: all of them. cached: those that are cached.
+    by_pods: of the cached ones, those that depend on the pods on a node.
+    """
+
+    active: Calls
+    cached: Calls
+    by_pods: Calls
+
+
+class Plan:
+    """What runs for the pods of an equivalence class, or for a pod without one.
+
+    results: the result cache; None where nothing is cached. dependencies: the plugins that are cached.
+    left_out: the plugins that are left out, by reason.
+    """
+
+    __slots__ = (
+        "_dependencies",
+        "_derived",
+        "_left_out",
+        "filters",
+        "pre_binds",
+        "pre_filters",
+        "pre_flights",
+        "pre_scores",
+        "profile",
+        "reserves",
+        "results",
+        "scores",
+        "unreserves",
+    )
+
+    def __init__(
+        self,
+        profile: ProfileCalls,
+        results: PluginResultCache | None = None,
+        dependencies: Mapping[str, DependsOn] | None = None,
+        left_out: Mapping[Choice, frozenset[str]] | None = None,
+    ) -> None:
+        self.profile = profile
+        self._dependencies = dependencies or {}
+        self._left_out = left_out or {}
+        self._derived: dict[tuple[Choice, frozenset[str]], Plan] = {}
+        self.results = results
+        self.pre_filters = self._uncached("pre_filter")
+        self.filters = self._filters()
+        self.pre_scores = self._uncached("pre_score")
+        self.scores = self._scores()
+        self.reserves = self._active("reserve")
+        self.unreserves = self._active("unreserve")
+        self.pre_flights = self._active("pre_bind_pre_flight")
+        self.pre_binds = self._active("pre_bind")
+
+    def leaving_out(self, reason: Choice, plugins: Collection[str]) -> Plan:
+        """This plan without some more plugins."""
+        if not plugins:
+            return self
+        more = frozenset(plugins)
+        known = self._derived.get((reason, more))
+        if known is None:
+            left_out = {**self._left_out, reason: self._left_out.get(reason, frozenset()) | more}
+            known = self._derived[reason, more] = Plan(
+                self.profile, self.results, self._dependencies, left_out
+            )
+        return known
+
+    def choice(self, point: str, plugin: str) -> Choice:
+        """What becomes of a plugin that is enabled at an extension point."""
+        for reason in _REASONS.get(point, ()):
+            if plugin in self._left_out.get(reason, ()):
+                return reason
+        if point == "filter":
+            is_cached = any(call.plugin == plugin for call in self.filters.cached)
+        else:
+            is_cached = point in _CACHED_POINTS and plugin in self._dependencies
+        return Choice.CACHED if is_cached else Choice.RUNS
+
+    def runs(self, point: str, plugin: str) -> bool:
+        """Whether a plugin has a say at an extension point, cached or not."""
+        return self.choice(point, plugin) in (Choice.RUNS, Choice.CACHED)
+
+    def rows(self) -> Iterator[tuple[str, str, Choice]]:
+        """Extension point, plugin and what becomes of it: in the order in which they run."""
+        for point, calls in self.profile.by_method.items():
+            for call in calls:
+                yield point, call.plugin, self.choice(point, call.plugin)
+            for plugin in self.profile.disabled.get(point, ()):
+                yield point, plugin, Choice.NOT_ENABLED
+
+    def __str__(self) -> str:
+        rows = [(point, plugin, str(choice)) for point, plugin, choice in self.rows()]
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        return "\n".join(f"{point:{widths[0]}}  {plugin:{widths[1]}}  {text}" for point, plugin, text in rows)
+
+    def _active(self, point: str) -> Calls:
+        """The plugins that are not left out."""
+        out = {plugin for reason in _REASONS[point] for plugin in self._left_out.get(reason, ())}
+        return tuple(call for call in self.profile.by_method[point] if call.plugin not in out)
+
+    def _uncached(self, point: str) -> Calls:
+        return tuple(call for call in self._active(point) if call.plugin not in self._dependencies)
+
+    def _filters(self) -> FilterPlan:
+        active, known = self._active("filter"), self._dependencies
+        end = next((i for i, call in enumerate(active) if call.plugin not in known), len(active))
+        by_pods = tuple(call for call in active[:end] if known[call.plugin].pods)
+        return FilterPlan(active, active[:end], active[end:], by_pods)
+
+    def _scores(self) -> ScorePlan:
+        active, known = self._active("score"), self._dependencies
+        cached = tuple(call for call in active if call.plugin in known)
+        return ScorePlan(active, cached, tuple(call for call in cached if known[call.plugin].pods))

@@ -1,0 +1,26 @@
+"""What plugins tell whoever keeps metrics: what only they know, and nobody could read off afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class PluginMetrics:
+    """Is told by plugins what happens to them; does nothing itself."""
+
+    def volumes_failed(self, stage: str) -> None:
+        """Volumes could not be worked with: in the stage `predicate` (filter), `assume`, or `bind`."""
+
+    def claim_created(self, succeeded: bool) -> None:
+        """A claim was created for a pod's extended resources, or could not be."""
+
+    def devices_awaited(
+        self, status: str, seconds: float, drivers: Iterable[str], slow_drivers: Iterable[str]
+    ) -> None:
+        """A pod has waited for its devices: until `success`, `failure`, `timeout` or `error`.
+
+        drivers: that of each device the pod has; slow_drivers: of each that takes its time.
+        """
+
+    def slow_call(self, plugin: str, point: str) -> None:
+        """A plugin took too long at an extension point."""

@@ -1,0 +1,110 @@
+"""The plugin calls of a profile: which plugins are enabled at which extension point, ready to be called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from moorage.config.expansion import expand
+from moorage.config.types import Profile
+from moorage.framework.interface.extension_points import BINDING_POINTS, POINTS, Plugin, implements
+from moorage.framework.interface.handle import Handle
+from moorage.framework.loading.registry import is_from_moorage
+from moorage.framework.runtime.observation import FrameworkObserver
+from moorage.framework.runtime.per_node_adapter import filter_method, score_method
+from moorage.framework.runtime.plan import Calls, ProfileCalls
+from moorage.framework.runtime.plugin_call import PluginCall
+
+_ONE_NODE: Final = {"filter": "filter_node", "score": "score_node"}
+"""Where there is a method for one node at a time, too."""
+
+
+def profile_calls(
+    profile: Profile, plugins: Mapping[str, Plugin], handle: Handle, observer: FrameworkObserver | None
+) -> ProfileCalls:
+    """The calls of a profile's plugins."""
+    make = _Maker(plugins, handle, observer)
+    chosen = expand(
+        profile.plugins, lambda name, point: implements(plugins[name], point), profile.scheduler_name
+    )
+    enabled = {
+        point: tuple(make.call(ref.name, point, ref.weight or 1) for ref in refs)
+        for point, refs in chosen.items()
+    }
+    by_method: dict[str, Calls] = {}
+    for point in POINTS:
+        if point == "pre_bind":
+            by_method["pre_bind_pre_flight"] = make.having(enabled["pre_bind"], "pre_bind_pre_flight")
+        by_method[point] = enabled[point]
+        if point == "reserve":
+            by_method["reserve"] = make.having(enabled["reserve"], "reserve")
+            by_method["unreserve"] = make.having(enabled["reserve"], "unreserve")[::-1]
+    scoring = {call.plugin for call in enabled["pre_score"]}
+    skipping = make.having([call for call in enabled["pre_filter"] if call.plugin in scoring], "skips_pod")
+    return ProfileCalls(enabled, by_method, skipping, _disabled(plugins, enabled))
+
+
+def _disabled(plugins: Mapping[str, Plugin], enabled: Mapping[str, Calls]) -> dict[str, tuple[str, ...]]:
+    names = {point: {call.plugin for call in enabled[point]} for point in POINTS}
+    return {
+        point: tuple(
+            name for name, plugin in plugins.items() if implements(plugin, point) and name not in names[point]
+        )
+        for point in POINTS
+    }
+
+
+class _Maker:
+    """Makes the calls of a profile's plugins."""
+
+    def __init__(
+        self, plugins: Mapping[str, Plugin], handle: Handle, observer: FrameworkObserver | None
+    ) -> None:
+        self._plugins = plugins
+        self._handle = handle
+        self._observe = (lambda plugin, point: None) if observer is None else observer.of_call
+
+    def call(self, name: str, point: str, weight: int) -> PluginCall:
+        """A plugin at an extension point."""
+        plugin = self._plugins[name]
+        one_node = getattr(plugin, _ONE_NODE.get(point, ""), None)
+        return PluginCall(
+            name,
+            point,
+            self._watched(name, point, _method(plugin, point)),
+            weight,
+            None if one_node is None else self._watched(name, point, one_node),
+            self._observe(name, point),
+        )
+
+    def having(self, calls: Iterable[PluginCall], method: str) -> Calls:
+        """Of some plugins, those with a certain method: the calls of this."""
+        return tuple(
+            PluginCall(
+                call.plugin,
+                method,
+                self._watched(call.plugin, method, bound),
+                observer=self._observe(call.plugin, method),
+            )
+            for call in calls
+            if (bound := getattr(self._plugins[call.plugin], method, None)) is not None
+        )
+
+    def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A plugin's method; one from outside runs in a thread where it may block, or is watched."""
+        if is_from_moorage(self._plugins[name]):
+            return method
+        threads = self._handle.threads
+        if threads.limit and point in BINDING_POINTS and not inspect.iscoroutinefunction(method):
+            return threads.called(method)
+        return self._handle.slow_calls.watched(name, point, method, self._handle.metrics.slow_call)
+
+
+def _method(plugin: Plugin, point: str) -> Callable[..., Any]:
+    if point == "filter":
+        return filter_method(plugin)
+    if point == "score":
+        return score_method(plugin)
+    method: Callable[..., Any] = getattr(plugin, point, None) or plugin.unreserve  # type: ignore[attr-defined]
+    return method

@@ -1,0 +1,65 @@
+"""The order of the queue, by a plugin from outside: whatever it answers, the queue stays a queue.
+
+Keys are compared deep in the queue, while pods come and go. A key that cannot be made or compared must not
+keep those pods from coming: its pod takes its turn after all others, and the log says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.framework.interface.status import PluginError
+from moorage.framework.runtime.plugin_call import PluginCall
+from moorage.klog import Logger, kobj
+from moorage.queue.queued_pod import QueuedPod
+
+log = Logger(__name__)
+
+
+class Turn:
+    """A pod's turn: its key, or none if that could not be made."""
+
+    __slots__ = ("_has_key", "_key", "_order")
+
+    def __init__(self, order: OutsideOrder, key: Any = None, *, has_key: bool = True) -> None:
+        self._order = order
+        self._key = key
+        self._has_key = has_key
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Turn) or self._has_key is not other._has_key:
+            return False
+        return not self._has_key or bool(self._key == other._key)
+
+    __hash__ = None  # type: ignore[assignment]  # Keys need not have one.
+
+    def __lt__(self, other: Turn) -> bool:
+        if not (self._has_key and other._has_key):
+            return self._has_key and not other._has_key
+        try:
+            return bool(self._key < other._key)
+        except Exception as error:
+            self._order.complain(error)
+            return False
+
+
+class OutsideOrder:
+    """Makes the keys of all pods."""
+
+    def __init__(self, call: PluginCall) -> None:
+        self._sort = call
+        self._has_complained = False
+
+    def __call__(self, queued: QueuedPod) -> Turn:
+        """A pod's turn: smaller ones first."""
+        try:
+            return Turn(self, self._sort(queued))
+        except PluginError as error:
+            log.error(error, "Queue sort plugin failed; the pod is tried last", pod=kobj(queued.pod))
+            return Turn(self, has_key=False)
+
+    def complain(self, error: Exception) -> None:
+        """Say, once, that keys cannot be compared."""
+        if not self._has_complained:
+            self._has_complained = True
+            log.error(self._sort.raised(error), "The scheduling queue is not in order")

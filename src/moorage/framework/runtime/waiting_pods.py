@@ -1,0 +1,120 @@
+"""Pods that have a node and wait for a permit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from moorage.api.pod import Pod
+from moorage.clock import Clock, Timer
+from moorage.config.duration import Duration
+from moorage.framework.interface.status import SUCCESS, Code, Status, unschedulable
+from moorage.framework.runtime.plugin_threads import PluginThreads
+
+MAX_WAIT_SECONDS = 15 * 60.0
+
+
+class WaitingPod:
+    """A pod some permit plugins asked to hold, each with its own time-out; the first to end decides."""
+
+    def __init__(
+        self,
+        pod: Pod,
+        node_name: str,
+        timeouts: Mapping[str, float],
+        clock: Clock,
+        threads: PluginThreads,
+    ) -> None:
+        assert timeouts, "nobody asked to wait"
+        self.pod = pod
+        self.node_name = node_name
+        self.outcome: Status | None = None
+        self._threads = threads
+        self._timers: dict[str, Timer] = {}
+        self._done = asyncio.Event()
+        for plugin, seconds in timeouts.items():
+            capped = min(seconds, MAX_WAIT_SECONDS)
+            self._timers[plugin] = clock.call_later(capped, lambda p=plugin, s=capped: self._expire(p, s))  # type: ignore[misc]
+
+    @property
+    def pending_plugins(self) -> frozenset[str]:
+        """The plugins that have not allowed the pod yet."""
+        return frozenset(self._timers)
+
+    def allow(self, plugin: str) -> None:
+        """One plugin needs to wait no longer; the pod goes on when the last one says so. Safe in threads."""
+        if self._threads.is_elsewhere():
+            self._threads.post(self.allow, plugin)
+            return
+        timer = self._timers.pop(plugin, None)
+        if timer is not None:
+            timer.cancel()
+        if not self._timers:
+            self._settle(SUCCESS)
+
+    def reject(self, plugin: str, reason: str) -> None:
+        """Stop the pod. Safe in threads."""
+        if self._threads.is_elsewhere():
+            self._threads.post(self.reject, plugin, reason)
+            return
+        self._settle(unschedulable(reason).by(plugin))
+
+    def preempt(self, plugin: str, reason: str) -> bool:
+        """Stop the pod to make room for another: nothing is wrong with it, it is tried again.
+
+        False if the wait is over already.
+        """
+        if self.outcome is not None:
+            return False
+        self._settle(Status(Code.ERROR, (f"waiting on permit for pod: {reason}",), plugin))
+        return True
+
+    def _expire(self, plugin: str, seconds: float) -> None:
+        self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")
+
+    def _settle(self, outcome: Status) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            for timer in self._timers.values():
+                timer.cancel()
+            self._done.set()
+
+    async def wait(self) -> Status:
+        """How it ended."""
+        await self._done.wait()
+        assert self.outcome is not None
+        return self.outcome
+
+
+class WaitingPods:
+    """All pods that wait for a permit, by uid."""
+
+    def __init__(self, clock: Clock, threads: PluginThreads | None = None) -> None:
+        self._clock = clock
+        self._threads = threads or PluginThreads()
+        self._pods: dict[str, WaitingPod] = {}
+
+    def hold(self, pod: Pod, node_name: str, timeouts: Mapping[str, float]) -> WaitingPod:
+        """Let a pod wait."""
+        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock, self._threads)
+        return waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """A waiting pod, or None."""
+        return self._pods.get(uid)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    async def wait_on(self, pod: Pod) -> Status:
+        """How the wait of a pod ends; at once if it does not wait."""
+        waiting = self._pods.get(pod.uid)
+        if waiting is None:
+            return SUCCESS
+        try:
+            return await waiting.wait()
+        finally:
+            self._pods.pop(pod.uid, None)

@@ -1,0 +1,182 @@
+"""The metrics of a profile: its extension points, its plugins' calls, and what plugins report themselves.
+
+Extension points are timed, and evaluations counted, in every cycle. Plugins are timed in a sample of the
+cycles, as in kube-scheduler. A plugin that is left out is not observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, Final
+
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.extension_points import PostFilterResult, PreFlight
+from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.status import Code, Status, point_name
+from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
+from moorage.services.metric_values import Number
+from moorage.services.metrics import Metrics
+
+_UNOBSERVED: Final = frozenset(("queue_sort", "skips_pod"))
+_COUNTED: Final = frozenset(("pre_filter", "pre_score"))
+"""Where each call is one evaluation."""
+_COUNTED_BY_NODE: Final = frozenset(("filter", "score"))
+"""Where each node that a plugin is asked about is one evaluation."""
+
+
+class ProfilePluginMetrics(PluginMetrics):
+    """Takes down what the plugins of a profile report."""
+
+    def __init__(self, metrics: Metrics, profile: str) -> None:
+        self._metrics = metrics
+        self._profile = profile
+
+    def volumes_failed(self, stage: str) -> None:
+        """Volumes could not be worked with, in a stage."""
+        self._metrics.volume_stage_errors.labels(stage).inc()
+
+    def claim_created(self, succeeded: bool) -> None:
+        """A claim was created for a pod's extended resources, or could not be."""
+        self._metrics.resourceclaim_creates.labels("success" if succeeded else "failure").inc()
+
+    def devices_awaited(
+        self, status: str, seconds: float, drivers: Iterable[str], slow_drivers: Iterable[str]
+    ) -> None:
+        """A pod has waited for its devices."""
+        for driver in drivers:
+            self._metrics.device_binding_wait_duration.labels(self._profile, driver, status).observe(seconds)
+        for driver in slow_drivers:
+            self._metrics.device_binding_allocations.labels(self._profile, driver, status).inc()
+
+    def slow_call(self, plugin: str, point: str) -> None:
+        """A plugin took too long at an extension point."""
+        self._metrics.slow_plugin_calls.labels(plugin, point).inc()
+
+
+class FrameworkMetrics(FrameworkObserver):
+    """The extension points of a profile."""
+
+    def __init__(self, metrics: Metrics, profile: str) -> None:
+        self._metrics = metrics
+        self._profile = profile
+        self.is_gate_sampled = False
+        """Whether the plugins that gate the pod at hand are timed."""
+
+    def of_call(self, plugin: str, point: str) -> CallObserver | None:
+        """The observer of a plugin's calls."""
+        if point in _UNOBSERVED:
+            return None
+        if point == "pre_enqueue":
+            return _GateMetrics(self, self._metrics, plugin, point)
+        if point == "post_filter" and plugin == "DefaultPreemption":
+            return _CountedCallMetrics(self._metrics, plugin, point, self._metrics.preemption_attempts)
+        if point in _COUNTED | _COUNTED_BY_NODE:
+            evaluations = self._metrics.plugin_evaluation.labels(plugin, point_name(point), self._profile)
+            kind = _CountedCallMetrics if point in _COUNTED else _NodesCallMetrics
+            return kind(self._metrics, plugin, point, evaluations)
+        return _CallMetrics(self._metrics, plugin, point)
+
+    def samples_gate(self) -> None:
+        """A pod is to be gated."""
+        self.is_gate_sampled = self._metrics.samples_plugins()
+
+    def samples_cycle(self) -> bool:
+        """Whether the plugins are timed in a cycle that begins."""
+        return self._metrics.samples_plugins()
+
+    def succeeded(self, point: str) -> Callable[[float], None]:
+        """Takes down how long a success took: what most pods come to."""
+        duration = self._metrics.framework_extension_point_duration
+        return duration.labels(point_name(point), Code.SUCCESS.value, self._profile).observe
+
+    def ended(self, point: str, code: Code, seconds: float) -> None:
+        """An extension point ended with another status."""
+        duration = self._metrics.framework_extension_point_duration
+        duration.labels(point_name(point), code.value, self._profile).observe(seconds)
+
+    def waited_on_permit(self, code: Code, seconds: float) -> None:
+        """A pod was held by permit plugins."""
+        self._metrics.permit_wait_duration.labels(code.value).observe(seconds)
+
+
+class _CallMetrics(CallObserver):
+    """A plugin at an extension point, timed in the cycles of the sample."""
+
+    __slots__ = ("_duration", "_labels")
+
+    def __init__(self, metrics: Metrics, plugin: str, point: str) -> None:
+        self._duration = metrics.plugin_execution_duration
+        self._labels = (plugin, point_name(point))
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins."""
+        return perf_counter() if arguments[0].is_sampled else None
+
+    def begin_node(self, cycle: CycleState) -> float | None:
+        """A call of the one-node form begins."""
+        return perf_counter() if cycle.is_sampled else None
+
+    def end(self, began: float, answer: Any) -> None:
+        """A call that is timed has ended."""
+        seconds = perf_counter() - began
+        self._duration.labels(*self._labels, _code_of(answer).value).observe(seconds)
+
+
+class _CountedCallMetrics(_CallMetrics):
+    """A plugin whose calls are counted."""
+
+    __slots__ = ("_evaluations",)
+
+    def __init__(self, metrics: Metrics, plugin: str, point: str, evaluations: Number) -> None:
+        super().__init__(metrics, plugin, point)
+        self._evaluations = evaluations
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins."""
+        self._evaluations.value += 1
+        return perf_counter() if arguments[0].is_sampled else None
+
+
+class _NodesCallMetrics(_CountedCallMetrics):
+    """A plugin that is asked about nodes, many at a time or one by one, which are counted."""
+
+    __slots__ = ()
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins."""
+        self._evaluations.value += len(arguments[2])
+        return perf_counter() if arguments[0].is_sampled else None
+
+    def begin_node(self, cycle: CycleState) -> float | None:
+        """A call of the one-node form begins."""
+        self._evaluations.value += 1
+        return perf_counter() if cycle.is_sampled else None
+
+
+class _GateMetrics(_CallMetrics):
+    """A plugin that gates pods: there is no cycle yet."""
+
+    __slots__ = ("_profile",)
+
+    def __init__(self, profile: FrameworkMetrics, metrics: Metrics, plugin: str, point: str) -> None:
+        super().__init__(metrics, plugin, point)
+        self._profile = profile
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins."""
+        return perf_counter() if self._profile.is_gate_sampled else None
+
+
+def _code_of(answer: Any) -> Code:
+    """The status that an answer stands for; one that is no status is a success."""
+    if isinstance(answer, PreFlight):
+        answer = answer.status
+    if isinstance(answer, Status):
+        return answer.code
+    if isinstance(answer, PostFilterResult):
+        return answer.status.code
+    if isinstance(answer, Reason):
+        return answer.code
+    return Code.ERROR if isinstance(answer, Exception) else Code.SUCCESS

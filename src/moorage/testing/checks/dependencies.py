@@ -1,0 +1,166 @@
+"""A plugin's answers depend on what its `depends_on` names, and on nothing else.
+
+Answers of a plugin with `depends_on` are cached for all pods of an equivalence class, so whatever is left out
+of it is a wrong decision later. Each alteration changes something that is not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.labels import ZONE
+from moorage.api.node import Node, Taint
+from moorage.api.pod import Pod
+from moorage.api.quantity import parse_quantity
+from moorage.framework.interface.dependencies import DependsOn
+from moorage.testing.asking import ask, begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
+from moorage.testing.objects import pod as make_pod
+from moorage.testing.trial import Check, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class _Alteration:
+    """Another cluster, or another pod of the same template, and the nodes whose answers must stay."""
+
+    what: str
+    objects: tuple[Object, ...]
+    pod: Pod
+    names: AbstractSet[str]
+
+
+def _untrue(trial: Trial) -> Iterator[str]:
+    stage, pod = trial.stage, trial.pod
+    depends_on: Any = dependencies_of(stage, pod)
+    if depends_on is None:
+        return
+    if not isinstance(depends_on, DependsOn):
+        yield f"depends_on returned {depends_on!r}; return NODE, NODE_AND_PODS, a DependsOn, or None"
+        return
+    before = ask(stage, pod)
+    if is_refusal(before.pre_filter) or isinstance(before.pre_filter, frozenset):
+        return  # Such an answer is not remembered.
+    for altered in _alterations(trial, depends_on):
+        other = trial.twin(f"{altered.what} beside {depends_on}", altered.objects)
+        difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
+        if difference:
+            yield f"{altered.what}, which depends_on does not name: {difference}"
+    yield from _unequal_to_equals(trial)
+
+
+def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
+    pod, objects = trial.pod, trial.cluster.objects
+    nodes = [each for each in objects if isinstance(each, Node)]
+    rest = [each for each in objects if not isinstance(each, Node | Pod)]
+    everywhere = {node.name for node in nodes}
+    elsewhere = everywhere - {nodes[0].name}
+
+    renamed = replace(
+        pod.metadata,
+        name=f"{pod.name}-twin",
+        uid=f"{pod.metadata.uid}-twin",
+        annotations={"moorage.io/changed": "yes"},
+    )
+    yield _Alteration(
+        "another pod of the template has another name and other annotations",
+        objects,
+        replace(pod, metadata=renamed),
+        everywhere,
+    )
+    yield _Alteration(
+        "another node changed",
+        tuple(_changed(each, depends_on) if each is nodes[0] else each for each in objects),
+        pod,
+        elsewhere,
+    )
+    where = nodes[:1] if depends_on.pods else nodes
+    stay = elsewhere if depends_on.pods else everywhere
+    nobody = {node.name for node in where}
+    yield _Alteration("pods came", (*objects, *_newcomers(where)), pod, stay)
+    yield _Alteration(
+        "pods went",
+        tuple(each for each in objects if not isinstance(each, Pod) or each.spec.node_name not in nobody),
+        pod,
+        stay,
+    )
+    unnamed = (
+        [each for each in rest if not isinstance(each, depends_on.tables)] if depends_on.tables else rest
+    )
+    if unnamed:
+        gone = {id(each) for each in unnamed}
+        kinds = ", ".join(sorted({type(each).__name__ for each in unnamed}))
+        yield _Alteration(
+            f"objects went ({kinds})",
+            tuple(each for each in objects if id(each) not in gone),
+            pod,
+            everywhere,
+        )
+
+
+def _changed(node: Node, depends_on: DependsOn) -> Node:
+    """A node that is otherwise in all that plugins look at; its images stay where depends_on names them."""
+    labels = {**node.labels, ZONE: "elsewhere", "disk": "other", "moorage.io/changed": "yes"}
+    labels.update({key: "changed" for key in node.labels if key not in labels})
+    room = {name: parse_quantity("1") for name in (*node.status.allocatable, "cpu")}
+    images = node.status.images if depends_on.images else ()
+    return replace(
+        node,
+        metadata=replace(node.metadata, labels=labels, annotations={"moorage.io/changed": "yes"}),
+        spec=replace(
+            node.spec,
+            unschedulable=not node.spec.unschedulable,
+            taints=(*node.spec.taints, Taint(key="moorage.io/changed", effect="NoSchedule")),
+        ),
+        status=replace(node.status, allocatable=room, images=images),
+    )
+
+
+def _newcomers(nodes: Sequence[Node]) -> list[Pod]:
+    return [
+        make_pod(
+            f"newcomer-on-{node.name}",
+            on=node.name,
+            labels={"app": "a"},
+            containers=[
+                {
+                    "name": "main",
+                    "ports": [{"containerPort": 80, "hostPort": 80}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+                }
+            ],
+        )
+        for node in nodes
+    ]
+
+
+def _unequal_to_equals(trial: Trial) -> Iterator[str]:
+    """Whether nodes of equal scores are equal after normalising: they may be settled once for all."""
+    stage, pod = trial.stage, trial.pod
+    if not stage.has("normalize_score"):
+        return
+    begun = begin(stage, pod)
+    nodes = stage.nodes
+    if not prepare_scoring(stage, begun.cycle, pod, nodes):
+        return
+    raw = raw_scores(stage, begun.cycle, pod, nodes)
+    normalised = np.asarray(stage.call("normalize_score", begun.cycle, pod, nodes, raw.copy()))
+    for score in np.unique(raw):
+        if len(set(normalised[raw == score].tolist())) > 1:
+            yield f"nodes that all score {score} are made unequal by normalize_score"
+            return
+
+
+CHECKS = (
+    Check(
+        "depends-on-is-true",
+        "What depends_on does not name has no influence on the answers: they are cached.",
+        _untrue,
+        ("depends_on",),
+    ),
+)

@@ -1,0 +1,232 @@
+"""Whatever has happened to the cluster: what is remembered for a template is what would be worked out anew.
+
+The machine below lets nodes, pods and other objects come, change and go, assumes the pods that it places, and
+asks two engines about pods of a few templates: one that remembers, and one that does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine
+from moorage.framework.interface.cycle_state import CycleState
+from tests.builders import (
+    HOSTNAME,
+    PREFERRED,
+    REQUIRED,
+    ZONE,
+    expression,
+    make,
+    make_framework,
+    make_namespace,
+    make_node,
+    make_pod,
+    make_replica_set,
+    make_service,
+    owner,
+    pod_term,
+    port,
+    spread,
+)
+from tests.strategies import GPU, any_of, examples, one_of, present, subset
+
+Parts = dict[str, Any]
+
+NODE_NAMES = tuple(f"n{number}" for number in range(6))
+UIDS = tuple(f"u{number}" for number in range(12))
+NODE_NAME, UID = one_of(*NODE_NAMES), one_of(*UIDS)
+APP = {"matchLabels": {"app": "a"}}
+TEAM = {"matchLabels": {"team": "x"}}
+
+TEMPLATES: tuple[Parts, ...] = (
+    {"requests": {"cpu": "1"}},
+    {"requests": {"cpu": "2", "memory": "3Gi"}, "priority": 10},
+    {},
+    {"requests": {"cpu": "1"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
+    {"requests": {"cpu": "1", GPU: "1"}},
+    {"containers": [{"name": "main", "image": "web:1", "ports": [port(80)]}]},
+    {"node_selector": {"disk": "ssd"}, "requests": {"memory": "1Gi"}},
+    {
+        "affinity": {
+            "nodeAffinity": {
+                PREFERRED: [
+                    {"weight": 3, "preference": {"matchExpressions": [expression("disk", "Exists")]}},
+                    {"weight": 5, "preference": {"matchExpressions": [expression(ZONE, "In", "a")]}},
+                ]
+            }
+        }
+    },
+    {"labels": {"app": "a"}, "topology_spread_constraints": [spread(ZONE, APP)]},
+    {"labels": {"app": "a"}, "topology_spread_constraints": [spread(HOSTNAME, APP, hard=False)]},
+    {"labels": {"app": "a"}, "affinity": {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, APP)]}}},
+    {"labels": {"app": "b"}, "affinity": {"podAffinity": {REQUIRED: [pod_term(ZONE, APP)]}}},
+    {
+        "labels": {"app": "b"},
+        "affinity": {
+            "podAffinity": {
+                PREFERRED: [
+                    {
+                        "weight": 7,
+                        "podAffinityTerm": pod_term(
+                            ZONE, APP, namespace_selector={"matchLabels": {"team": "x"}}
+                        ),
+                    }
+                ]
+            }
+        },
+    },
+    {"labels": {"app": "a"}, "owners": [owner("ReplicaSet", "rs")]},
+    {"labels": {"app": "c"}, "requests": {"cpu": "3"}, "priority": -5},
+    {"host_network": True, "host_users": False, "labels": {"app": "a"}},
+    {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]},
+)
+CHOSEN = 3
+TEMPLATE = one_of(*range(CHOSEN))
+
+NODE_PARTS = any_of(
+    lambda labels, room, taints, images, unschedulable: {
+        "labels": labels,
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "4", **room},
+        "taints": taints,
+        "images": images,
+        "unschedulable": unschedulable,
+        "features": ["UserNamespacesHostNetworkSupport"] if images else [],
+    },
+    ({ZONE: "a"}, {ZONE: "b", "disk": "ssd"}, {ZONE: "", "disk": ""}, {}),
+    present(cpu=(None, "2", "8"), **{GPU: (None, "2")}),
+    subset(("a:NoSchedule", "b=1:PreferNoSchedule", "c:PreferNoSchedule")),
+    ([], [(["web:1"], 300_000_000)], [(["web:1", "db:1"], 900_000_000)]),
+    (False, False, False, True),
+)
+
+ITEM = one_of(
+    make_namespace("default", team="x"),
+    make_namespace("default", team="y"),
+    make_service("web", {"app": "a"}),
+    make_replica_set("rs", APP),
+    make({"kind": "DeviceClass", "metadata": {"name": "gpus"}, "spec": {"extendedResourceName": GPU}}),
+)
+
+
+def _outcome(decision: Decision) -> Any:
+    """All that an attempt says, by node."""
+    scores = {}
+    if decision.scores is not None:
+        for plugin, values in decision.scores.by_plugin.items():
+            scores[plugin] = dict(zip(decision.feasible.names, values.tolist(), strict=True))
+        totals = dict(zip(decision.feasible.names, decision.scores.totals.tolist(), strict=True))
+        scores["total"] = totals
+    refused = {name: decision.diagnosis.of(row) for name, row in decision.feasible.snapshot.row_of.items()}
+    return (
+        sorted(decision.feasible.names),
+        scores,
+        refused,
+        decision.message,
+        decision.evaluated,
+        decision.diagnosis.plugins,
+        None if decision.post_filter is None else decision.post_filter.status,
+    )
+
+
+class RememberingCluster(RuleBasedStateMachine):
+    """A cluster in which pods of a few templates are placed while all sorts of things happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Cache()
+        self.remembering = Engine(seed=1, remembers=True)
+        self.plain = Engine(seed=1, remembers=False)
+        self.framework, self.other = make_framework(), make_framework()
+        self.placed: dict[str, Pod] = {}
+        self.templates: list[Parts] = []
+
+    @initialize(chosen=st.permutations(TEMPLATES))
+    def some_nodes_are_there(self, chosen: list[Parts]) -> None:
+        self.templates = chosen[:CHOSEN]
+        for number, name in enumerate(NODE_NAMES[:4]):
+            self.node_comes_or_changes(name, {"labels": {ZONE: "ab"[number % 2]}})
+
+    @rule(name=NODE_NAME, parts=NODE_PARTS)
+    def node_comes_or_changes(self, name: str, parts: Parts) -> None:
+        labels = {HOSTNAME: name, **parts["labels"]}
+        self.cache.put_node(make_node(name, **{**parts, "labels": labels}))
+
+    @rule(name=NODE_NAME)
+    def node_goes(self, name: str) -> None:
+        """Often one in the middle: then the last one's row moves into its place."""
+        self.cache.remove_node(name)
+
+    @rule(item=ITEM)
+    def object_comes(self, item: Object) -> None:
+        self.cache.put(item)
+
+    @rule(item=ITEM)
+    def object_goes(self, item: Object) -> None:
+        self.cache.remove(item)
+
+    @rule(uid=UID)
+    def pod_goes(self, uid: str) -> None:
+        if (pod := self.placed.pop(uid, None)) is not None:
+            self.cache.remove_pod(pod)
+
+    @rule(uid=UID)
+    def pod_is_confirmed(self, uid: str) -> None:
+        if uid in self.placed:
+            self.cache.put_pod(self.placed[uid])
+
+    @rule(uid=UID, name=NODE_NAME, template=TEMPLATE)
+    def pod_is_nominated(self, uid: str, name: str, template: int) -> None:
+        if uid not in self.placed:
+            self.cache.nominations.put(self._pod(uid, template), name)
+
+    @rule(uid=UID)
+    def nomination_goes(self, uid: str) -> None:
+        self.cache.nominations.remove(uid)
+
+    @rule(uid=UID, template=TEMPLATE)
+    def pod_is_placed(self, uid: str, template: int) -> None:
+        if uid in self.placed:
+            return
+        pod, cycle = self._pod(uid, template), CycleState()
+        decision = self.remembering.decide(self.framework, pod, self.cache.snapshot(), cycle)
+        if decision.node is not None:
+            assert cycle.equivalence_class is not None
+            self.placed[uid] = self.cache.assume_pod(pod, decision.node, cycle.equivalence_class.info(pod))
+
+    @invariant()
+    def both_engines_agree(self) -> None:
+        """On pods that are new, and on one that may be nominated to a node."""
+        for template in range(len(self.templates)):
+            for uid in ("new", UIDS[0]):
+                pod, snapshot = self._pod(uid, template), self.cache.snapshot()
+                decision = self.remembering.decide(self.framework, pod, snapshot)
+                outcome = _outcome(decision)
+                expected = self.plain.decide(self.other, pod, snapshot)
+                assert outcome == _outcome(expected)
+                assert decision.node is None or decision.node in expected.best()
+
+    def _pod(self, uid: str, template: int) -> Pod:
+        return make_pod(f"pod-{uid}", uid=uid, **self.templates[template])
+
+    def teardown(self) -> None:
+        """In the end, the cache is what it would be if it were built anew."""
+        self.cache.validate()
+
+
+@pytest.mark.slow
+def test_what_is_remembered_is_what_would_be_worked_out_anew() -> None:
+    run_state_machine_as_test(RememberingCluster, settings=examples(50, stateful_step_count=30))

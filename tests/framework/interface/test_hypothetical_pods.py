@@ -1,0 +1,85 @@
+"""What would be if pods came to a node, or went: a node alone says the same as a column of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from moorage.cluster.cache import Cache
+from moorage.cluster.pod_table import PodInfo
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+from moorage.framework.interface.nodes import Nodes, NodeView
+from tests.builders import make_node, make_pod, port
+
+GPU = "example.com/gpu"
+NAMES = ("web", "db", "batch")
+
+
+def a_node() -> NodeView:
+    """A node with three pods, between two empty ones."""
+    cache = Cache(make_node(name, allocatable={"cpu": "8", "memory": "8Gi", "pods": "9"}) for name in "xyz")
+    cache.put_pod(make_pod("web", uid="web", on="y", requests={"cpu": "1", "memory": "1Gi"}))
+    cache.put_pod(make_pod("db", uid="db", on="y", requests={"cpu": "2", GPU: "1"}))
+    cache.put_pod(make_pod("batch", uid="batch", on="y", containers=[{"name": "c", "ports": [port(80)]}]))
+    snapshot = cache.snapshot()
+    return NodeView(snapshot, snapshot.row_of["y"])
+
+
+def said(node: NodeView) -> dict[str, Any]:
+    return {
+        "pods": [info.pod.name for info in node.pods],
+        "pod_count": node.pod_count,
+        "requested": {name: node.requested(name) for name in ("cpu", "memory", GPU)},
+        "scoring": {name: node.scoring_requested(name) for name in ("cpu", "memory", GPU)},
+    }
+
+
+def said_by_columns(nodes: Nodes) -> dict[str, Any]:
+    return {
+        "pods": [info.pod.name for info in nodes.pods_on(0)],
+        "pod_count": int(nodes.pod_count[0]),
+        "requested": {name: int(nodes.requested(name)[0]) for name in ("cpu", "memory", GPU)},
+        "scoring": {name: int(nodes.scoring_requested(name)[0]) for name in ("cpu", "memory", GPU)},
+    }
+
+
+def some(node: NodeView, *names: str) -> list[PodInfo]:
+    return [node.snapshot.pods_of(node.row)[name] for name in names]
+
+
+COMING = (PodInfo(make_pod("boss", uid="boss", requests={"cpu": "4", "memory": "2Gi"})),)
+
+
+@pytest.mark.parametrize(
+    "coming", [pytest.param((), id="nobody comes"), pytest.param(COMING, id="one comes")]
+)
+@pytest.mark.parametrize("gone", [(), ("web",), ("db", "batch"), NAMES], ids=lambda gone: f"without {gone}")
+def test_a_node_says_the_same_as_its_columns(gone: tuple[str, ...], coming: tuple[PodInfo, ...]) -> None:
+    now = a_node()
+    node = NodeView(now.snapshot, now.row, coming).without(some(now, *gone))
+    assert said(node) == said_by_columns(node.as_nodes())
+    assert said(node)["pods"] == [*(name for name in NAMES if name not in gone), *("boss" for _ in coming)]
+
+
+def test_pods_can_go_one_after_the_other_and_be_put_back() -> None:
+    now = a_node()
+    before = said(now)
+    web, db = some(now, "web", "db")
+    assert said(now.without([web]).without([db])) == said(now.without([db, web]))
+    assert said(now.without([web, db]).putting_back(db)) == said(now.without([web]))
+    assert said(now.without([web]).putting_back(web)) == before
+    assert said(now) == before, "nothing has changed"
+
+
+def test_filters_of_one_node_see_who_is_taken_to_be_gone() -> None:
+    now = a_node()
+    snapshot = now.snapshot
+    db = snapshot.pods.rows_of(["db"])
+    changes = HypotheticalPods(snapshot, 2, np.array([1]), np.array(db), [(0, COMING[0])])
+    rows = np.array([snapshot.row_of["x"], now.row])
+    first, second = Nodes(snapshot, rows, changes)
+    assert [info.pod.name for info in first.pods] == ["boss"]
+    assert [info.pod.name for info in second.pods] == ["web", "batch"]
+    assert second.requested("cpu") == 1000
