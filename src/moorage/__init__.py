@@ -72,7 +72,15 @@ if TYPE_CHECKING:
     from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
     from moorage.framework.interface.diagnosis import Diagnosis
     from moorage.framework.interface.effects import Effect
-    from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
+    from moorage.framework.interface.extension_points import (
+        IN_PARALLEL,
+        MAX_SCORE,
+        MIN_SCORE,
+        SKIP_IN_PARALLEL,
+        PostFilterResult,
+        PreFlight,
+        Scores,
+    )
     from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
     from moorage.framework.interface.handle import Handle, NotHereError
     from moorage.framework.interface.nodes import Nodes, NodeView
@@ -88,7 +96,6 @@ if TYPE_CHECKING:
         wait,
     )
     from moorage.framework.loading.registry import Registry, RegistryError, with_plugin
-    from moorage.framework.runtime.pre_binding import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight
     from moorage.framework.runtime.profiles import Profiles
     from moorage.framework.runtime.waiting_pods import WaitingPod, WaitingPods
     from moorage.plugins import default_registry
@@ -187,8 +194,15 @@ _HOMES: Final = {
     "moorage.framework.interface.effects": ("Effect",),
     "moorage.framework.interface.handle": ("Handle", "NotHereError"),
     "moorage.framework.interface.nodes": ("NodeView", "Nodes"),
-    "moorage.framework.interface.extension_points": ("MAX_SCORE", "MIN_SCORE", "PostFilterResult", "Scores"),
-    "moorage.framework.runtime.pre_binding": ("IN_PARALLEL", "PreFlight", "SKIP_IN_PARALLEL"),
+    "moorage.framework.interface.extension_points": (
+        "IN_PARALLEL",
+        "MAX_SCORE",
+        "MIN_SCORE",
+        "PostFilterResult",
+        "PreFlight",
+        "SKIP_IN_PARALLEL",
+        "Scores",
+    ),
     "moorage.framework.runtime.profiles": ("Profiles",),
     "moorage.framework.loading.registry": ("Registry", "RegistryError", "with_plugin"),
     "moorage.framework.interface.status": (

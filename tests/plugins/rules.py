@@ -5,7 +5,7 @@ Every rule is checked in all its forms: computed for one pod, then for its equiv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from moorage.api.base import Object
@@ -15,7 +15,7 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from tests.builders import make_framework
 
-Args = Mapping[str, Any] | None
+Args = dict[str, Any] | None
 
 
 def refusals(plugin: str, pod: Pod, *objects: Object, args: Args = None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tests.strategies import Case, cases, examples
 pytestmark = pytest.mark.slow
 
 BOTH_WAYS = [
-    plugin.name  # type: ignore[attr-defined]
+    plugin.name
     for plugin in DEFAULT_PLUGINS
     if (hasattr(plugin, "filter") and hasattr(plugin, "filter_node"))
     or (hasattr(plugin, "score") and hasattr(plugin, "score_node"))
