@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 LINTER: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-(FORBIDDEN,) = (each for each in LINTER["contracts"] if each["type"] == "forbidden")
+(FORBIDDEN,) = (each for each in LINTER["contracts"] if each.get("forbidden_modules") == ["moorage_cluster"])
 ALLOWED = [tuple(each.split(" -> ")) for each in FORBIDDEN["ignore_imports"]]
 IMPORTERS = ("scheduler.process", "services.serving", "plugins.node_name", "http.serving", "api.pod")
 

@@ -18,7 +18,7 @@ from moorage.api.base import Object
 from moorage.api.devices import AllocationResult, DeviceClass, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster import row_log as changes
+from moorage.cluster import row_log
 from moorage.config.args import DynamicResourcesArgs
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
@@ -243,7 +243,7 @@ def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
 
 
 def test_so_they_are_where_the_log_of_changes_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_MOST_ENTRIES", 1)
+    monkeypatch.setattr(row_log, "_KEPT_WRITES", 1)
     follow(30)
 
 
