@@ -21,7 +21,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast hunt fuzz lint format bench lock audit sbom clean
+.PHONY: help setup up test test-fast test-random fuzz lint format bench lock audit sbom clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -57,7 +57,7 @@ test: $(if $(SKIP_LINT),setup,lint) ## Check everything: style, types, layers an
 test-fast: setup ## Run the fast tests, which need neither processes nor sockets: under a minute on two cores.
 	$(BIN)/python -m pytest -n 2 $(FAST)
 
-hunt: setup ## Look for bugs with new random examples, thirty times as many; takes long.
+test-random: setup ## Look for bugs with new random examples, thirty times as many; takes long.
 	MOORAGE_EXAMPLES=30 $(BIN)/python -m pytest -n 2 tests/test_columns_equal_oracle.py tests/test_snapshot_properties.py
 
 fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.

@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# The same examples every time, so that a failure is a change's fault; `make hunt` looks for new ones.
+# The same examples every time, so that a failure is a change's fault; `make test-random` looks for new ones.
 settings.register_profile(
     "moorage",
     deadline=None,

@@ -71,7 +71,9 @@ class HttpServer:
         tls: ssl.SSLContext | None,
         connection: Callable[[Transport, Connections], HttpConnection] = HttpConnection,
         max_connections: int = MAX_CONNECTIONS,
+        grace_seconds: float = _GRACE_SECONDS,
     ) -> None:
+        self._grace_seconds = grace_seconds
         self._transport = transport
         self._connection = connection
         self._tls = tls
@@ -97,7 +99,7 @@ class HttpServer:
             accepting.cancel()
             await asyncio.wait((accepting,))
             listener.close()
-            await connections.close(_GRACE_SECONDS)
+            await connections.close(self._grace_seconds)
 
     async def _accept(self, listener: socket.socket, connections: Connections) -> None:
         """Let clients in as long as there is room; the others wait until there is, or give up."""
@@ -120,7 +122,7 @@ class HttpServer:
                 client,
                 ssl=self._tls,
                 ssl_handshake_timeout=_HANDSHAKE_SECONDS if is_secure else None,
-                ssl_shutdown_timeout=_GRACE_SECONDS if is_secure else None,
+                ssl_shutdown_timeout=self._grace_seconds if is_secure else None,
             )
         except OSError as error:  # Also what TLS finds wrong.
             log.debug("a connection was not made: %s", error)
