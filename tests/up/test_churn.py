@@ -33,12 +33,12 @@ BOUNDED = {
     ".server.resources._by_address[].strategy._sound_specs._known": "1,000 specs",
     "._manager._cluster._told": "4,096 events",
     "._manager._cluster._event_limits._left": "4,096 objects",
-    "._scheduler._cycles.engine._templates._known": "2,048 templates",
-    "._scheduler._profiles._frameworks[].plugins[]._follower._following": "4,096 tallies",
+    "._scheduler._schedule_one.engine._equivalence_classes._known": "2,048 equivalence classes",
+    "._scheduler._profiles._frameworks[].plugins[]._incremental_counts._incremental": "4,096 counters",
     "._scheduler.cache._snapshot.pods.class_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
-    "._scheduler.cache._snapshot.changes._rows": "8,192 rows",
-    "._scheduler.cache._snapshot.node_changes._rows": "8,192 rows",
+    "._scheduler.cache._snapshot.changes._entries": "8,192 rows",
+    "._scheduler.cache._snapshot.node_changes._entries": "8,192 rows",
 }
 """What fills at first, and what bounds it."""
 
