@@ -57,7 +57,7 @@ class NodeDevices:
             if len(self._equal_values) == MAX_PROJECTIONS:
                 self._equal_values.clear()
             outlines = [(view.outline, view.id[0]) for view in self.views if view.outline is not None]
-            work.spend(len(names) * sum(VIEW_WORK + len(view.entries) for view in self.views))
+            work.spend(len(names) * sum(VIEW_WORK + 2 * len(view.entries) for view in self.views))
             known = tuple(
                 [
                     equality(chain.from_iterable([each.values_of(name, driver) for each, driver in outlines]))

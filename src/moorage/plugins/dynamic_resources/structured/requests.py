@@ -35,7 +35,7 @@ _LONGEST_REASON = 1024
 _REQUEST_WORK, _SELECTOR_WORK = 24, 4
 """The work of making a request or one of its alternatives ready, and one of its selectors."""
 
-_EVALUATION_WORK, _FACT_WORK = 40, 4
+_EVALUATION_WORK, _FACT_WORK = 48, 4
 """The work of asking a selector about a device, beside the cost, and for each of the device's facts."""
 
 _KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
