@@ -16,10 +16,8 @@ from moorage.cel.values import Optional
 COST_LIMIT: Final = 1_000_000
 """The maximum cost of one evaluation."""
 
-WORK_LIMIT: Final = 50_000
-"""The units of work in one attempt to schedule a pod, whatever the size of the cluster: 25 ms where one takes
-half a microsecond.
-"""
+WORK_LIMIT: Final = 90_000
+"""The units of work in one attempt to schedule a pod: 45 ms where one takes half a microsecond."""
 
 PLAIN_CALL_WORK: Final = 120
 """The work of a call of the CEL library, in addition to its cost."""

@@ -33,8 +33,8 @@ from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_RESOURCES: frozenset[str] = frozenset()
 
-_NODE_WORK = 8
-"""The units of work that an attempt may do in addition for each node of the cluster."""
+_USUAL_NODE_COUNT, _NODE_WORK = 5_000, 8
+"""Number of nodes that the limit on work is for, and the units of work in addition for each further node."""
 
 MAX_ALTERNATIVES = 8
 """How many alternatives a request can have; the first is worth this many points."""
@@ -42,7 +42,7 @@ MAX_ALTERNATIVES = 8
 
 def work_limit(node_count: int) -> int:
     """The units of work that an attempt to schedule a pod may do for its claims."""
-    return WORK_LIMIT + _NODE_WORK * node_count
+    return WORK_LIMIT + _NODE_WORK * max(node_count - _USUAL_NODE_COUNT, 0)
 
 
 @dataclass(slots=True, eq=False)
