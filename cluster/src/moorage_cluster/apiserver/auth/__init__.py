@@ -1,1 +1,1 @@
-"""Who may do what: tokens, users, roles, reviews."""
+"""Authentication and authorization: tokens, users, roles, reviews."""

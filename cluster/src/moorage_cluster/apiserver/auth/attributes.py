@@ -1,4 +1,4 @@
-"""What a request wants to do, as authorizers look at it."""
+"""The attributes of a request that authorizers evaluate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage_cluster.apiserver.errors import ApiError
 
 
 class RequestAttributes(NamedTuple):
-    """One request: who, which verb, on what."""
+    """One request: its user, its verb and its target."""
 
     user: User
     verb: str
@@ -34,7 +34,7 @@ class RequestAttributes(NamedTuple):
 
 
 def forbidden_message(attributes: RequestAttributes) -> str:
-    """What somebody may not do, in a sentence; with what could be taken for HTML escaped."""
+    """What a user is not allowed to do, as a sentence; characters with a meaning in HTML are escaped."""
     user, verb = quoted(attributes.user.name), attributes.verb
     if not attributes.is_resource_request:
         message = f"User {user} cannot {verb} path {quoted(attributes.path)}"
@@ -49,7 +49,7 @@ def forbidden_message(attributes: RequestAttributes) -> str:
 
 
 def forbidden(attributes: RequestAttributes, reason: str = "") -> ApiError:
-    """The refusal of a request, with what the authorizer had to say about it."""
+    """The 403 error of a denied request, with the authorizer's reason."""
     why = forbidden_message(attributes)
     if reason:
         why = f"{why}: {reason}"

@@ -1,4 +1,4 @@
-"""Who decides whether a request may go on."""
+"""Authorizers: they decide whether a request is allowed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from moorage_cluster.apiserver.auth.rules import EVERYTHING, Rule
 from moorage_cluster.apiserver.auth.users import UNAUTHENTICATED, User
 
 PUBLIC_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-"""What everybody may read, known or not."""
+"""Paths that every user may read, anonymous users included."""
 
 
 class Decision(NamedTuple):
-    """Whether a request may go on, and why (often there is nothing to say)."""
+    """Whether a request is allowed, and the reason (often empty)."""
 
     allowed: bool
     reason: str = ""
@@ -29,37 +29,37 @@ Authorize = Callable[[RequestAttributes], Decision]
 
 @dataclass(frozen=True, slots=True)
 class UserRules:
-    """What somebody may do in a namespace: the rules, and what went wrong in finding them."""
+    """What a user may do in a namespace: the rules, and the errors that occurred in resolving them."""
 
     rules: tuple[Rule, ...]
     problem: str = ""
 
 
 class Authorizer(Protocol):
-    """Decides about requests."""
+    """Allows or denies requests."""
 
     def authorize(self, attributes: RequestAttributes) -> Decision:
-        """Whether this request may go on."""
+        """Whether this request is allowed."""
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        """All that somebody may do in a namespace, cluster-wide rules included."""
+        """All that a user may do in a namespace, cluster-wide rules included."""
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
         """The rules of a Role or ClusterRole; None if there is no such role."""
 
 
 def require(authorizer: Authorizer, attributes: RequestAttributes) -> None:
-    """ApiError (403) if a request may not go on."""
+    """Raise ApiError (403) if a request is not allowed."""
     decision = authorizer.authorize(attributes)
     if not decision.allowed:
         raise forbidden(attributes, decision.reason)
 
 
 class AlwaysAllow:
-    """Whoever is known may do everything; who is not may read what is public."""
+    """Allows everything to authenticated users, and reading public paths to anonymous ones."""
 
     def authorize(self, attributes: RequestAttributes) -> Decision:
-        """Whether this request may go on."""
+        """Whether this request is allowed."""
         if UNAUTHENTICATED not in attributes.user.groups:
             return ALLOWED
         public = (
@@ -70,11 +70,11 @@ class AlwaysAllow:
         return ALLOWED if public else DENIED
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        """All that somebody may do in a namespace."""
+        """All that a user may do in a namespace."""
         if UNAUTHENTICATED in user.groups:
             return UserRules((Rule(verbs=("get",), urls=PUBLIC_PATHS),))
         return UserRules(EVERYTHING)
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
-        """Roles grant nothing here, since nobody needs them."""
+        """Roles grant nothing here, since no user needs them."""
         return ()

@@ -13,7 +13,7 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 def read_as(form: type[Body], body: Manifest, kind: str) -> Body:
-    """A body as a struct of its fields, or ApiError when a value is of another type than it should be."""
+    """A body as a struct of its fields, or ApiError when a value has the wrong type."""
     try:
         return msgspec.convert(body, form)
     except msgspec.ValidationError as error:

@@ -28,7 +28,7 @@ _REQUEST_HEADERS: Final = {
     "requestheader-group-headers": ["X-Remote-Group"],
     "requestheader-username-headers": ["X-Remote-User"],
 }
-"""Servers that delegate their authentication read here whom they may believe; no such proxy exists here."""
+"""Servers with delegated authentication read the trusted request-header proxy here; no such proxy exists."""
 _KUBERNETES_SERVICE: Final[Manifest] = {
     "apiVersion": "v1",
     "kind": "Service",
@@ -42,11 +42,11 @@ _KUBERNETES_SERVICE: Final[Manifest] = {
         "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
     },
 }
-"""How pods would call the API server."""
+"""The Service through which pods would call the API server."""
 
 
 def bootstrap_objects(ca_pem: str) -> list[Manifest]:
-    """All of them, namespaces first; clients check the server's certificate with `ca_pem`."""
+    """All of them, namespaces first; clients verify the server's certificate with `ca_pem`."""
     return [
         *(_namespace(name) for name in NAMESPACES),
         _priority_class(
@@ -71,7 +71,7 @@ def bootstrap_objects(ca_pem: str) -> list[Manifest]:
 
 
 def root_ca(namespace: str, ca_pem: str) -> Manifest:
-    """The ConfigMap in every namespace from which its pods know the server's CA."""
+    """The ConfigMap in every namespace that gives its pods the server's CA."""
     annotations = {"kubernetes.io/description": _ROOT_CA_DESCRIPTION}
     return _config_map(ROOT_CA_NAME, namespace, {"ca.crt": ca_pem}, annotations)
 

@@ -183,7 +183,7 @@ _AUTHENTICATION_READER: Final = (_rule(_READ, "core", "configmaps", "extension-a
 
 
 def cluster_roles() -> list[Manifest]:
-    """The ClusterRoles; those that gather the rules of others have them written in already."""
+    """The ClusterRoles; aggregated ones already contain the rules of the roles they select."""
     roles = [
         _cluster_role("cluster-admin", EVERYTHING),
         _cluster_role("system:discovery", _DISCOVERY),
@@ -209,7 +209,7 @@ def cluster_roles() -> list[Manifest]:
 
 
 def cluster_role_bindings() -> list[Manifest]:
-    """Who has the ClusterRoles."""
+    """The ClusterRoleBindings."""
     return [
         _cluster_binding("cluster-admin", _group(MASTERS)),
         _cluster_binding("system:monitoring", _group("system:monitoring")),
@@ -237,7 +237,7 @@ def roles() -> list[Manifest]:
 
 
 def role_bindings() -> list[Manifest]:
-    """Who has the Roles of kube-system."""
+    """The RoleBindings of kube-system."""
     return [
         _binding(
             "system::extension-apiserver-authentication-reader",

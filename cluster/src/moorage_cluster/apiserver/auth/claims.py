@@ -1,4 +1,4 @@
-"""What a service account's token says, in Kubernetes' words."""
+"""The claims of a service account's token, under Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 
 
 class Ref(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An object, and which of those that had its name."""
+    """A reference to an object: its name, and its uid to distinguish it from others of the same name."""
 
     name: str = ""
     uid: str = ""
 
 
 class Private(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What Kubernetes adds to the registered claims."""
+    """The private claims that Kubernetes adds to the registered ones."""
 
     namespace: str = ""
     serviceaccount: Ref = Ref()
     pod: Ref | None = None
     secret: Ref | None = None
     node: Ref | None = None
-    """Where the pod runs, or, without a pod, what the token is bound to."""
+    """The node that the pod runs on or, without a pod, the node that the token is bound to."""
     warnafter: int | None = None
 
 

@@ -1,4 +1,4 @@
-"""Nobody may give away what they do not have: checks on writing roles and bindings."""
+"""Prevention of privilege escalation: users may grant only permissions that they have themselves."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def check_escalation(
     *,
     request_name: str = "",
 ) -> None:
-    """Refuse a role or binding that gives more than its writer has, unless they may `escalate` or `bind`.
+    """Reject a role or binding that grants more than its writer has, unless they may `escalate` or `bind`.
 
-    `obj` is decoded; `old` is what an update replaces; `request_name` is the name in the address, which a
+    `obj` is decoded; `old` is what an update replaces; `request_name` is the name in the URL, which a
     create does not have.
     """
     if MASTERS in user.groups:
@@ -104,7 +104,7 @@ def _check_binding(
 
 
 def _escalation(authorizer: Authorizer, user: User, namespace: str, wanted: tuple[Rule, ...]) -> str:
-    """What somebody would grant without having it, as a sentence; nothing if they have it all."""
+    """The permissions that a user would grant without having them, as a sentence; empty if there are none."""
     held = authorizer.rules_for(user, namespace)
     grants = f"user {quoted(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
     try:
@@ -121,7 +121,7 @@ def _escalation(authorizer: Authorizer, user: User, namespace: str, wanted: tupl
 
 
 def _only_upkeep(obj: Manifest, old: Manifest | None) -> bool:
-    """Whether an update changes nothing but what the garbage collector changes."""
+    """Whether an update changes only what the garbage collector changes."""
     return old is not None and _guarded(obj) == _guarded(old)
 
 

@@ -1,9 +1,9 @@
-"""Acting as somebody else, as asked for by Impersonate-* headers.
+"""User impersonation, as requested by Impersonate-* headers.
 
-Kubernetes knows several ways to be allowed this. The constrained ones let somebody do certain things as
-certain others: `impersonate-on:<mode>:<verb>` on what is requested, and `impersonate:<mode>` on whom. The
-old one, `impersonate` on whom, allows everything as them. They are tried in order; when none allows it, what
-the first had to say is the answer.
+Kubernetes has several modes of permission for this. The constrained modes allow certain requests as certain
+users: `impersonate-on:<mode>:<verb>` on what is requested, and `impersonate:<mode>` on the user. The legacy
+one, `impersonate` on the user, allows every request as that user. They are tried in order; when none allows
+it, the reason of the first is returned.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NODE_PREFIX: Final = "system:node:"
 _NODES_GROUP: Final = "system:nodes"
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _MANY: Final = 4
-"""From so many groups or extra values on, a permission for all of them is looked for first."""
+"""Number of groups or extra values from which a permission for all of them is checked first."""
 
 _PATH_CHARACTERS: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _PATH: Final = re.compile(_PATH_CHARACTERS)
@@ -39,7 +39,7 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 def impersonate(
     attributes: RequestAttributes, headers: Iterable[tuple[str, str]], authorize: Authorize
 ) -> User:
-    """Who a request acts as: `attributes.user`, or whom the headers name if that is allowed."""
+    """The user that a request acts as: `attributes.user`, or the one in the headers if that is allowed."""
     wanted = wanted_user(headers)
     if wanted is None:
         return attributes.user
@@ -58,7 +58,7 @@ def impersonate(
 
 
 def wanted_user(headers: Iterable[tuple[str, str]]) -> User | None:
-    """Whom the headers name, just as they name them; None if they name nobody."""
+    """The user in the headers, exactly as they name it; None if they name none."""
     name = uid = ""
     groups: list[str] = []
     extra: dict[str, tuple[str, ...]] = {}
@@ -87,7 +87,7 @@ def _unescaped(key: str) -> str:
 
 
 def _shown(uid: str, groups: Sequence[str], extra: dict[str, tuple[str, ...]]) -> str:
-    """A nameless user as the message shows one."""
+    """A user without a name, as messages show it."""
     said_groups = _shown_list(groups) if groups else "[]string(nil)"
     said_extra = "(nil)"
     if extra:
@@ -104,13 +104,13 @@ def _shown_list(values: Iterable[str]) -> str:
 
 
 def _node_name(user_name: str) -> str:
-    """The node that a user is; empty if it is none."""
+    """The name of the node that a user represents; empty if the user is not a node."""
     node = user_name.removeprefix(_NODE_PREFIX)
     return "" if node == user_name or dns_subdomain_problems(node) else node
 
 
 def _modes(requestor: User, wanted: User) -> list[str]:
-    """The ways to be allowed that apply to these two; the old way is nameless."""
+    """The modes that apply to these two users; the legacy mode has no name."""
     only_name = not (wanted.uid or wanted.groups or wanted.extra)
     if node := _node_name(wanted.name):
         if not only_name:
@@ -124,7 +124,7 @@ def _modes(requestor: User, wanted: User) -> list[str]:
 
 
 class _Check:
-    """One way of asking: may this requestor be all that is wanted?"""
+    """One mode of impersonation: checks whether the requestor may act as the wanted user."""
 
     def __init__(self, authorize: Authorize, requestor: User, verb: str, is_constrained: bool) -> None:
         self._authorize = authorize
@@ -134,9 +134,9 @@ class _Check:
         self._group_of_names = _AUTHENTICATION if is_constrained else ""
 
     def constrained(self, mode: str, attributes: RequestAttributes, wanted: User) -> User:
-        """Who the request acts as, if it may do what it wants as others of this mode."""
+        """The user that the request acts as, if the requestor may make this request as users of this mode."""
         if mode == "associated-node":
-            # Permission is given for all nodes at once, so which one this is must not matter for it.
+            # Permission is given for all nodes at once, so it must not depend on which node this is.
             keys = tuple(sorted(self._requestor.extra))
             extra = {"authentication.kubernetes.io/associated-node-keys": keys}
             self._requestor = replace(self._requestor, extra=extra)
@@ -206,7 +206,7 @@ class _Check:
 
 
 def _extra_problem(extra: dict[str, tuple[str, ...]]) -> str:
-    """What keeps extra values from being given in a constrained way."""
+    """Why extra values cannot be given in a constrained mode."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

@@ -1,4 +1,4 @@
-"""JSON web tokens, signed with an elliptic-curve key (ES256) whose public half everybody may know."""
+"""JSON web tokens, signed with an elliptic-curve key (ES256) with a public half that may be published."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 ALGORITHM: Final = "ES256"
 _NUMBER_BYTES: Final = 32
-"""Length of a coordinate of the curve P-256, and of each half of a signature."""
+"""Length of a coordinate of the curve P-256, and of each half of a signature, in bytes."""
 _SIGNING: Final = ec.ECDSA(hashes.SHA256())
 
 
 class BadTokenError(Exception):
-    """Text that is not a token we signed."""
+    """Text that is not a token signed with our key."""
 
 
 class SigningKey:
-    """Signs tokens and recognises its signatures."""
+    """Signs tokens and verifies its own signatures."""
 
     def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
         self._private = key
@@ -30,7 +30,7 @@ class SigningKey:
         encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         digest = hashlib.sha256(self._public.public_bytes(encoding, form)).digest()
         self.id = _encoded(digest).decode()
-        """What tokens call the key that signed them."""
+        """The key ID in the headers of tokens signed with this key."""
 
     @classmethod
     def generate(cls) -> Self:
@@ -39,7 +39,7 @@ class SigningKey:
 
     @classmethod
     def from_pem(cls, pem: bytes) -> Self:
-        """A key that was kept; ValueError if it is none for our algorithm."""
+        """A stored key; ValueError if it does not fit our algorithm."""
         try:
             key = serialization.load_pem_private_key(pem, None)
         except (TypeError, UnsupportedAlgorithm) as error:
@@ -49,7 +49,7 @@ class SigningKey:
         return cls(key)
 
     def pem(self) -> bytes:
-        """The private key, to be kept."""
+        """The private key, for storage."""
         form, protection = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         return self._private.private_bytes(serialization.Encoding.PEM, form, protection)
 
@@ -60,14 +60,14 @@ class SigningKey:
         return {"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": ALGORITHM, "x": x, "y": y}
 
     def sign(self, claims: Any) -> str:
-        """A compact token that says these claims (a struct or a dict)."""
+        """A compact token with these claims (a struct or a dict)."""
         header = {"alg": ALGORITHM, "kid": self.id}
         signed = b".".join(_encoded(msgspec.json.encode(part)) for part in (header, claims))
         halves = utils.decode_dss_signature(self._private.sign(signed, _SIGNING))
         return b".".join((signed, _encoded(b"".join(map(_number, halves))))).decode()
 
     def verify(self, token: str) -> bytes:
-        """What a token says, if it was signed with this key by the one algorithm that we use."""
+        """The claims of a token, if it was signed with this key and with the one algorithm in use."""
         said = payload(token)
         signed, _, signature = token.rpartition(".")
         try:
@@ -84,7 +84,7 @@ class SigningKey:
 
 
 def payload(token: str) -> bytes:
-    """What a token says, be it signed or not; raises BadTokenError if it is no token at all."""
+    """The claims of a token, signed or not; raises BadTokenError if it is not a token."""
     parts = token.split(".")
     if len(parts) != 3:
         raise BadTokenError("not a token")

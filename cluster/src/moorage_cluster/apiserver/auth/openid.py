@@ -22,7 +22,7 @@ class IssuerDocuments:
         self._keys = encode({"keys": [key.public_jwk()]})
 
     def configuration(self, host: str) -> Response:
-        """What the issuer says of itself to a client that reaches the server as `host`."""
+        """The discovery document for a client that reaches the server as `host`."""
         document = {
             "issuer": ISSUER,
             "jwks_uri": f"https://{host or urlsplit(ISSUER).netloc}{KEYS_PATH}",
@@ -33,5 +33,5 @@ class IssuerDocuments:
         return Response(200, encode(document), headers=dict(_HEADERS))
 
     def keys(self) -> Response:
-        """The public keys that tokens are verified with."""
+        """The public keys that verify tokens."""
         return Response(200, self._keys, "application/jwk-set+json", dict(_HEADERS))

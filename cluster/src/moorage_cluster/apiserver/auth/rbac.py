@@ -1,8 +1,8 @@
 """Role-based access control: bindings give the rules of roles to users, groups and service accounts.
 
-Every request is judged here, so what is read from stored objects is kept as long as they stay the same.
-Stored objects are never changed, only replaced: a list of them equals a kept one just when nothing moved, and
-comparing lists of identical objects costs nanoseconds each.
+Every request is authorized here, so what is read from stored objects is cached while they stay the same.
+Stored objects are never changed, only replaced: a list equals the cached one exactly when nothing changed,
+and comparing lists of identical objects costs nanoseconds each.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ ROLE_BINDINGS: Final = f"{GROUP}/rolebindings"
 CLUSTER_ROLE_BINDINGS: Final = f"{GROUP}/clusterrolebindings"
 
 _REMEMBERED: Final = 1024
-"""For how many users it is remembered which bindings apply to them."""
+"""Number of users for which the applicable bindings are cached."""
 
 
 class _Grant(NamedTuple):
-    """A binding that applies to somebody."""
+    """A binding that applies to a user."""
 
     position: tuple[int, int]
-    """Which of the bindings, and which of its subjects: the first that applies gives the reason."""
+    """The indices of the binding and of its subject: the first that applies gives the reason."""
     role_kind: str
     role_name: str
     namespace: str
-    """Where the role is looked for if it is a Role."""
+    """The namespace of the role if it is a Role."""
     source: str
     """The binding, its role and its subject, for the reason of a decision."""
 
 
 class _Bindings:
-    """The bindings of one namespace, or of the cluster, by whom they apply to."""
+    """The bindings of one namespace, or of the cluster, indexed by subject."""
 
     def __init__(self, objects: list[Manifest], namespace: str) -> None:
         self.objects = objects
@@ -84,7 +84,7 @@ class _Bindings:
         by_whom.setdefault(whom, []).append(grant)
 
     def applying_to(self, user: User) -> tuple[_Grant, ...]:
-        """The bindings that apply to somebody, each once, in order."""
+        """The bindings that apply to a user, each once, in order."""
         who = (user.name, user.groups)
         known = self._applying.get(who)
         if known is None:
@@ -105,7 +105,7 @@ class _Bindings:
 
 @dataclass(slots=True)
 class _Role:
-    """A role's rules, with what they were made from; that it is held keeps its identity from being reused."""
+    """A role's rules and the object they came from; the reference keeps its identity from being reused."""
 
     made_from: object
     rules: tuple[Rule, ...]
@@ -113,7 +113,7 @@ class _Role:
 
 
 class Rbac:
-    """Decides by the Roles, ClusterRoles and their bindings that are stored."""
+    """Decides by the stored Roles, ClusterRoles and bindings."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -121,7 +121,7 @@ class Rbac:
         self._roles: dict[tuple[str, str], _Role] = {}
 
     def authorize(self, attributes: RequestAttributes) -> Decision:
-        """Whether this request may go on."""
+        """Whether this request is allowed."""
         user = attributes.user
         if MASTERS in user.groups:
             return ALLOWED
@@ -135,7 +135,7 @@ class Rbac:
         return Decision(False, f"RBAC: {_together(problems)}") if problems else DENIED
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        """All that somebody may do in a namespace, cluster-wide rules included."""
+        """All that a user may do in a namespace, cluster-wide rules included."""
         rules: list[Rule] = []
         problems: list[str] = []
         for grant in self._grants(user, namespace):
@@ -202,13 +202,13 @@ def _together(problems: list[str]) -> str:
 
 
 def aggregated_rules(role: Manifest, cluster_roles: Iterable[Manifest]) -> tuple[Rule, ...]:
-    """The rules of a ClusterRole that gathers those of others, which may gather in turn."""
+    """The rules of an aggregated ClusterRole; the roles it selects may be aggregated themselves."""
     by_name = {each["metadata"]["name"]: each for each in cluster_roles}
     return tuple(_gathered(role, by_name, {role["metadata"]["name"]}))
 
 
 def _gathered(role: Manifest, by_name: dict[str, Manifest], seen: set[str]) -> dict[Rule, None]:
-    """Rules in order, each once. `seen` are the roles on the way here, so that circles end."""
+    """Rules in order, each once. `seen` contains the roles visited on this path, so that cycles end."""
     aggregation = role.get("aggregationRule")
     if not aggregation:
         return dict.fromkeys(rules_of(role))

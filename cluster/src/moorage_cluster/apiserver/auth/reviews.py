@@ -1,4 +1,4 @@
-"""Questions about who one is and what one may do: requests that are answered and never stored."""
+"""Reviews of authentication and authorization: requests that are answered and never stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUTHORIZATION: Final = "authorization.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class ReviewContext:
-    """What an answer needs beside the question; `namespace` is the address's, `now` tells Unix seconds."""
+    """What an answer needs besides the request; `namespace` is the URL's, `now` returns Unix seconds."""
 
     user: User
     authorizer: Authorizer
@@ -89,7 +89,7 @@ class _TokenReview(msgspec.Struct):
 
 
 def self_subject_access_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """Whether the asker may do something."""
+    """Whether the requesting user may do something."""
     kind = "SelfSubjectAccessReview"
     review = read_as(_AccessReview, body, kind)
     spec = review.spec or _AccessSpec()
@@ -98,7 +98,7 @@ def self_subject_access_review(body: Manifest, context: ReviewContext) -> Manife
 
 
 def subject_access_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """Whether somebody may do something."""
+    """Whether a user may do something."""
     kind = "SubjectAccessReview"
     review = read_as(_AccessReview, body, kind)
     spec = review.spec or _AccessSpec()
@@ -107,7 +107,7 @@ def subject_access_review(body: Manifest, context: ReviewContext) -> Manifest:
 
 
 def local_subject_access_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """Whether somebody may do something in the namespace of the address."""
+    """Whether a user may do something in the namespace of the URL."""
     kind = "LocalSubjectAccessReview"
     review = read_as(_AccessReview, body, kind)
     spec = review.spec or _AccessSpec()
@@ -134,7 +134,7 @@ def local_subject_access_review(body: Manifest, context: ReviewContext) -> Manif
 
 
 def self_subject_rules_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """All that the asker may do in a namespace."""
+    """All that the requesting user may do in a namespace."""
     kind = "SelfSubjectRulesReview"
     spec = read_as(_RulesReview, body, kind).spec or _RulesSpec()
     if not spec.namespace:
@@ -161,7 +161,7 @@ def self_subject_rules_review(body: Manifest, context: ReviewContext) -> Manifes
 
 
 def self_subject_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """Who the asker is."""
+    """The requesting user."""
     created = timestamp(datetime.fromtimestamp(context.now(), UTC))
     return {
         "kind": "SelfSubjectReview",
@@ -172,7 +172,7 @@ def self_subject_review(body: Manifest, context: ReviewContext) -> Manifest:
 
 
 def token_review(body: Manifest, context: ReviewContext) -> Manifest:
-    """Whom a token identifies."""
+    """The user that a token identifies."""
     kind = "TokenReview"
     spec = read_as(_TokenReview, body, kind).spec or _TokenSpec()
     if context.namespace:
@@ -201,11 +201,11 @@ REVIEWS: Final[dict[tuple[str, str], Review]] = {
     (AUTHENTICATION, "selfsubjectreviews"): self_subject_review,
     (AUTHENTICATION, "tokenreviews"): token_review,
 }
-"""How a create of each of these resources is answered, by group and plural name."""
+"""The functions that answer a create of each of these resources, by group and plural name."""
 
 
 def user_info(user: User) -> Manifest:
-    """A user as reviews and admission reviews show one."""
+    """A user in the form of reviews and admission reviews."""
     shown = {
         "username": user.name,
         "uid": user.uid,

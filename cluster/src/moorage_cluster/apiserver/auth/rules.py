@@ -13,7 +13,7 @@ ANY: Final = "*"
 
 
 class Rule(NamedTuple):
-    """Verbs on resources of groups, or on paths; nothing in `names` means every name."""
+    """Verbs on resources of groups, or on paths; empty `names` means every name."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, rule: Manifest) -> Rule:
-        """A rule as objects write it."""
+        """A rule from its form in objects."""
         return cls(
             verbs=tuple(rule.get("verbs") or ()),
             groups=tuple(rule.get("apiGroups") or ()),
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
     @property
     def manifest(self) -> Manifest:
-        """The rule as objects write it."""
+        """The rule in its form in objects."""
         written = {
             "verbs": self.verbs,
             "apiGroups": self.groups,
@@ -56,7 +56,7 @@ class Rule(NamedTuple):
 
 
 EVERYTHING: Final = (Rule((ANY,), (ANY,), (ANY,)), Rule(verbs=(ANY,), urls=(ANY,)))
-"""What cluster-admin may do."""
+"""The rules of cluster-admin."""
 
 
 def quoted_list(values: Iterable[str]) -> str:
@@ -65,12 +65,12 @@ def quoted_list(values: Iterable[str]) -> str:
 
 
 def rules_of(role: Manifest) -> tuple[Rule, ...]:
-    """The rules that a Role or ClusterRole has written in it."""
+    """The rules that a Role or ClusterRole contains itself."""
     return tuple(map(Rule.of, role.get("rules") or ()))
 
 
 class _Grant(NamedTuple):
-    """A rule about resources, ready to be asked; its verbs are where it is kept."""
+    """A compiled rule about resources; its verbs are the key it is stored under."""
 
     groups: frozenset[str]
     resources: frozenset[str]
@@ -80,7 +80,7 @@ class _Grant(NamedTuple):
 
 
 class RuleSet:
-    """Rules made ready to answer whether any of them allows a request."""
+    """Compiled rules, which tell whether any of them allows a request."""
 
     __slots__ = ("_grants", "_urls")
 
@@ -99,7 +99,7 @@ class RuleSet:
                     self._urls.setdefault(verb, []).extend(rule.urls)
 
     def allows(self, attributes: RequestAttributes) -> bool:
-        """Whether a rule allows this."""
+        """Whether any rule allows this."""
         if not attributes.is_resource_request:
             path = attributes.path
             return any(
@@ -134,12 +134,12 @@ def _any_grants(grants: Iterable[_Grant], attributes: RequestAttributes) -> bool
 
 
 def url_covers(pattern: str, path: str) -> bool:
-    """Whether a path, or a pattern of paths, lies within a pattern: equal, or after a `*` at its end."""
+    """Whether a path, or a pattern of paths, is covered by a pattern: equal, or by a `*` at its end."""
     return pattern == path or (pattern.endswith(ANY) and path.startswith(pattern.rstrip(ANY)))
 
 
 class TooManyPartsError(Exception):
-    """Rules whose lists multiply to more combinations than can be compared with the rules of a user."""
+    """Rules with lists that multiply to more combinations than can be compared with the rules of a user."""
 
 
 _MOST_COMPARISONS: Final = 2_000_000
@@ -148,7 +148,7 @@ _MOST_COMPARISONS: Final = 2_000_000
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """The parts of wanted rules that no held rule covers, each with one verb on one thing.
 
-    TooManyPartsError if that cannot be found out in a reasonable time.
+    TooManyPartsError if that cannot be computed in a reasonable time.
     """
     compared = list(map(_HeldRule.of, held))
     unsure = [
@@ -165,7 +165,7 @@ def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 
 
 class _HeldRule(NamedTuple):
-    """A rule of a user, ready to be compared with."""
+    """A rule of a user, prepared for comparison."""
 
     verbs: frozenset[str]
     groups: frozenset[str]
@@ -184,7 +184,7 @@ def _unique(rule: Rule) -> Rule:
 
 
 def _covers_at_once(held: _HeldRule, rule: Rule) -> bool:
-    """Whether one rule allows all of another about resources; no: it may still allow it in parts."""
+    """Whether one rule allows all of another about resources; if not, it may still allow parts of it."""
     if rule.urls or held.names:
         return False
     pairs = ((held.verbs, rule.verbs), (held.groups, rule.groups), (held.resources, rule.resources))
@@ -213,7 +213,7 @@ def _covers(held: _HeldRule, part: Rule) -> bool:
     if not (ANY in held.verbs or part.verbs[0] in held.verbs):
         return False
     if part.urls:
-        # A rule restricted to names speaks of resources only, and says nothing about paths.
+        # A rule restricted to names applies to resources only, not to paths.
         return not held.names and any(url_covers(url, part.urls[0]) for url in held.urls)
     if not (ANY in held.groups or part.groups[0] in held.groups):
         return False
@@ -227,7 +227,7 @@ def _covers(held: _HeldRule, part: Rule) -> bool:
 
 
 def merged(parts: Iterable[Rule]) -> list[Rule]:
-    """Parts that differ only in their verb, put together again; rules about paths stay as they are."""
+    """Parts that differ only in their verb, merged again; rules about paths are unchanged."""
     verbs: dict[Rule, list[str]] = {}
     alone = []
     for part in parts:

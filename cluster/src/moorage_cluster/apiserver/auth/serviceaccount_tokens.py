@@ -1,4 +1,4 @@
-"""Knowing service accounts by their tokens, which hold as long as what they are bound to exists."""
+"""Authentication of service accounts by tokens, which are valid while the objects they are bound to exist."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from moorage_cluster.apiserver.auth.rules import quoted_list
 from moorage_cluster.apiserver.auth.users import User
 
 _LEEWAY_SECONDS: Final = 60
-"""How far clocks may differ."""
+"""Tolerated clock skew, in seconds."""
 _REMEMBERED: Final = 1024
-"""How many verified tokens are remembered."""
+"""Number of verified tokens in the cache."""
 
 
 class TokenError(Exception):
-    """A token that does not identify anybody; the text says why."""
+    """A token that identifies no user; the text is the reason."""
 
 
 class Authenticated(NamedTuple):
-    """Whom a token identifies, and for which of the wanted audiences."""
+    """The user that a token identifies, and which of the wanted audiences it is for."""
 
     user: User
     audiences: tuple[str, ...]
@@ -43,7 +43,7 @@ _CLAIMS: Final = msgspec.json.Decoder(Claims)
 
 
 class ServiceAccountTokens:
-    """Knows whom a token identifies. `now` tells Unix seconds; `audiences` are what this server is called."""
+    """Authenticates tokens. `now` returns Unix seconds; `audiences` are the names of this server."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class ServiceAccountTokens:
         self._verified: dict[str, tuple[Claims, User]] = {}
 
     def authenticate(self, token: str, audiences: Sequence[str] = ()) -> Authenticated | None:
-        """Whom a token identifies; None if it is not of our making at all; TokenError if it does not hold.
+        """The user of a token; None if this server did not issue it; TokenError if it is not valid.
 
-        A signature is checked once for each token; times, and what the token is bound to, every time.
+        A signature is checked once for each token; times and bound objects are checked every time.
         """
         known = self._verified.get(token)
         if known is None:
@@ -117,7 +117,7 @@ class ServiceAccountTokens:
         if said.pod:
             self._check_bound("/pods", "pod", namespace, said.pod)
         elif said.node:
-            # A pod's token names the node too, but holds as long as the pod exists.
+            # A pod's token names the node too, but is valid as long as the pod exists.
             self._check_bound("/nodes", "node", "", said.node)
 
     def _check_bound(self, storage: str, kind: str, namespace: str, ref: Ref) -> None:
@@ -133,7 +133,7 @@ class ServiceAccountTokens:
             raise TokenError("service account token has been invalidated")
 
     def _gone(self, obj: Manifest) -> bool:
-        """Whether an object should have gone by now, and only waits to be removed."""
+        """Whether an object's deletion is due, so that it only waits to be removed."""
         when = obj["metadata"].get("deletionTimestamp")
         if not when:
             return False

@@ -1,4 +1,4 @@
-"""Service accounts as users: their names, their groups, and what is known about who acts."""
+"""Service accounts as users: their names, groups and extra values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 NODE_UID: Final = "authentication.kubernetes.io/node-uid"
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
-"""Keys of a user's `extra`: where a token was given out, and which one it is."""
+"""Keys of a user's `extra`: where a token was issued, and its ID."""
 
 
 def username(namespace: str, name: str) -> str:
-    """What a service account is called as a user."""
+    """The user name of a service account."""
     return f"{USERNAME_PREFIX}{namespace}:{name}"
 
 
 def split_username(user_name: str) -> tuple[str, str] | None:
-    """The namespace and name of the service account that a user is; None if it is none."""
+    """The namespace and name of the service account that a user represents; None if it is not one."""
     if not user_name.startswith(USERNAME_PREFIX):
         return None
     namespace, colon, name = user_name.removeprefix(USERNAME_PREFIX).partition(":")

@@ -1,4 +1,4 @@
-"""Giving out tokens for service accounts: the `token` subresource."""
+"""Issuing tokens for service accounts: the `token` subresource."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DEFAULT_SECONDS: Final = 3600
 _LEAST_SECONDS: Final = 600
 _MOST_SECONDS: Final = 1 << 32
 _PROJECTED_SECONDS: Final = 3607
-"""What a kubelet asks for unless told otherwise. Clients that never read their token again would fail after
-it, so a pod's token with just this lifetime holds for a year."""
+"""Lifetime that a kubelet requests by default, in seconds. Clients that never reload their token would fail
+after it, so a pod's token with exactly this lifetime is valid for a year."""
 _EXTENDED_SECONDS: Final = 365 * 24 * 3600
 
 
@@ -61,7 +61,7 @@ class _Bound(NamedTuple):
 
 
 class TokenIssuer:
-    """Signs tokens. `now` tells Unix seconds; `audiences` are who a token is for if nobody is named."""
+    """Signs tokens. `now` returns Unix seconds; `audiences` are the default audiences of a token."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class TokenIssuer:
         }
 
     def _bound(self, ref: _BoundObject | None, namespace: str, account: str) -> _Bound:
-        """What a new token is bound to."""
+        """The objects that a new token is bound to."""
         if ref is None:
             return _Bound()
         group, _, version = ref.api_version.rpartition("/")
@@ -165,7 +165,7 @@ def _timestamp(seconds: int) -> str:
 
 
 def _check_metadata(said: _Metadata, namespace: str, name: str, uid: str) -> None:
-    """What a request says about its service account, if anything, must be so."""
+    """The service account's fields in a request, where given, must match the stored account."""
     for field, value, actual, what in (
         ("name", said.name, name, "name"),
         ("namespace", said.namespace, namespace, "namespace"),
@@ -193,7 +193,7 @@ def _check_lifetime(seconds: int) -> None:
 
 
 def _checked_ref(found: Manifest, ref: _BoundObject) -> Ref:
-    """The object that a token is bound to, which must be the very one that was meant."""
+    """The object that a token is bound to; its uid must match the reference's, if given."""
     uid = found["metadata"].get("uid", "")
     if ref.uid and ref.uid != uid:
         why = (

@@ -1,4 +1,4 @@
-"""Who asks: from a request's Authorization header to a user."""
+"""Authentication: from a request's Authorization header to a user."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NOBODY: Final = User(ANONYMOUS, (UNAUTHENTICATED,))
 
 
 class Authenticator:
-    """Knows the admin, further users with fixed tokens, and service accounts.
+    """Authenticates the admin, further users with static tokens, and service accounts.
 
-    Service accounts' tokens are signed with `signing_key`; `now` tells Unix seconds. Who sends no token is
-    anonymous if `allows_anonymous`; a token that is no good is refused in any case.
+    Service accounts' tokens are signed with `signing_key`; `now` returns Unix seconds. Requests without a
+    token are anonymous if `allows_anonymous`; invalid tokens are rejected in any case.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Authenticator:
         self._audiences = tuple(audiences)
         self._static: list[tuple[bytes, User]] = []
         self._by_header: dict[str | None, User] = {}
-        """Static users by the header that clients send: found by a keyed hash, so time tells nothing."""
+        """Static users by Authorization header: looked up by a keyed hash, so timing reveals nothing."""
         if admin_token:
             self._add_static(admin_token, ADMIN)
         for token, user in (static_users or {}).items():
@@ -71,7 +71,7 @@ class Authenticator:
             raise errors.unauthorized() from error
 
     def identify(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
-        """Whom a token identifies, or TokenError; it must be for this server unless others are named."""
+        """The user of a token, or TokenError; it must be for this server unless other audiences are given."""
         shared = self._audiences
         if audiences:
             shared = tuple(audience for audience in self._audiences if audience in audiences)
@@ -97,7 +97,7 @@ class Authenticator:
         given = _comparable(token)
         found = None
         for known, user in self._static:
-            # Comparing takes the same time whether it succeeds or not, and so does looking through them all.
+            # A comparison takes the same time whether it succeeds or not, and all tokens are compared.
             if hmac.compare_digest(known, given) and found is None:
                 found = user
         return found
@@ -108,7 +108,7 @@ def _comparable(token: str) -> bytes:
 
 
 def _bearer_token(authorization: str | None) -> str | None:
-    """The token of a header `Bearer <token>`; None for any other header, which then says nothing."""
+    """The token of a header `Bearer <token>`; None for any other header, which is ignored."""
     if not authorization:
         return None
     parts = authorization.strip().split(" ", 2)

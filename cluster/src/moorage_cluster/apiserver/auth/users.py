@@ -1,4 +1,4 @@
-"""Who asks."""
+"""Users that make requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ ANONYMOUS = "system:anonymous"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
-"""The group whose members may do everything, whatever the roles say."""
+"""The group that may do everything, regardless of roles."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody, and the groups they are in."""
+    """A user, and the groups it is in."""
 
     name: str
     groups: tuple[str, ...] = ()
