@@ -1,1 +1,1 @@
-"""One file an admission plugin, and the chain of them."""
+"""One module per admission plugin, and the chain that calls them."""

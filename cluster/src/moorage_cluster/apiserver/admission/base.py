@@ -1,4 +1,4 @@
-"""Admission: what may change or refuse a write between decoding and validation."""
+"""Admission: plugins that may change or reject a write between decoding and validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class Reader(Protocol):
-    """Other objects, as stored; not to be changed."""
+    """Read access to other stored objects, which must not be changed."""
 
     def find(self, storage: str, namespace: str, name: str) -> Manifest | None:
         """One object of a collection such as `/pods` or `scheduling.k8s.io/priorityclasses`."""
@@ -25,7 +25,7 @@ class Reader(Protocol):
 
 
 class Attributes(msgspec.Struct):
-    """One write on its way in."""
+    """One write request."""
 
     operation: Operation
     resource: Resource

@@ -1,4 +1,4 @@
-"""The chain: every write passes the plugins that want to see it, in a fixed order, and no others."""
+"""The admission chain: every write passes the plugins that handle it, in a fixed order, and no others."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Chain:
 
     def __init__(self, plugins: Iterable[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        # Custom resources come and go, so which plugins see a kind of write is found out when it first comes.
+        # Custom resources come and go, so the plugins for a kind of write are looked up when it first occurs.
         self._steps: dict[tuple[str, str, str], tuple[Admit, ...]] = {}
 
     def admit(self, attributes: Attributes, reader: Reader) -> None:
-        """Let all plugins concerned change or refuse a write."""
+        """Let all plugins that handle a write change or reject it."""
         key = (attributes.operation, attributes.resource.storage, attributes.subresource)
         steps = self._steps.get(key)
         if steps is None:
@@ -52,10 +52,10 @@ class Chain:
 
 
 def default_plugins(random: Random, now: Now = utc_now) -> tuple[Plugin, ...]:
-    """What a server has unless told otherwise: first those that change objects, then those that judge them.
+    """The default plugins: first those that change objects, then those that validate them.
 
-    random: where the suffixes of volume names come from.
-    now: what time it is.
+    random: source of the suffixes of volume names.
+    now: returns the current time.
     """
     return (
         namespace_lifecycle.PLUGIN,

@@ -15,7 +15,7 @@ _INGRESS_CLASSES: Final = "networking.k8s.io/ingressclasses"
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Fill in the class, unless the ingress names one in its old place."""
+    """Fill in the class, unless the ingress names one in the legacy annotation."""
     spec = attributes.obj["spec"]
     if "ingressClassName" in spec or CLASS_ANNOTATION in annotations_of(attributes.obj):
         return

@@ -19,7 +19,7 @@ _IS_DEFAULT: Final = (
 
 
 def class_of(claim: Manifest) -> str | None:
-    """The storage class that a claim names, in its old place or the new one."""
+    """The storage class that a claim names, in the legacy annotation or in the field."""
     name: str | None = annotations_of(claim).get(
         CLASS_ANNOTATION, claim.get("spec", {}).get("storageClassName")
     )
@@ -32,7 +32,7 @@ def default_class(reader: Reader) -> str | None:
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Fill in the class. An empty one was meant: no class at all."""
+    """Fill in the class. An explicitly empty one is kept: it means no class."""
     if class_of(attributes.obj) is None and (name := default_class(reader)) is not None:
         child(attributes.obj, "spec")["storageClassName"] = name
 

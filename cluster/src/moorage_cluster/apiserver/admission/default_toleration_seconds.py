@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: pods outlive five minutes of their node's silence."""
+"""DefaultTolerationSeconds: pods tolerate a node that is not ready or unreachable for five minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS: Final = 300
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Tolerate both taints for a while, unless the pod has its own opinion of one."""
+    """Add tolerations for both taints, except for a taint that the pod already has a toleration for."""
     spec = child(attributes.obj, "spec")
     given = spec.get("tolerations") or ()
     missing = [_toleration(taint) for taint in (_NOT_READY, _UNREACHABLE) if not _spoken_of(taint, given)]

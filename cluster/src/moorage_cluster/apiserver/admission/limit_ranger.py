@@ -1,6 +1,6 @@
-"""LimitRanger: a namespace's limit ranges fill in what containers leave out and bound what they ask for.
+"""LimitRanger: a namespace's limit ranges set missing requests and limits of containers, and bound them.
 
-Two steps: defaults are set before other plugins look at the pod, bounds are checked when all have.
+Two steps: defaults are set before other plugins see the pod, bounds are checked after all of them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def set_defaults(attributes: Attributes, reader: Reader) -> None:
 
 
 def check_pod(attributes: Attributes, reader: Reader) -> None:
-    """Refuse a pod with too much, too little, or too wide a gap between request and limit."""
+    """Reject a pod with too much, too little, or too high a ratio of limit to request."""
     _check(attributes, reader, _pod_problems)
 
 
 def check_claim(attributes: Attributes, reader: Reader) -> None:
-    """Refuse a claim for too much or too little storage."""
+    """Reject a claim for too much or too little storage."""
     _check(attributes, reader, _claim_problems)
 
 
@@ -43,7 +43,7 @@ def _going(attributes: Attributes) -> bool:
 
 
 def _container_defaults(limit_range: Manifest) -> tuple[dict[str, str], dict[str, str]]:
-    """Default limits and default requests of all items for containers together."""
+    """The merged default limits and default requests of all items of type Container."""
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     for item in limit_range["spec"].get("limits") or ():
@@ -71,7 +71,7 @@ def _default_pod(pod: Manifest, limits: dict[str, str], requests: dict[str, str]
 
 
 def _fill(container: Manifest, part: Part, defaults: dict[str, str]) -> list[str]:
-    """Add what is missing; the names of what was, sorted."""
+    """Add missing resources; returns their names, sorted."""
     given = container_resources(container, part)
     missing = sorted(defaults.keys() - given.keys())
     if missing:
@@ -81,14 +81,14 @@ def _fill(container: Manifest, part: Part, defaults: dict[str, str]) -> list[str
 
 
 class _Usage(NamedTuple):
-    """What something asks for, as quantities."""
+    """The requests and limits of a container or pod, as quantities."""
 
     requests: Mapping[str, str]
     limits: Mapping[str, str]
 
 
 _Check = Callable[[str, str, str, _Usage], str]
-"""A limit range's type, a resource, the bound and the usage; what is wrong, or nothing."""
+"""Arguments: a limit range's type, a resource, the bound, the usage. Returns a problem, or empty."""
 
 
 def _check(

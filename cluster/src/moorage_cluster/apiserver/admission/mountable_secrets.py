@@ -27,7 +27,7 @@ _SECRET_FIELDS: Final = {
     "storageos": "secretRef",
     "csi": "nodePublishSecretRef",
 }
-"""Where each kind of volume names its secret."""
+"""The field in which each type of volume names its secret."""
 
 _POD_CONTAINERS: Final = (("initContainers", "init container"), ("containers", "container"))
 _EPHEMERAL: Final = (("ephemeralContainers", "ephemeral container"),)
@@ -81,7 +81,7 @@ def _volume_secret(volume: Manifest) -> bool:
 
 
 def _container_secrets(container: Manifest) -> Iterator[tuple[str, str]]:
-    """The secrets that a container's environment comes from, and the variable, if it is one."""
+    """The secrets of a container's environment, each with its variable, or empty for a whole secret."""
     for variable in container.get("env") or ():
         reference = variable.get("valueFrom", {}).get("secretKeyRef")
         if reference is not None:

@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is created where there is no namespace, or where one is going away."""
+"""NamespaceLifecycle: objects are created only in namespaces that exist and are not terminating."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _ACCESS_REVIEWS: Final = "authorization.k8s.io/localsubjectaccessreviews"
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Refuse creations in a missing or terminating namespace, and deletions of the three that must stay."""
+    """Reject creations in a missing or terminating namespace, and deletions of the three that must stay."""
     resource = attributes.resource
     if attributes.operation == "DELETE":
         if attributes.name in _IMMORTAL:
             raise refusal(attributes, "this namespace may not be deleted")
         return
-    # A review must not tell strangers which namespaces exist.
+    # A review must not reveal to other users which namespaces exist.
     if not resource.namespaced or resource.storage == _ACCESS_REVIEWS:
         return
     name = attributes.namespace

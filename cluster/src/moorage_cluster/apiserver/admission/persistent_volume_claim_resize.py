@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: a claim grows only if its class says that it may."""
+"""PersistentVolumeClaimResize: a claim may grow only if its storage class allows expansion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage_cluster.apiserver.admission.plugin import CLAIMS, Call, Plugin, ref
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Refuse growth that the storage cannot give."""
+    """Reject an expansion that the storage does not support."""
     claim, old = attributes.obj, attributes.old
     if old is None or _size(claim) <= _size(old):
         return

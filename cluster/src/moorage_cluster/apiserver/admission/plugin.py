@@ -1,4 +1,4 @@
-"""A plugin: what it is called, which writes it wants to see, and what it does with them."""
+"""An admission plugin: its name, the writes it handles, and its function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from moorage_cluster.apiserver.admission.base import Admit, Attributes, Operatio
 from moorage_cluster.apiserver.errors import ApiError
 
 ANY: Final = "*"
-"""Stands for every storage, or every subresource and the object itself."""
+"""Matches every storage, or the object itself and every subresource."""
 
 PODS: Final = "/pods"
 NODES: Final = "/nodes"
@@ -19,7 +19,7 @@ CLAIMS: Final = "/persistentvolumeclaims"
 
 
 class Call(NamedTuple):
-    """One kind of write; an empty subresource is the object itself."""
+    """One kind of write; an empty subresource means the object itself."""
 
     operation: Operation
     storage: str
@@ -44,7 +44,7 @@ class Plugin:
 
 
 def refusal(attributes: Attributes, why: str) -> ApiError:
-    """The error of a plugin that does not let a write pass."""
+    """The error of a plugin that rejects a write."""
     metadata = attributes.obj.get("metadata") or {}
     name = attributes.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
     return errors.forbidden(attributes.resource.group, attributes.resource.plural, name, why)

@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod carries its node's zone and region from the moment it is bound."""
+"""PodTopologyLabels: a pod gets the labels of its node's zone and region when it is bound."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from moorage_cluster.apiserver.admission.plugin import NODES, PODS, Call, Plugin
 
 
 def topology_labels(node: Manifest) -> dict[str, str]:
-    """The labels of a node that its pods get, too."""
+    """The labels of a node that are copied to its pods."""
     labels = labels_of(node)
     return {key: labels[key] for key in (ZONE, REGION) if key in labels}
 
 
 def admit_binding(attributes: Attributes, reader: Reader) -> None:
-    """Write the labels to the Binding, from where they come to the pod."""
+    """Add the labels to the Binding, from which they are copied to the pod."""
     target = attributes.obj.get("target") or {}
     if target.get("kind") == "Node":
         _label(attributes.obj, target.get("name", ""), reader)
 
 
 def admit_pod(attributes: Attributes, reader: Reader) -> None:
-    """Write the labels to a pod that is created on a node."""
+    """Add the labels to a pod that is created with a node name."""
     node_name = attributes.obj.get("spec", {}).get("nodeName")
     if node_name:
         _label(attributes.obj, node_name, reader)

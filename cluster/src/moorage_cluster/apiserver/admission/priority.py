@@ -1,4 +1,4 @@
-"""Priority: a pod's number comes from its class, and at most one class is everybody's default."""
+"""Priority: a pod's priority comes from its class, and at most one class is the global default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POD_GROUPS: Final = "scheduling.k8s.io/podgroups"
 
 _SYSTEM_CLASSES: Final = frozenset(("system-cluster-critical", "system-node-critical"))
 _NO_CLASS: Final[Manifest] = {"metadata": {}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
-"""What a pod gets that names no class where none is the default."""
+"""Used for a pod that names no class when there is no default class."""
 
 
 def admit_pod(attributes: Attributes, reader: Reader) -> None:
@@ -41,7 +41,7 @@ def admit_pod(attributes: Attributes, reader: Reader) -> None:
 
 
 def keep_pod(attributes: Attributes, reader: Reader) -> None:
-    """Let an update that leaves out what admission had filled in keep it."""
+    """Keep the values that admission had filled in when an update leaves them out."""
     old = (attributes.old or {}).get("spec", {})
     spec = child(attributes.obj, "spec")
     for field in ("priority", "preemptionPolicy"):
@@ -63,7 +63,7 @@ def admit_pod_group(attributes: Attributes, reader: Reader) -> None:
 
 
 def admit_class(attributes: Attributes, reader: Reader) -> None:
-    """Refuse a second default class."""
+    """Reject a second default class."""
     if not attributes.obj.get("globalDefault"):
         return
     default = _default_class(reader)
@@ -77,13 +77,13 @@ def admit_class(attributes: Attributes, reader: Reader) -> None:
 
 
 def keep_system_class(attributes: Attributes, reader: Reader) -> None:
-    """Refuse to delete the classes that every cluster has."""
+    """Reject the deletion of the classes that every cluster has."""
     if attributes.name in _SYSTEM_CLASSES:
         raise refusal(attributes, "this is a system priority class and cannot be deleted")
 
 
 def _class_for(spec: Manifest, attributes: Attributes, reader: Reader) -> Manifest:
-    """The class that a spec names, or the default one, whose name is then written down."""
+    """The class that a spec names, or the default one; its name is then set in the spec."""
     name = spec.get("priorityClassName")
     if name:
         found = reader.find(PRIORITY_CLASSES, "", name)
@@ -98,7 +98,7 @@ def _class_for(spec: Manifest, attributes: Attributes, reader: Reader) -> Manife
 
 
 def _default_class(reader: Reader) -> Manifest | None:
-    """The default class; of several the one that gives least."""
+    """The default class; of several, the one with the lowest value."""
     default: Manifest | None = None
     for each in reader.all(PRIORITY_CLASSES):
         if each.get("globalDefault") and (default is None or default.get("value", 0) > each.get("value", 0)):

@@ -1,4 +1,4 @@
-"""RuntimeClass: a pod pays its runtime's overhead and goes where that runtime is."""
+"""RuntimeClass: a pod gets its runtime's overhead and is scheduled to nodes that support that runtime."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def _set_node_selector(spec: Manifest, wanted: dict[str, str], attributes: Attri
 
 
 def _set_tolerations(spec: Manifest, more: list[Manifest]) -> None:
-    """All tolerations but those that another one includes."""
+    """All tolerations except those that another one includes."""
     everything = [*spec.get("tolerations", ()), *more]
     merged: list[Manifest] = []
     for index, each in enumerate(everything):
         if any(_includes(other, each) for other in merged):
             continue
         later = everything[index + 1 :]
-        # Of two equal ones the first stays.
+        # Of two equal ones the first is kept.
         if any(_parts(other) != _parts(each) and _includes(other, each) for other in later):
             continue
         merged.append(each)
@@ -88,7 +88,7 @@ def _parts(toleration: Manifest) -> _Toleration:
 
 
 def _includes(wide: Manifest, narrow: Manifest) -> bool:
-    """Whether whatever `narrow` tolerates `wide` tolerates as well, and as long."""
+    """Whether `wide` tolerates all that `narrow` tolerates, for at least the same time."""
     if _parts(wide) == _parts(narrow):
         return True
     key, operator, value, effect, seconds = _parts(wide)

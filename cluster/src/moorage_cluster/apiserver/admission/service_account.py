@@ -1,4 +1,4 @@
-"""ServiceAccount: every pod runs as somebody, with a token to prove it."""
+"""ServiceAccount: every pod runs as a service account, with a token to authenticate."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SUFFIX_LENGTH: Final = 5
 class ServiceAccount:
     """Gives new pods their account, its token and its image pull secrets.
 
-    random: where the suffixes of volume names come from.
+    random: source of the suffixes of volume names.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def admit(self, attributes: Attributes, reader: Reader) -> None:
-        """Fill in a new pod, whose account must exist."""
+        """Set the service account of a new pod; it must exist."""
         pod = attributes.obj
         spec = child(pod, "spec")
         name = spec.get("serviceAccountName") or spec.get("serviceAccount") or ""
@@ -39,7 +39,7 @@ class ServiceAccount:
             _check_mirror(attributes, name)
             return
         name = name or "default"
-        # The second is what the field was called in the beginning; old clients read it.
+        # `serviceAccount` is the deprecated name of the field; old clients read it.
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = _find(attributes, name, reader)
         if spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken", True)):
@@ -53,7 +53,7 @@ class ServiceAccount:
             raise refusal(attributes, problem)
 
     def _mount_token(self, spec: Manifest) -> None:
-        """Mount a token everywhere where nothing is mounted in its place."""
+        """Mount a token in every container that mounts nothing else at its path."""
         volumes: list[Manifest] = spec.get("volumes") or []
         volume_name = ""
         for volume in volumes:
@@ -78,7 +78,7 @@ class ServiceAccount:
 
 
 def check_ephemeral(attributes: Attributes, reader: Reader) -> None:
-    """Refuse ephemeral containers that use secrets which the pod's account does not list."""
+    """Reject ephemeral containers that use secrets which the pod's account does not list."""
     spec = attributes.obj.get("spec", {})
     name = spec.get("serviceAccountName")
     if not name:
@@ -103,7 +103,7 @@ def _find(attributes: Attributes, name: str, reader: Reader) -> Manifest:
 
 
 def _check_mirror(attributes: Attributes, account_name: str) -> None:
-    """A mirror pod only shows what a kubelet runs from a file: it must not depend on other objects."""
+    """A mirror pod only represents a static pod of a kubelet: it must not depend on other objects."""
     spec = attributes.obj["spec"]
     if account_name:
         raise refusal(attributes, "a mirror pod may not reference service accounts")
@@ -116,7 +116,7 @@ def _check_mirror(attributes: Attributes, account_name: str) -> None:
 
 
 def _token_volume(name: str) -> Manifest:
-    """A volume with a token, the authority that signs for the server, and the pod's namespace."""
+    """A volume with a token, the CA of the server, and the pod's namespace."""
     namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
     return {
         "name": name,
@@ -132,7 +132,7 @@ def _token_volume(name: str) -> Manifest:
 
 
 def plugins(random: Random) -> tuple[Plugin, ...]:
-    """The plugin's two steps; `random` is where the suffixes of volume names come from."""
+    """The plugin's two steps; `random` is the source of the suffixes of volume names."""
     return (
         Plugin("ServiceAccount", ServiceAccount(random).admit, (Call("CREATE", PODS),)),
         Plugin("ServiceAccount", check_ephemeral, (Call("UPDATE", PODS, "ephemeralcontainers"),)),

@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: storage that is in use does not vanish when deleted."""
+"""StorageObjectInUseProtection: storage in use is not removed when it is deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINALIZERS: Final = {
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Add the finalizer; a controller takes it away once nobody uses the object."""
+    """Add the finalizer; a controller removes it once the object is no longer in use."""
     finalizer = _FINALIZERS[attributes.resource.storage]
     finalizers = metadata(attributes.obj).setdefault("finalizers", [])
     if finalizer not in finalizers:

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node takes no pods before somebody has found it ready."""
+"""TaintNodesByCondition: a new node is tainted as not ready until a controller finds it ready."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EFFECT: Final = "NoSchedule"
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:
-    """Taint the node, unless it came tainted."""
+    """Add the taint, unless the node already has it."""
     taints = child(attributes.obj, "spec").setdefault("taints", [])
     if not any(each.get("key") == _KEY and each.get("effect") == _EFFECT for each in taints):
         taints.append({"key": _KEY, "effect": _EFFECT})

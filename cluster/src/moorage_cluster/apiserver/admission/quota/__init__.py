@@ -1,1 +1,1 @@
-"""Resource quotas: how much of what a namespace may use in all."""
+"""Resource quotas: the total usage that a namespace is limited to."""

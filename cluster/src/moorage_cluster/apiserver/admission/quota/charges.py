@@ -1,4 +1,4 @@
-"""What one object of a kind counts for in a quota."""
+"""The usage that one object of a kind adds to a quota."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COUNT: Final = "count/"
 _ALIASES: Final = {
     f"/{plural}": plural for plural in ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 }
-"""Kinds that could be counted, under these names, before every kind could."""
+"""Kinds with a legacy resource name of their own, from before `count/` applied to every kind."""
 
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _MOST_DEVICES: Final = 32
-"""How many devices a claim for all of them may get."""
+"""Maximum number of devices of a claim that requests all devices."""
 
 
 def _nothing_missing(names: list[str], obj: Manifest) -> str:
@@ -32,16 +32,16 @@ def _nothing_missing(names: list[str], obj: Manifest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """How objects of one kind are charged."""
+    """How the usage of objects of one kind is measured."""
 
     storage: str
     measures: Callable[[str], bool]
-    """Whether a quota's resource is about this kind."""
+    """Whether a quota's resource applies to this kind."""
     charge: Callable[[Manifest, datetime], Amounts]
-    """What an object uses now, by the quota's resources."""
+    """An object's current usage, by the quota's resources."""
     in_scope: Callable[[Scope, Manifest], bool] = no_scope
     missing: Callable[[list[str], Manifest], str] = _nothing_missing
-    """What an object must say, but does not, where these resources are limited; nothing: all is well."""
+    """What an object must specify, but does not, where these resources are limited; or empty."""
 
 
 def count_name(storage: str) -> str:
@@ -60,7 +60,7 @@ def counted_storage(name: str) -> str | None:
 
 
 def count_meter(storage: str) -> Meter:
-    """The meter of a kind of which objects are only counted."""
+    """The meter of a kind for which quotas only count objects."""
     names = {count_name(storage)}
     if storage in _ALIASES:
         names.add(_ALIASES[storage])
@@ -83,7 +83,7 @@ def _service_charge(service: Manifest, now: datetime) -> Amounts:
             node_ports = len(ports)
         case "LoadBalancer":
             balancers = 1
-            # Ports get their node ports only later: what counts is that they will.
+            # Node ports are allocated only later, so ports that will get one are counted.
             allocates = spec.get("allocateLoadBalancerNodePorts", True)
             node_ports = sum(1 for port in ports if allocates or port.get("nodePort"))
     return {
@@ -118,7 +118,7 @@ def _claim_charge(claim: Manifest, now: datetime) -> Amounts:
 
 
 def _storage(claim: Manifest, requested: str) -> Amount:
-    """What is asked for, or already given if that is more, in whole bytes."""
+    """The requested size, or the allocated one if that is larger, in whole bytes."""
     sizes = {"": amount_of(requested)}
     allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
     if allocated is not None:

@@ -1,4 +1,4 @@
-"""What a pod counts for in a quota."""
+"""The usage that a pod adds to a quota."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REQUESTS: Final = "requests."
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 
 _REQUEST_NAMES: Final = {name: (name, _REQUESTS + name) for name in ("cpu", "memory", "ephemeral-storage")}
-"""The names under which a quota may limit a request."""
+"""The resource names by which a quota may limit a request."""
 _LIMIT_NAMES: Final = {name: f"limits.{name}" for name in _REQUEST_NAMES}
 
 _NAMES: Final = frozenset(
@@ -27,7 +27,7 @@ _NAMES: Final = frozenset(
 _MUST_BE_SAID: Final = {
     quota_name: ("requests", name) for name in ("cpu", "memory") for quota_name in _REQUEST_NAMES[name]
 } | {_LIMIT_NAMES[name]: ("limits", name) for name in ("cpu", "memory")}
-"""Where these are limited every container must name its own."""
+"""Quota resources for which every container must specify its own request or limit."""
 
 
 def _measures(name: str) -> bool:
@@ -57,7 +57,7 @@ def _charge(pod: Manifest, now: datetime) -> Amounts:
 
 
 def _is_alive(pod: Manifest, now: datetime) -> bool:
-    """Whether a pod still takes room: not once it has ended, nor when its deletion is stuck."""
+    """Whether a pod still counts: not once it has terminated, nor when its deletion is overdue."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
     metadata = pod.get("metadata", {})

@@ -1,7 +1,7 @@
-"""ResourceQuota: a namespace gets no more than its quotas allow.
+"""ResourceQuota: a namespace's usage stays within its quotas.
 
-Nothing is counted ahead: usage is added up from what is stored whenever a quota has to be compared with a
-write, so it cannot go wrong, and namespaces without quotas pay nothing.
+Usage is not tracked: it is summed from stored objects whenever a write is checked against a quota, so it
+cannot drift, and namespaces without quotas cost nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NEVER_CHARGED: Final = frozenset(
 
 
 class _Concerned(NamedTuple):
-    """A quota that a write is charged to, with the resources that count for this kind."""
+    """A quota that a write is charged to, with its resources for this kind."""
 
     quota: Manifest
     scopes: list[Scope]
@@ -52,9 +52,9 @@ class _Concerned(NamedTuple):
 
 
 class ResourceQuota:
-    """Refuses what would exceed a quota.
+    """Rejects writes that would exceed a quota.
 
-    now: what time it is; pods that should have gone by then are not charged.
+    now: returns the current time; pods with an overdue deletion are not charged.
     """
 
     def __init__(self, now: Now = utc_now) -> None:
@@ -62,7 +62,7 @@ class ResourceQuota:
         self._tally = Tally()
 
     def admit(self, attributes: Attributes, reader: Reader) -> None:
-        """Compare a write with the quotas of its namespace."""
+        """Check a write against the quotas of its namespace."""
         resource = attributes.resource
         if not resource.namespaced or resource.storage in _NEVER_CHARGED:
             return
@@ -72,7 +72,7 @@ class ResourceQuota:
             self._check(attributes, reader, quotas, meter)
 
     def admit_pod_update(self, attributes: Attributes, reader: Reader) -> None:
-        """Compare an update of a pod, if it moves the pod from one scope to another."""
+        """Check an update of a pod, if it moves the pod from one scope to another."""
         if ends_by_itself(attributes.obj) != ends_by_itself(attributes.old or {}):
             self.admit(attributes, reader)
 
@@ -110,7 +110,7 @@ class ResourceQuota:
 
 
 def quota_usage(quota: Manifest, reader: Reader, now: datetime | None = None) -> Manifest:
-    """A quota's status: what it allows and what is used of it; `now` is the wall clock's time if left out."""
+    """A quota's status: its hard limits and their usage; `now` defaults to the wall clock's time."""
     moment = now or utc_now()
     hard = quota.get("spec", {}).get("hard") or {}
     namespace, scopes = quota["metadata"].get("namespace", ""), scopes_of(quota)
@@ -128,7 +128,7 @@ def quota_usage(quota: Manifest, reader: Reader, now: datetime | None = None) ->
 
 
 def _meter_of(name: str) -> Meter | None:
-    """Who measures a quota's resource."""
+    """The meter of a quota's resource, if there is one."""
     for meter in _METERS.values():
         if meter.measures(name):
             return meter
@@ -137,7 +137,7 @@ def _meter_of(name: str) -> Meter | None:
 
 
 def _as_created(obj: Manifest) -> Manifest:
-    """A new object without what clients may not set: nobody shall declare a pod dead to get it for free."""
+    """A new object without fields that clients may not set: a pod created as terminated is still charged."""
     metadata = dict(obj.get("metadata") or {})
     metadata.pop("deletionTimestamp", None)
     return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
@@ -169,7 +169,7 @@ def _listed(amounts: Mapping[str, Amount], names: list[str]) -> str:
 
 
 def plugins(now: Now = utc_now) -> tuple[Plugin, ...]:
-    """The plugin for what counts when created, and for what may count for more when updated."""
+    """The plugins for creations, and for updates that may increase the usage."""
     quotas = ResourceQuota(now)
     updates = tuple(Call("UPDATE", storage) for storage in _METERS if storage != PODS)
     return (

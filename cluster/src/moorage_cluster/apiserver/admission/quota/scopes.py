@@ -1,4 +1,4 @@
-"""Scopes: which objects a quota is about."""
+"""Scopes: which objects a quota applies to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
 class Scope(NamedTuple):
-    """A condition on objects, with the values it compares with, if it compares."""
+    """A condition on objects, with the values of its operator, if it has any."""
 
     name: str
     operator: str = "Exists"
     values: tuple[str, ...] = ()
 
     def accepts(self, value: str | None) -> bool:
-        """Whether an object with this value (None: without any) is meant."""
+        """Whether an object with this value (None: without any) matches."""
         return Requirement(self.name, Operator(self.operator), frozenset(self.values)).accepts(value)
 
 
@@ -34,7 +34,7 @@ def scopes_of(quota: Manifest) -> list[Scope]:
 
 
 def no_scope(scope: Scope, obj: Manifest) -> bool:
-    """What kinds answer to which scopes mean nothing."""
+    """The predicate of kinds that have no scopes."""
     return False
 
 
@@ -70,13 +70,13 @@ def claim_in_scope(scope: Scope, claim: Manifest) -> bool:
 
 
 def ends_by_itself(pod: Manifest) -> bool:
-    """Whether a pod has a deadline: a quota's Terminating, which has nothing to do with deletion."""
+    """Whether a pod has a deadline: a quota's Terminating, which is unrelated to deletion."""
     deadline = pod.get("spec", {}).get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0
 
 
 def is_best_effort(pod: Manifest) -> bool:
-    """Whether a pod asks for nothing."""
+    """Whether a pod requests nothing."""
     return (status_of(pod).get("qosClass") or qos_class(pod)) == "BestEffort"
 
 

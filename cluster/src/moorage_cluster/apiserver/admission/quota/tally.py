@@ -1,4 +1,4 @@
-"""Adding up what is stored: usage is computed when asked for, never kept."""
+"""Summing the usage of stored objects: it is computed on demand, never tracked."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def in_scopes(obj: Manifest, scopes: list[Scope], meter: Meter) -> bool:
 class Tally:
     """Sums of charges.
 
-    A stored object's charge is remembered until another version replaces it: a resourceVersion is given out
+    A stored object's charge is cached until another version replaces it: a resourceVersion is assigned
     once, so equal versions mean equal objects.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[str, Amounts]] = {}
         self._next_check = _FEW_PLACES
-        """With how many places it is looked which of them still matter: each time after they have doubled."""
+        """Cache size at which unneeded entries are next removed: about twice the size after the last time."""
 
     def used(
         self,
@@ -42,7 +42,7 @@ class Tally:
         reader: Reader,
         now: datetime,
     ) -> Amounts:
-        """What the stored objects of a kind use of some resources."""
+        """The usage of some resources by the stored objects of a kind."""
         wanted = list(names)
         sums = [0] * len(wanted)
         styles = [Style.DECIMAL] * len(wanted)
@@ -57,7 +57,7 @@ class Tally:
             charge = known.get(version)
             if charge is None:
                 charge = meter.charge(obj, now)
-            # What is being deleted counts until a certain time, and what was never stored has no version.
+            # Objects in deletion count until a certain time, and objects not stored yet have no version.
             if version and "deletionTimestamp" not in metadata:
                 seen[version] = charge
             if scopes and not in_scopes(obj, scopes, meter):
@@ -72,7 +72,7 @@ class Tally:
         return {name: Amount(total, style) for name, total, style in zip(wanted, sums, styles, strict=True)}
 
     def _forget_unlimited(self, reader: Reader) -> None:
-        """Let go of namespaces that have no quota any more, above all of those that are gone."""
+        """Drop the entries of namespaces that have no quota any more, deleted ones above all."""
         self._known = {
             place: charges
             for place, charges in self._known.items()
