@@ -1,1 +1,1 @@
-"""One module a family of kinds: their strategies, and the catalog of what is served."""
+"""One module per family of kinds: their strategies, and the catalog of served resources."""

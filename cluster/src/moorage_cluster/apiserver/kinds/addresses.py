@@ -1,6 +1,6 @@
-"""Cluster IPs and node ports: which one a service gets.
+"""Allocation of cluster IPs and node ports to services.
 
-Nothing is remembered here: what is taken is what stored services say, so a refused write leaks nothing.
+Nothing is tracked here: allocated values are read from stored services, so a rejected write leaks nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from moorage_cluster.apiserver.fields import FieldError, invalid
 HEADLESS: Final = "None"
 _STATIC_ADDRESSES = 256
 _STATIC_PORTS = 86
-"""The lowest ones are left to people who choose themselves, as long as there are others."""
+"""The lowest ones are reserved for explicit requests while others are free."""
 _FULL = "range is full"
 
 
 class ClusterIPs:
-    """The addresses that services may have."""
+    """The range of cluster IPs."""
 
     def __init__(self, network: str = "10.96.0.0/12") -> None:
         self.network = ipaddress.IPv4Network(network)
@@ -29,7 +29,7 @@ class ClusterIPs:
         self._size = max(self.network.num_addresses - 2, 0)
 
     def allocate(self, taken: Collection[str]) -> str | None:
-        """An address that is not taken, the same one for the same question; None if all are."""
+        """A free address, the same one for the same input; None if all are allocated."""
         static = min(_STATIC_ADDRESSES, self._size // 16)
         start = static + len(taken)
         for step in range(self._size):
@@ -39,7 +39,7 @@ class ClusterIPs:
         return None
 
     def problem(self, address: str, taken: Collection[str]) -> str:
-        """Why a service may not have the address it asks for; empty if it may."""
+        """Why a service may not have the address it requests; empty if it may."""
         number = int(ipaddress.IPv4Address(address))
         if not self._first <= number < self._first + self._size:
             outside = f"the provided IP ({address}) is not in the valid range."
@@ -48,14 +48,14 @@ class ClusterIPs:
 
 
 class NodePorts:
-    """The ports of every node that services may have."""
+    """The range of node ports."""
 
     def __init__(self, first: int = 30000, last: int = 32767) -> None:
         self.first = first
         self.last = last
 
     def allocate(self, taken: Collection[int]) -> int | None:
-        """A port that is not taken, the same one for the same question; None if all are."""
+        """A free port, the same one for the same input; None if all are allocated."""
         size = self.last - self.first + 1
         start = min(_STATIC_PORTS, size // 16) + len(taken)
         for step in range(size):
@@ -65,7 +65,7 @@ class NodePorts:
         return None
 
     def problem(self, port: int, taken: Collection[int]) -> str:
-        """Why a service may not have the port it asks for; empty if it may."""
+        """Why a service may not have the port it requests; empty if it may."""
         if not self.first <= port <= self.last:
             return (
                 "provided port is not in the valid range. The range of valid ports is "
@@ -76,19 +76,19 @@ class NodePorts:
 
 @dataclass
 class Taken:
-    """What other services have."""
+    """The addresses and ports of other services."""
 
     addresses: set[str] = field(default_factory=set)
     ports: set[tuple[str, int]] = field(default_factory=set)
     """By protocol."""
 
     def numbers(self, protocol: str) -> set[int]:
-        """The ports taken for one protocol."""
+        """The ports allocated for one protocol."""
         return {number for taken_for, number in self.ports if taken_for == protocol}
 
 
 def taken_by(services: Iterable[Manifest], *, except_for: Manifest) -> Taken:
-    """What all services but one have."""
+    """The addresses and ports of all services but one."""
     own = except_for.get("metadata") or {}
     name = (own.get("namespace"), own.get("name"))
     taken = Taken()
@@ -106,13 +106,13 @@ def taken_by(services: Iterable[Manifest], *, except_for: Manifest) -> Taken:
 
 
 def give_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> None:
-    """Give a service that names no address one, if there is one."""
+    """Allocate an address to a service that requests none, if one is free."""
     if not spec.get("clusterIPs") and (found := addresses.allocate(taken.addresses)):
         spec["clusterIP"], spec["clusterIPs"] = found, [found]
 
 
 def give_node_ports(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
-    """Give a service's ports node ports where they name none, as long as there are some.
+    """Allocate node ports to a service's ports that request none, while any are free.
 
     Two ports of one service with the same number and different protocols share a node port.
     """
@@ -134,7 +134,7 @@ def give_node_ports(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
 
 
 def give_health_check_port(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
-    """Give a load balancer that asks nodes about themselves a port to ask at, if there is one."""
+    """Allocate a health check node port to a load balancer that needs one, if one is free."""
     used = {number for _, number in taken.ports} | _own_ports(spec)
     if not spec.get("healthCheckNodePort") and (found := ports.allocate(used)):
         spec["healthCheckNodePort"] = found
@@ -145,7 +145,7 @@ def _own_ports(spec: Manifest) -> set[int]:
 
 
 def check_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> list[FieldError]:
-    """Whether a service has an address that it may have."""
+    """Check that a service has an address that it may have."""
     wanted = spec.get("clusterIPs") or []
     if not wanted:
         return [invalid("spec.clusterIPs", wanted, f"failed to allocate IP: {_FULL}")]
@@ -155,7 +155,7 @@ def check_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> lis
 
 
 def check_node_ports(spec: Manifest, taken: Taken, ports: NodePorts, *, needed: bool) -> list[FieldError]:
-    """Whether a service has node ports that it may have, and where `needed` all of them."""
+    """Check that a service has node ports that it may have, and where `needed` all of them."""
     errors = []
     for index, port in enumerate(spec.get("ports") or ()):
         number = port.get("nodePort", 0)
@@ -169,7 +169,7 @@ def check_node_ports(spec: Manifest, taken: Taken, ports: NodePorts, *, needed: 
 
 
 def check_health_check_port(spec: Manifest, taken: Taken, ports: NodePorts) -> list[FieldError]:
-    """Whether a load balancer has a port to ask nodes at."""
+    """Check that a load balancer has a health check node port."""
     number = spec.get("healthCheckNodePort", 0)
     why = ports.problem(number, taken.numbers("TCP")) if number else _FULL
     return [invalid("spec.healthCheckNodePort", number, why)] if why else []

@@ -39,26 +39,26 @@ _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOT_FOUND_ACTIONS: Final = ("Deny", "Allow")
 _PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-"""The types of a mutation, and where each has its expression."""
+"""The types of a mutation, and the field with each one's expression."""
 _MOST_AUDIT_ANNOTATIONS: Final = 20
 _IDENTIFIER_RE: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED: Final = (
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let",
     "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
 )  # fmt: skip
-"""What no CEL variable may be called."""
+"""Reserved words that are not valid names of CEL variables."""
 _NOT_EVALUATED: Final = "admission policies are stored but not evaluated by this server"
 _RULE_LISTS: Final = ("resourceRules", "excludeResourceRules")
 
 
 class _PolicyStrategy(Strategy):
-    """What both kinds of policies share."""
+    """Common base of both kinds of policies."""
 
     has_generation = True
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """A policy that fails refuses the request."""
+        """The failure policy is Fail."""
         super().default(obj)
         spec = child(obj, "spec")
         spec.setdefault("failurePolicy", "Fail")
@@ -66,7 +66,7 @@ class _PolicyStrategy(Strategy):
             default_match(spec["matchConstraints"], _RULE_LISTS)
 
     def _check_frame(self, spec: Manifest) -> list[FieldError]:
-        """All but what the policy does."""
+        """Validate all fields except what the policy does."""
         errors = check_optional_word(spec["failurePolicy"], FAILURE_POLICIES, "spec.failurePolicy")
         if "paramKind" in spec:
             errors += _check_parameter_kind(spec["paramKind"], "spec.paramKind")
@@ -83,15 +83,15 @@ class _PolicyStrategy(Strategy):
         return errors
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Nothing is refused or changed, which a user who installs a policy would not expect."""
+        """Warn that the policy is not evaluated, so it rejects and changes nothing."""
         return [_NOT_EVALUATED] if old is None else []
 
 
 class ValidatingAdmissionPolicyStrategy(_PolicyStrategy, StatusStrategy):
-    """Rules that requests must follow."""
+    """A ValidatingAdmissionPolicy: rules for requests."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is something to evaluate for some requests."""
+        """At least one validation or audit annotation is required."""
         spec = obj["spec"]
         errors = self._check_frame(spec)
         validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
@@ -103,15 +103,15 @@ class ValidatingAdmissionPolicyStrategy(_PolicyStrategy, StatusStrategy):
         return errors + _check_annotations(annotations, obj["metadata"].get("name", ""))
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Conditions have the common form."""
+        """Validate the conditions."""
         return check_conditions(obj["status"].get("conditions") or (), "status.conditions")
 
 
 class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
-    """Changes that are made to objects in requests."""
+    """A MutatingAdmissionPolicy: changes of objects in requests."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is something to change in some objects."""
+        """At least one mutation is required."""
         spec = obj["spec"]
         errors = self._check_frame(spec)
         if "matchConstraints" in spec:
@@ -126,19 +126,19 @@ class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
 
 
 class _BindingStrategy(Strategy):
-    """What the bindings of both kinds of policies share."""
+    """Common base of the bindings of both kinds of policies."""
 
     has_generation = True
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """Without other words a binding is about all that its policy is about."""
+        """Without match resources a binding applies to all that its policy applies to."""
         spec = child(obj, "spec")
         if "matchResources" in spec:
             default_match(spec["matchResources"], _RULE_LISTS)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a policy; its parameters can be found."""
+        """The policy's name is required; the reference to parameters is validated."""
         spec = obj["spec"]
         name = spec.get("policyName", "")
         errors = check_subdomain(name, "spec.policyName") if name else [required("spec.policyName")]
@@ -150,20 +150,20 @@ class _BindingStrategy(Strategy):
 
 
 class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
-    """Where rules hold, and what becomes of requests that break them."""
+    """A ValidatingAdmissionPolicyBinding: where a policy applies, and its actions on violations."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Something is done."""
+        """At least one action is required."""
         return super().validate(obj) + _check_actions(
             obj["spec"].get("validationActions") or [], "spec.validationActions"
         )
 
 
 class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
-    """Where changes are made."""
+    """A MutatingAdmissionPolicyBinding: where a policy applies."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Only what has an object can be changed."""
+        """Only operations that have an object can be matched."""
         match = obj["spec"].get("matchResources") or {}
         return super().validate(obj) + check_mutating_operations(match, "spec.matchResources")
 

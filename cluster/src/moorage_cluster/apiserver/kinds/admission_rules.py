@@ -1,4 +1,4 @@
-"""What admission webhooks and policies share: the requests they are about, and conditions on these."""
+"""Common parts of admission webhooks and policies: the requests they match, and match conditions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 
 
 def default_match(place: Manifest, rule_lists: Sequence[str]) -> None:
-    """Equivalent requests count, selectors select all, and rules are about objects of any scope."""
+    """The match policy is Equivalent, selectors select everything, and rules apply to any scope."""
     place.setdefault("matchPolicy", "Equivalent")
     for key in _SELECTORS:
         child(place, key)
@@ -32,12 +32,12 @@ def default_match(place: Manifest, rule_lists: Sequence[str]) -> None:
 
 
 def check_match_policy(place: Manifest, path: str) -> list[FieldError]:
-    """Which requests count as the ones that rules name."""
+    """How rules match requests for equivalent resources."""
     return check_optional_word(place["matchPolicy"], _MATCH_POLICIES, f"{path}.matchPolicy")
 
 
 def check_selectors(place: Manifest, path: str) -> list[FieldError]:
-    """The namespaces and the objects that are meant."""
+    """The namespace selector and the object selector."""
     errors: list[FieldError] = []
     for key in _SELECTORS:
         errors += check_label_selector(place[key], f"{path}.{key}")
@@ -59,7 +59,7 @@ def check_rule(rule: Manifest, path: str) -> list[FieldError]:
 
 
 def _check_wildcard(values: Sequence[str], path: str, what: str) -> list[FieldError]:
-    """Some values, or a wildcard alone."""
+    """A list of values, or a wildcard alone."""
     if not values:
         return [required(path)]
     if len(values) > 1 and "*" in values:
@@ -68,7 +68,7 @@ def _check_wildcard(values: Sequence[str], path: str, what: str) -> list[FieldEr
 
 
 def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
-    """Resources and subresources, none of them covered by a wildcard before it."""
+    """Resources and subresources, none of them covered by a preceding wildcard."""
     errors = [] if resources else [required(path)]
     covered: set[str] = set()
     for index, each in enumerate(resources):
@@ -93,7 +93,7 @@ def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
 
 
 def check_match_conditions(conditions: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Conditions with names of their own; what their expressions say is not checked."""
+    """Match conditions with unique names; their expressions are not checked."""
     errors: list[FieldError] = []
     if len(conditions) > _MOST_CONDITIONS:
         errors.append(too_many(path, len(conditions), _MOST_CONDITIONS))
@@ -110,7 +110,7 @@ def check_match_conditions(conditions: Sequence[Manifest], path: str) -> list[Fi
 
 
 def check_match_resources(match: Manifest, path: str) -> list[FieldError]:
-    """The requests that a policy is about."""
+    """The requests that a policy matches."""
     errors = check_match_policy(match, path) + check_selectors(match, path)
     for key in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(key) or ()):
@@ -121,7 +121,7 @@ def check_match_resources(match: Manifest, path: str) -> list[FieldError]:
 
 
 def check_mutating_operations(match: Manifest, path: str) -> list[FieldError]:
-    """Requests that have an object which can be changed."""
+    """Operations on requests with an object that can be changed."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
         for rule in match.get("resourceRules") or ()

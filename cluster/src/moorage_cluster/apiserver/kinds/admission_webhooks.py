@@ -30,13 +30,13 @@ _NOT_CALLED: Final = "admission webhooks are stored but not called by this serve
 
 
 class ValidatingWebhookConfigurationStrategy(Strategy):
-    """Webhooks that refuse requests."""
+    """A ValidatingWebhookConfiguration: webhooks that reject requests."""
 
     has_generation = True
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """A webhook is asked about all objects, for ten seconds; if it fails, the request is refused."""
+        """Webhooks match all objects, with a timeout of ten seconds; a failure rejects the request."""
         for webhook in obj.get("webhooks") or ():
             webhook.setdefault("failurePolicy", "Fail")
             webhook.setdefault("timeoutSeconds", _DEFAULT_TIMEOUT_SECONDS)
@@ -46,7 +46,7 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
                 service.setdefault("port", HTTPS_PORT)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Each webhook has a name of its own and can be reached."""
+        """Each webhook has a unique name and can be reached."""
         errors: list[FieldError] = []
         names: set[str] = set()
         for index, webhook in enumerate(obj.get("webhooks") or ()):
@@ -81,15 +81,15 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
         return errors + check_match_conditions(conditions, f"{path}.matchConditions")
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Nothing is called, which a user who installs a webhook would not expect."""
+        """Warn that the webhook is not called."""
         return [_NOT_CALLED] if old is None and obj.get("webhooks") else []
 
 
 class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):
-    """Webhooks that change objects."""
+    """A MutatingWebhookConfiguration: webhooks that change objects."""
 
     def default(self, obj: Manifest) -> None:
-        """Webhooks are not asked again when others have changed the object."""
+        """Webhooks are not called again when others have changed the object."""
         super().default(obj)
         for webhook in obj.get("webhooks") or ():
             webhook.setdefault("reinvocationPolicy", "Never")

@@ -1,4 +1,4 @@
-"""APIServices: groups that another server would serve. They are stored; no request is passed on."""
+"""APIServices: groups that another server would serve. They are stored; no request is proxied."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class APIServiceStrategy(StatusStrategy):
         self._now = now
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Names are parts of a path; more is said when the group and version are known."""
+        """Names are path segments; further rules follow from the group and version."""
         return path_segment_problems(name)
 
     def default(self, obj: Manifest) -> None:
@@ -38,7 +38,7 @@ class APIServiceStrategy(StatusStrategy):
             obj["spec"]["service"].setdefault("port", HTTPS_PORT)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """What needs no service is there."""
+        """An APIService without a service is available."""
         super().prepare_create(obj)
         if "service" not in obj["spec"]:
             condition = {
@@ -51,12 +51,12 @@ class APIServiceStrategy(StatusStrategy):
             obj["status"]["conditions"] = [condition]
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """The metadata stay."""
+        """Status updates do not change the metadata."""
         super().prepare_status(obj, old)
         keep_metadata(obj, old)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The name says group and version, and the service can be reached."""
+        """The name consists of version and group, and the service can be reached."""
         spec = obj["spec"]
         errors = _check_name(obj) + _check_group(spec)
         version = spec.get("version", "")
@@ -71,7 +71,7 @@ class APIServiceStrategy(StatusStrategy):
         return errors + (_check_service(spec) if "service" in spec else _check_local(spec))
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Conditions hold, do not, or are unknown."""
+        """The status of a condition is True, False or Unknown."""
         errors: list[FieldError] = []
         for index, condition in enumerate(obj["status"].get("conditions") or ()):
             path = f"status.conditions[{index}].status"
@@ -79,7 +79,7 @@ class APIServiceStrategy(StatusStrategy):
         return errors
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """The service is never asked, which a user who installs one would not expect."""
+        """Warn that the service is never called."""
         return [_NOT_PASSED_ON] if old is None and "service" in obj["spec"] else []
 
 

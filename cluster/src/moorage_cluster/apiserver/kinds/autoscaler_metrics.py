@@ -1,4 +1,4 @@
-"""The metrics that a HorizontalPodAutoscaler of autoscaling/v2 looks at."""
+"""The metrics of a HorizontalPodAutoscaler of autoscaling/v2."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from moorage_cluster.apiserver.kinds.resource_names import container_resource_pr
 
 _SOURCE_TYPES: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
-"""Where the sources of a metric stand, in the order in which they are looked at."""
+"""The fields of a metric's sources, in the order in which they are validated."""
 _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 
 
 def check_metrics(metrics: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Each metric has one source, the one of its type."""
+    """Each metric has exactly one source, the one of its type."""
     errors: list[FieldError] = []
     for index, metric in enumerate(metrics):
         errors += _check_metric(metric, f"{path}[{index}]")
@@ -106,7 +106,7 @@ def _check_container_resource(source: Manifest, path: str) -> list[FieldError]:
 
 
 def _check_usage(source: Manifest, path: str) -> list[FieldError]:
-    """A target for what pods use, either as an amount or as a share of what they request."""
+    """A target for the resource usage of pods, either as an amount or as a percentage of their requests."""
     errors = _check_target(source, path)
     target = _target_of(source)
     if "averageUtilization" not in target and "averageValue" not in target:

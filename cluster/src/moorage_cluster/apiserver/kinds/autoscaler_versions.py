@@ -1,7 +1,7 @@
-"""HorizontalPodAutoscalers as autoscaling/v1 shows them: one field for the CPU, annotations for all the rest.
+"""Conversion of HorizontalPodAutoscalers of autoscaling/v1: one field for the CPU, annotations for the rest.
 
-The annotations hold metrics in the form that they had before autoscaling/v2, and behavior under the names
-that Kubernetes' own types have.
+The annotations hold metrics in the form that they had before autoscaling/v2, and behavior under the field
+names of Kubernetes' internal types.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _IDENTITIES: Final[dict[str, dict[str, Path]]] = {
     "object": {"target": ("describedObject",), **_METRIC},
     "external": {"metricName": ("metric", "name"), "metricSelector": ("metric", "selector")},
 }
-"""How the old form of each source names what it looks at, and where that stands in the new form."""
+"""The old form's field names of each source, and the paths of these fields in the new form."""
 
 
 def _amounts(source: str, group: str) -> dict[str, Path]:
-    """How the old form names a source's amounts, which are wanted (`target`) or measured (`current`)."""
+    """The old form's names of a source's amounts, either the `target` or the `current` ones."""
     average, value = (group, "averageValue"), (group, "value")
     match source:
         case "pods":
@@ -62,7 +62,7 @@ _REQUIRED: Final = {
     ("object", "current"): "currentValue",
     ("external", "current"): "currentValue",
 }
-"""The amounts that the old form always has, as 0 if there is none."""
+"""The amounts that the old form always has, with 0 as the default."""
 
 
 class AutoscalerConversion:
@@ -78,13 +78,13 @@ class AutoscalerConversion:
 
 
 def cpu_utilization_metric(percent: int) -> Manifest:
-    """The metric that autoscaling/v1 has a field for."""
+    """The metric for which autoscaling/v1 has a field."""
     target = {"type": "Utilization", "averageUtilization": percent}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
 def _cpu(metric: Manifest, group: str) -> int | None:
-    """The utilization of CPU that a metric wants or has measured; None if it is about something else."""
+    """The CPU utilization that a metric targets or has measured; None if it is another metric."""
     resource = metric.get("resource") or {}
     if metric.get("type") != "Resource" or resource.get("name") != "cpu":
         return None
@@ -93,7 +93,7 @@ def _cpu(metric: Manifest, group: str) -> int | None:
 
 
 def to_v1(obj: Manifest) -> Manifest:
-    """An autoscaler of autoscaling/v2 as the same one of autoscaling/v1."""
+    """Convert an autoscaler of autoscaling/v2 to autoscaling/v1."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     new_spec, new_status = _parts(spec, _SHARED_SPEC), _parts(status, _SHARED_STATUS)
     for key in ("currentReplicas", "desiredReplicas"):
@@ -117,7 +117,7 @@ def to_v1(obj: Manifest) -> Manifest:
 
 
 def to_v2(obj: Manifest) -> Manifest:
-    """An autoscaler of autoscaling/v1 as the same one of autoscaling/v2."""
+    """Convert an autoscaler of autoscaling/v1 to autoscaling/v2."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     told = {key: _read(obj, key) for key in _ANNOTATIONS}
     new_spec, new_status = _parts(spec, _SHARED_SPEC), _parts(status, _SHARED_STATUS)
@@ -149,7 +149,7 @@ def _parts(obj: Manifest, keys: tuple[str, ...]) -> Manifest:
 
 
 def _annotated(meta: Manifest, texts: dict[str, str]) -> Manifest:
-    """Metadata with these annotations of ours and no others."""
+    """Metadata with these conversion annotations and no others."""
     kept = {key: text for key, text in (meta.get("annotations") or {}).items() if key not in _ANNOTATIONS}
     new = {**meta, "annotations": kept | texts}
     if not new["annotations"]:
@@ -165,7 +165,7 @@ def _read(obj: Manifest, annotation: str) -> Any:
 
 
 def _typed(part: str, key: str, value: Any) -> Any:
-    """A value as autoscaling/v2 has it in its spec or status; None if its types are wrong."""
+    """A value as a spec or status of autoscaling/v2; None if its types are wrong."""
     schema = schema_of("autoscaling", "v2", "HorizontalPodAutoscaler")
     assert schema is not None
     try:
@@ -225,7 +225,7 @@ def _new(metric: Manifest, group: str) -> Manifest:
 
 
 def _settle_target(source: str, target: Manifest) -> None:
-    """Say what kind of target it is; a value of zero beside an average stands for none."""
+    """Set the type of a target; a value of zero beside an average means no value."""
     if source == "object" and "averageValue" in target and target.get("value") == "0":
         del target["value"]
     if "averageUtilization" in target:
@@ -257,7 +257,7 @@ def _told_name(key: str) -> str:
 
 
 def _read_behavior(told: Any) -> Any:
-    """Values under our names, whatever the case of their first letters; nulls say nothing."""
+    """Values under lowerCamelCase names, regardless of the case of their first letters; nulls are dropped."""
     if isinstance(told, dict):
         return {
             key[:1].lower() + key[1:]: _read_behavior(each) for key, each in told.items() if each is not None

@@ -1,6 +1,6 @@
-"""HorizontalPodAutoscalers: how many pods a workload may have. They are stored; nothing is scaled.
+"""HorizontalPodAutoscalers: the allowed number of pods of a workload. They are stored; nothing is scaled.
 
-Both versions are one stored object, the one of autoscaling/v2.
+Both versions are stored as one object, in the form of autoscaling/v2.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class AutoscalerStrategy(StatusStrategy):
     empty_status = {"currentMetrics": [], "desiredReplicas": 0}
 
     def default(self, obj: Manifest) -> None:
-        """At least one pod, at 80% of the CPU that it requests; rules for scaling are filled in."""
+        """At least one pod, at 80% of its CPU request; scaling rules are filled in."""
         super().default(obj)
         spec = obj["spec"]
         spec.setdefault("minReplicas", 1)
@@ -62,37 +62,37 @@ class AutoscalerStrategy(StatusStrategy):
                 spec["behavior"][key] = {**copy(rules), **(spec["behavior"].get(key) or {})}
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The numbers of pods, what is scaled, and by which metrics."""
+        """Validate the replica bounds, the scale target and the metrics."""
         return _check_spec(obj["spec"], None)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """All may change."""
+        """All fields may change."""
         return _check_spec(obj["spec"], old.get("spec") or {})
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers are numbers of pods."""
+        """Replica counts are not negative."""
         return check_not_negative(obj["status"], ("currentReplicas", "desiredReplicas"), "status")
 
 
 class AutoscalerV1Strategy(AutoscalerStrategy):
-    """A HorizontalPodAutoscaler of autoscaling/v1: the same rules, for the form that is stored."""
+    """A HorizontalPodAutoscaler of autoscaling/v1: the same rules, for the stored form."""
 
     empty_status = {"currentReplicas": 0, "desiredReplicas": 0}
     _stored = AutoscalerStrategy()
 
     def default(self, obj: Manifest) -> None:
-        """What autoscaling/v2 fills in."""
+        """The defaults of autoscaling/v2."""
         child(obj, "metadata")
         stored = to_v2(obj)
         self._stored.default(stored)
         obj.update(to_v1(stored))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The numbers of pods, what is scaled, and by which metrics."""
+        """Validate the replica bounds, the scale target and the metrics."""
         return self._stored.validate(to_v2(obj))
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """All may change."""
+        """All fields may change."""
         return self._stored.validate_update(to_v2(obj), old)
 
 
@@ -120,7 +120,7 @@ def _check_spec(spec: Manifest, before: Manifest | None) -> list[FieldError]:
 
 
 def _check_target(target: Manifest, before: Manifest | None) -> list[FieldError]:
-    """What is scaled has a group, unless it is of the core group or was accepted before."""
+    """The scale target has a group, unless it is of the core group or was accepted before."""
     known = (before or {}).get("scaleTargetRef") or {}
     is_known = before is not None and all(known.get(key) == target.get(key) for key in ("apiVersion", "kind"))
     needs_group = not is_known and target.get("kind") != "ReplicationController"

@@ -1,4 +1,4 @@
-"""What many kinds share: a status that shows from the start, and metadata that its writers leave alone."""
+"""Common behaviour of many kinds: a status from the start, and metadata that status updates do not change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _KEPT_BY_STATUS = ("labels", "annotations", "finalizers", "ownerReferences", "ma
 
 
 class StatusStrategy(Strategy):
-    """A kind whose status always shows, with its counters at zero before anybody has written it."""
+    """A kind that always has a status, with its counters at zero before the first status update."""
 
     has_status = True
     empty_status: Mapping[str, Any] = {}
-    """The fields of a status that are shown even when nobody has set them."""
+    """The fields of a status that are present even when they were never set."""
 
     def default(self, obj: Manifest) -> None:
-        """A spec and a status are always there."""
+        """Add an empty spec and status if they are missing."""
         obj.setdefault("spec", {})
         status = obj.setdefault("status", {})
         for key, value in self.empty_status.items():
@@ -27,13 +27,13 @@ class StatusStrategy(Strategy):
                 status[key] = copy(value)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """The status starts empty, whatever the client says."""
+        """Clear the status, regardless of what the client sends."""
         super().prepare_create(obj)
         obj["status"] = copy(dict(self.empty_status))
 
 
 def keep_metadata(obj: Manifest, old: Manifest) -> None:
-    """Let a status update change nothing in the metadata, as some kinds want it."""
+    """Keep a status update from changing the metadata, for the kinds that require it."""
     metadata, before = obj["metadata"], old["metadata"]
     for key in _KEPT_BY_STATUS:
         if key in before:

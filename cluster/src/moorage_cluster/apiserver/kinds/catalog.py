@@ -1,4 +1,4 @@
-"""All built-in resources, in one table: where they live and what they are called."""
+"""All built-in resources, in one table: their groups, versions and names."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ ALL = ("all",)
 
 
 class _ReplicaScaling:
-    """Scales what has `spec.replicas`."""
+    """Scales objects with `spec.replicas`."""
 
     def scale_of(self, obj: Manifest) -> Manifest:
         """An object's Scale."""
         return scale_of(obj)
 
     def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
-        """An object with the replicas that a Scale wants."""
+        """An object with the number of replicas of a Scale."""
         return with_scale(obj, scale)
 
 
@@ -105,7 +105,7 @@ class _EventConversion:
     """Events of events.k8s.io are stored in the core group's form."""
 
     def from_storage(self, obj: Manifest) -> Manifest:
-        """The event in its new form."""
+        """The event in the form of events.k8s.io."""
         return to_events(obj)
 
     def to_storage(self, obj: Manifest) -> Manifest:
@@ -120,7 +120,7 @@ _SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 def builtin_resources(
     all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]
 ) -> Iterator[Resource]:
-    """Every built-in resource; `all_of` gives the stored objects of a collection."""
+    """Every built-in resource; `all_of` returns the stored objects of a collection."""
     yield from _core(all_of, now)
     yield from _workloads()
     yield from _networking()
@@ -337,7 +337,7 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
 
 
 def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
-    """What makes the API larger or stricter."""
+    """Resources that extend or restrict the API."""
 
     def row(group: str, kind: str, plural: str, strategy: Strategy, **more: Any) -> Resource:
         categories = ("api-extensions",)
@@ -376,7 +376,7 @@ def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
 
 
 def _questions() -> Iterator[Resource]:
-    """Kinds that are answered, not stored."""
+    """Resources of requests that are answered, not stored."""
     for group, kind, plural, namespaced in (
         ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False),
         ("authentication.k8s.io", "TokenReview", "tokenreviews", False),

@@ -1,4 +1,4 @@
-"""Certificates and requests for them in PEM: what is wrong with them, empty if nothing is."""
+"""Validation of certificates and certificate requests in PEM; functions return a problem, or empty."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def request_problem(pem: bytes) -> str:
 
 
 def certificate_problem(pem: bytes) -> str:
-    """Certificates; none at all is fine."""
+    """Certificates; an empty list is valid."""
     if not pem:
         return ""
     kinds = _BLOCK.findall(pem)

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: they are stored, approved and denied; no signer of this server issues any."""
+"""CertificateSigningRequests: they are stored, approved and denied; this server has no signer."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         self._now = now
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Any name will do that is part of a path."""
+        """Any path segment is a valid name."""
         return path_segment_problems(name)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """The spec stays."""
+        """Keep the spec."""
         super().prepare_update(obj, old)
         take(obj, old, "spec")
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Approval and denial stay as they are."""
+        """Keep the conditions of approval and denial."""
         super().prepare_status(obj, old)
         conditions = obj["status"].get("conditions") or []
         for kind in _DECISIONS:
@@ -62,7 +62,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         self._stamp(obj, old)
 
     def _stamp(self, obj: Manifest, old: Manifest) -> None:
-        """Say of conditions when they changed, where they do not say it themselves."""
+        """Set the times of conditions that do not have them."""
         now = timestamp(self._now())
         for condition in obj["status"].get("conditions") or ():
             condition.setdefault("lastUpdateTime", now)
@@ -74,7 +74,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
             condition.setdefault("lastTransitionTime", next(since, now))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The request can be read, and says what for and from whom a certificate is wanted."""
+        """The request can be parsed, and names its usages and its signer."""
         spec = obj["spec"]
         request = spec.get("request")
         problem = request_problem(b64decode(request or ""))
@@ -93,11 +93,11 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Nothing but metadata changes."""
+        """Only metadata may change."""
         return []
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Conditions make sense, nothing is approved here, and a certificate stays."""
+        """Conditions are valid, nothing is approved here, and a certificate is immutable."""
         errors = _check_conditions(obj)
         certificate, before = obj["status"].get("certificate", ""), old["status"].get("certificate", "")
         changed = certificate != before
@@ -112,15 +112,15 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         return errors
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Requests can be selected by their signer."""
+        """Selectable by signer name."""
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
 
 
 class CertificateApprovalStrategy(CertificateSigningRequestStrategy):
-    """The `approval` of a CertificateSigningRequest, which changes its conditions."""
+    """The `approval` subresource of a CertificateSigningRequest, which changes its conditions."""
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """All but the conditions stays."""
+        """Keep everything except the conditions."""
         self._stamp(obj, old)
         conditions = obj["status"].get("conditions")
         super().prepare_update(obj, old)
@@ -129,7 +129,7 @@ class CertificateApprovalStrategy(CertificateSigningRequestStrategy):
             obj["status"]["conditions"] = conditions
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What was decided is not undone."""
+        """A decision cannot be reverted."""
         return _check_conditions(obj) + _check_lasting(obj, old)
 
 

@@ -1,4 +1,4 @@
-"""Checks that many kinds make: numbers, amounts, words, conditions, fields that may not change."""
+"""Common validation: numbers, quantities, enumerations, conditions, immutable fields."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CONDITION_STATUSES = ("False", "True", "Unknown")
 
 
 def check_not_negative(values: Mapping[str, Any], keys: Iterable[str], path: str) -> list[FieldError]:
-    """Numbers that may be zero, where they are set."""
+    """Numbers that are not negative, where they are set."""
     return [
         invalid(f"{path}.{key}", values[key], NOT_NEGATIVE)
         for key in keys
@@ -59,13 +59,13 @@ def check_not_negative(values: Mapping[str, Any], keys: Iterable[str], path: str
 
 
 def check_range(number: int, least: int, most: int, path: str) -> list[FieldError]:
-    """A number between two others."""
+    """A number in a range."""
     inside = least <= number <= most
     return [] if inside else [invalid(path, number, f"must be between {least} and {most}, inclusive")]
 
 
 def check_unchanged(new: Any, old: Any, path: str) -> list[FieldError]:
-    """A field that keeps its first value; nothing and an empty list or map are the same."""
+    """An immutable field; absent is the same as an empty list or map."""
     if new == old or (_nothing(new) and _nothing(old)):
         return []
     return [invalid(path, new, IMMUTABLE)]
@@ -76,14 +76,14 @@ def _nothing(value: Any) -> bool:
 
 
 def check_one_of(value: Any, known: Sequence[str], path: str) -> list[FieldError]:
-    """One of some known words; none where one is needed is another complaint."""
+    """One of the supported values; an empty one is reported as missing."""
     if value in known:
         return []
     return [not_supported(path, value, known)] if value != "" else [required(path)]
 
 
 def check_optional_word(value: Any, known: Sequence[str], path: str) -> list[FieldError]:
-    """One of some known words, where even none is just an unknown word."""
+    """One of the supported values; an empty one is unsupported too."""
     return [] if value in known else [not_supported(path, value, known)]
 
 
@@ -107,19 +107,19 @@ def check_int_or_percent(value: int | str, path: str) -> list[FieldError]:
 
 
 def check_at_most_100_percent(value: int | str, path: str) -> list[FieldError]:
-    """A percentage of not more than all."""
+    """A percentage of at most 100%."""
     if is_percent(value) and amount_of(value) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def check_positive_quantity(quantity: str, path: str) -> list[FieldError]:
-    """An amount of something."""
+    """A quantity greater than zero."""
     return [] if parse_quantity(quantity) > 0 else [invalid(path, quantity, NOT_POSITIVE)]
 
 
 def check_quantity_not_negative(quantity: str, path: str) -> list[FieldError]:
-    """An amount of something, or none."""
+    """A quantity that is not negative."""
     return [] if parse_quantity(quantity) >= 0 else [invalid(path, quantity, NOT_NEGATIVE)]
 
 
@@ -132,7 +132,7 @@ def check_driver_name(name: str, path: str) -> list[FieldError]:
 
 
 def check_set(items: Sequence[Any], most: int, key: Callable[[Any], Hashable], path: str) -> list[FieldError]:
-    """A list that is not too long, with no two items alike."""
+    """A list of limited length without duplicates."""
     if len(items) > most:
         return [too_many(path, len(items), most)]
     names = list(map(key, items))
@@ -140,7 +140,7 @@ def check_set(items: Sequence[Any], most: int, key: Callable[[Any], Hashable], p
 
 
 def repetitions(items: Iterable[Hashable]) -> list[int]:
-    """The indices of items that came before."""
+    """The indices of duplicate items."""
     seen: set[Hashable] = set()
     found = []
     for index, item in enumerate(items):
@@ -151,7 +151,7 @@ def repetitions(items: Iterable[Hashable]) -> list[int]:
 
 
 def check_review_versions(versions: Sequence[str], path: str) -> list[FieldError]:
-    """The versions of reviews that a webhook understands, one that the server sends among them."""
+    """The review versions that a webhook supports, at least one of which the server sends."""
     errors: list[FieldError] = []
     repeated = set(repetitions(versions))
     for index, version in enumerate(versions):
@@ -165,7 +165,7 @@ def check_review_versions(versions: Sequence[str], path: str) -> list[FieldError
 
 
 def check_conditions(conditions: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Conditions of the common form: one a type, each with a reason and a time."""
+    """Conditions of the common form: one per type, each with a reason and a time."""
     errors = []
     seen = set()
     for index, condition in enumerate(conditions):

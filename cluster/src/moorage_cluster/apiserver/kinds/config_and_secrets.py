@@ -1,4 +1,4 @@
-"""ConfigMaps, Secrets and ServiceAccounts: data with names, and who may be named as using it."""
+"""ConfigMaps, Secrets and ServiceAccounts: named data, and identities for pods."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _DOCKER_KEYS = {
 
 
 class ConfigMapStrategy(Strategy):
-    """Configuration that is no secret."""
+    """A ConfigMap: configuration that is not confidential."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Keys are file names, each in one of the two parts; not more than a mebibyte in all."""
+        """Keys are file names, each in one of the two maps; at most one mebibyte in total."""
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors = []
         size = 0
@@ -46,15 +46,15 @@ class ConfigMapStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is marked immutable stays as it is."""
+        """An immutable ConfigMap does not change."""
         return _check_frozen(obj, old, ("data", "binaryData")) + self.validate(obj)
 
 
 class SecretStrategy(Strategy):
-    """Data that not everybody may see, in base64."""
+    """A Secret: confidential data, in base64."""
 
     def default(self, obj: Manifest) -> None:
-        """Plain text given for convenience becomes data; the type is Opaque."""
+        """`stringData` is merged into the data; the type is Opaque."""
         if plain := obj.pop("stringData", None):
             data = obj.setdefault("data", {})
             for key, text in plain.items():
@@ -63,7 +63,7 @@ class SecretStrategy(Strategy):
             obj["type"] = OPAQUE
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Keys are file names; the type's own keys are there; not more than a mebibyte in all."""
+        """Keys are file names; the keys that the type requires exist; at most one mebibyte in total."""
         data = obj.get("data") or {}
         errors = []
         for key in data:
@@ -73,21 +73,21 @@ class SecretStrategy(Strategy):
         return errors + _check_type(obj, data)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The type stays, and what is marked immutable stays as it is."""
+        """The type is immutable, and an immutable Secret does not change."""
         errors = check_unchanged(obj.get("type", ""), old.get("type", ""), "type")
         return errors + _check_frozen(obj, old, ("data",)) + self.validate(obj)
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Secrets can be chosen by type."""
+        """Selectable by type."""
         return {"type": obj.get("type", "")}
 
 
 class ServiceAccountStrategy(Strategy):
-    """An identity for pods."""
+    """A ServiceAccount: an identity for pods."""
 
 
 def decoded_size(text: str) -> int:
-    """How many bytes a text in base64 stands for."""
+    """The number of bytes that a base64 text decodes to."""
     return len(text) * 3 // 4 - text[-2:].count("=")
 
 

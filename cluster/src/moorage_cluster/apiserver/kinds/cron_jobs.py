@@ -1,4 +1,4 @@
-"""CronJobs: jobs made at times."""
+"""CronJobs: jobs created on a schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moorage_cluster.apiserver.kinds.jobs import default_job_spec
 
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _LONGEST_NAME: Final = 52
-"""Jobs add a dash and ten digits, and a name of theirs is a label."""
+"""Maximum length of a name: jobs append a dash and ten digits, and a job's name must fit in a label."""
 _ZONE_PART_RE = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
@@ -27,7 +27,7 @@ class CronJobStrategy(StatusStrategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """Jobs may overlap; three that succeeded and one that failed are kept."""
+        """Jobs may run concurrently; three successful jobs and a failed one are kept."""
         super().default(obj)
         spec = obj["spec"]
         if not spec.get("concurrencyPolicy"):
@@ -40,7 +40,7 @@ class CronJobStrategy(StatusStrategy):
         default_job_spec(child(template, "spec"))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The schedule says when, the template what."""
+        """Validate the schedule and the job template."""
         errors = _check_spec(obj["spec"], None)
         name = obj["metadata"].get("name", "")
         if len(name) > _LONGEST_NAME:
@@ -49,7 +49,7 @@ class CronJobStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """All may change."""
+        """All fields may change."""
         return _check_spec(obj["spec"], old.get("spec") or {})
 
 

@@ -1,4 +1,4 @@
-"""Storage drivers: what they are, where they run, how much they have left, and what they have attached."""
+"""CSI drivers, their nodes, storage capacities and volume attachments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CSIDriverStrategy(Strategy):
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """Volumes are attached; everything special is off."""
+        """Volumes are attached; optional features are off."""
         spec = child(obj, "spec")
         spec.setdefault("attachRequired", True)
         for key in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
@@ -57,14 +57,14 @@ class CSIDriverStrategy(Strategy):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Changes are counted, but only from the first change on."""
+        """Count changes of the spec in the generation, which is not set before the first change."""
         super().prepare_update(obj, old)
         before = old["metadata"].get("generation", 0)
         if obj.get("spec") != old.get("spec"):
             obj["metadata"]["generation"] = before + 1
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The driver can do what it says."""
+        """Validate the capabilities of the driver."""
         spec = obj.get("spec") or {}
         errors = check_optional_word(spec.get("fsGroupPolicy"), _GROUP_POLICIES, "spec.fsGroupPolicy")
         errors += _check_tokens(spec.get("tokenRequests") or (), "spec.tokenRequests")
@@ -81,7 +81,7 @@ class CSIDriverStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Whether and how long volumes live stays."""
+        """The attach requirement and the volume lifecycle modes are immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         errors = self.validate(obj)
         attached = spec.get("attachRequired"), before.get("attachRequired")
@@ -110,11 +110,11 @@ class CSINodeStrategy(Strategy):
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """A list of drivers is always there."""
+        """Add an empty list of drivers if it is missing."""
         child(obj, "spec").setdefault("drivers", [])
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Each driver once, with the node's name for it."""
+        """Each driver is listed once, with its ID of the node."""
         errors: list[FieldError] = []
         names = set()
         for index, driver in enumerate(obj["spec"].get("drivers") or ()):
@@ -129,7 +129,7 @@ class CSINodeStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """A driver that stays is the same but for how much it can attach."""
+        """Of a driver that remains, only the number of attachable volumes may change."""
         errors = self.validate(obj)
         drivers = {driver.get("name"): driver for driver in obj["spec"].get("drivers") or ()}
         for before in (old.get("spec") or {}).get("drivers") or ():
@@ -164,12 +164,12 @@ def _without_count(driver: Manifest) -> Manifest:
 
 
 class CSIStorageCapacityStrategy(Strategy):
-    """A CSIStorageCapacity: how much there is left of a class somewhere."""
+    """A CSIStorageCapacity: the remaining capacity of a storage class in a topology segment."""
 
     allows_unconditional_update = False
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a class, and not less than nothing left."""
+        """The class is required, and the capacity is not negative."""
         errors = check_label_selector(obj.get("nodeTopology"), "nodeTopology")
         errors += check_subdomain(obj.get("storageClassName", ""), "storageClassName")
         if "capacity" in obj:
@@ -177,7 +177,7 @@ class CSIStorageCapacityStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is measured stays, and where."""
+        """The topology and the storage class are immutable."""
         errors = self.validate(obj)
         for key in ("nodeTopology", "storageClassName"):
             errors += check_unchanged(obj.get(key), old.get(key), key)
@@ -185,29 +185,29 @@ class CSIStorageCapacityStrategy(Strategy):
 
 
 class VolumeAttachmentStrategy(StatusStrategy):
-    """A VolumeAttachment: a volume that is to be at a node."""
+    """A VolumeAttachment: a volume that is to be attached to a node."""
 
     allows_unconditional_update = False
     empty_status = {"attached": False}
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Who writes the status leaves the metadata alone."""
+        """Status updates do not change the metadata."""
         super().prepare_status(obj, old)
         keep_metadata(obj, old)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a volume, a node, and who brings them together."""
+        """The volume, the node and the attacher are required."""
         spec = obj.get("spec") or {}
         errors = check_driver_name(spec.get("attacher", ""), "spec.attacher")
         errors += _check_attached(spec.get("source") or {}, "spec.source")
         return errors + check_subdomain(spec.get("nodeName", ""), "spec.nodeName")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The spec stays."""
+        """The spec is immutable."""
         return self.validate(obj) + check_unchanged(obj.get("spec"), old.get("spec"), "spec")
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What the driver says is not too long."""
+        """The driver's metadata and messages have a limited length."""
         status = obj.get("status") or {}
         metadata = status.get("attachmentMetadata") or {}
         errors = []

@@ -20,7 +20,7 @@ from moorage_cluster.apiserver.kinds.workloads import check_collisions, check_sa
 
 _HISTORY_LIMIT: Final = 10
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
-"""The annotation that counts changes of the template, for who knew the field it once was."""
+"""The annotation that counts changes of the template, for clients of the former field."""
 
 
 class DaemonSetStrategy(StatusStrategy):
@@ -35,7 +35,7 @@ class DaemonSetStrategy(StatusStrategy):
     }
 
     def default(self, obj: Manifest) -> None:
-        """Replaced node by node."""
+        """Rolling update, one node at a time."""
         super().default(obj)
         spec = obj["spec"]
         update = child(spec, "updateStrategy")
@@ -49,12 +49,12 @@ class DaemonSetStrategy(StatusStrategy):
         default_pod_template(child(spec, "template"))
 
     def prepare_create(self, obj: Manifest) -> None:
-        """The first template."""
+        """Set the template generation to one."""
         super().prepare_create(obj)
         child(obj["metadata"], "annotations")[TEMPLATE_GENERATION] = "1"
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Count the templates."""
+        """Count changes of the template."""
         super().prepare_update(obj, old)
         text = annotations_of(old).get(TEMPLATE_GENERATION, "1")
         count = int(text) if text.isascii() and text.isdigit() else 0
@@ -63,7 +63,7 @@ class DaemonSetStrategy(StatusStrategy):
         child(obj["metadata"], "annotations")[TEMPLATE_GENERATION] = str(count)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The spec makes sense."""
+        """Validate the spec."""
         spec = obj["spec"]
         selector, template = spec.get("selector"), spec.get("template") or {}
         errors = check_label_selector(selector, "spec.selector")
@@ -76,11 +76,11 @@ class DaemonSetStrategy(StatusStrategy):
         return errors + check_not_negative(spec, ("revisionHistoryLimit",), "spec")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The selector stays."""
+        """The selector is immutable."""
         return check_same_selector(obj, old) + self.validate(obj)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers are numbers of pods."""
+        """The counters are not negative."""
         counts = (*self.empty_status, "observedGeneration", "updatedNumberScheduled")
         counts += ("numberAvailable", "numberUnavailable", "collisionCount")
         errors = check_not_negative(obj.get("status") or {}, counts, "status")

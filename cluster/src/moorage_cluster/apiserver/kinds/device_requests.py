@@ -1,4 +1,4 @@
-"""Requests for devices, in claims and in templates for claims: defaults and rules."""
+"""Device requests in ResourceClaims and their templates: defaulting and validation."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _ONE_ATTRIBUTE = (
 )
 
 Names = Mapping[str, set[str]]
-"""The names of requests, each with those of the choices it offers."""
+"""The names of requests, each with those of its subrequests."""
 
 
 def default_device_claim(claim: Manifest) -> None:
-    """Fill in what was left out of requests."""
+    """Set the defaults of requests."""
     for request in claim.get("requests") or ():
         if "exactly" in request:
             _default_request(request["exactly"])
@@ -71,7 +71,7 @@ def _default_request(request: Manifest) -> None:
 
 
 def request_names(claim: Manifest) -> dict[str, set[str]]:
-    """What allocations and constraints can refer to."""
+    """The names that allocations and constraints can refer to."""
     return {
         request.get("name", ""): {choice.get("name", "") for choice in request.get("firstAvailable") or ()}
         for request in claim.get("requests") or ()
@@ -79,7 +79,7 @@ def request_names(claim: Manifest) -> dict[str, set[str]]:
 
 
 def check_device_claim(claim: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with what a claim wants."""
+    """Validation errors of a claim's `devices`."""
     names = request_names(claim)
     requests, here = claim.get("requests") or [], f"{path}.requests"
     errors: list[FieldError] = []
@@ -140,13 +140,13 @@ def _check_toleration(toleration: Manifest, path: str) -> list[FieldError]:
 
 
 class SelectorChecks:
-    """Checks the selectors of one object, whose compilation together has a limit of work."""
+    """Checks the selectors of one object; their total CEL compilation cost is limited."""
 
     def __init__(self) -> None:
         self._work = Work(_MOST_COMPILING_WORK)
 
     def check(self, selectors: Sequence[Manifest], path: str) -> list[FieldError]:
-        """What is wrong with the selectors of a request or a class."""
+        """Validation errors of the selectors of a request or a class."""
         if len(selectors) > _MOST_SELECTORS:
             return [too_many(path, len(selectors), _MOST_SELECTORS)]
         errors: list[FieldError] = []
@@ -191,7 +191,7 @@ def _check_constraints(constraints: Sequence[Manifest], names: Names, path: str)
 
 
 def check_configs(configs: Sequence[Manifest], names: Names | None, path: str) -> list[FieldError]:
-    """Parameters for drivers; those of a class (`names` None) refer to no request."""
+    """Parameters for drivers; those of a class (`names` None) do not refer to requests."""
     if len(configs) > _MOST_CONFIGS:
         return [too_many(path, len(configs), _MOST_CONFIGS)]
     errors: list[FieldError] = []
@@ -209,7 +209,7 @@ def check_configs(configs: Sequence[Manifest], names: Names | None, path: str) -
 
 
 def check_parameters(parameters: Any, path: str) -> list[FieldError]:
-    """Data that only a driver understands: an object of limited length."""
+    """Opaque data for a driver: an object of limited length."""
     if parameters is None:
         return [required(path)]
     if len(msgspec.json.encode(parameters)) > _MOST_PARAMETER_BYTES:
@@ -228,7 +228,7 @@ def _check_references(requests: Sequence[str], names: Names, path: str) -> list[
 
 
 def check_name_reference(name: str, names: Names, path: str) -> list[FieldError]:
-    """A request of the claim, or one of the choices that a request offers."""
+    """A request of the claim, or a subrequest of one."""
     parts = name.split("/")
     if len(parts) > 2:
         return [invalid(path, name, _NO_SUCH_REQUEST)]

@@ -28,7 +28,7 @@ class EndpointSliceStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """Ports have a name, if an empty one, and are TCP."""
+        """Ports have a name, which may be empty, and are TCP."""
         for endpoint in obj.setdefault("endpoints", []):
             child(endpoint, "conditions")
         for port in obj.setdefault("ports", []):
@@ -36,12 +36,12 @@ class EndpointSliceStrategy(Strategy):
             port.setdefault("protocol", "TCP")
 
     def prepare_create(self, obj: Manifest) -> None:
-        """The topology of earlier versions cannot be written."""
+        """The deprecated topology cannot be written."""
         super().prepare_create(obj)
         _drop_topology(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Other labels are another generation too."""
+        """A change of labels increments the generation too."""
         _drop_topology(obj)
         super().prepare_update(obj, old)
         before = old["metadata"].get("generation", 0)
@@ -49,19 +49,19 @@ class EndpointSliceStrategy(Strategy):
             obj["metadata"]["generation"] = before + 1
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Addresses are of the slice's type, ports make sense."""
+        """Addresses match the slice's type, and ports are valid."""
         kind = obj.get("addressType", "")
         errors = check_one_of(kind, _ADDRESS_TYPES, "addressType")
         errors += _check_ports(obj["ports"])
         return errors + _check_endpoints(obj["endpoints"], kind)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The type of addresses stays."""
+        """The address type is immutable."""
         same = check_unchanged(obj.get("addressType", ""), old.get("addressType", ""), "addressType")
         return self.validate(obj) + same
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Host names are on their way out."""
+        """Warn about the deprecated address type FQDN."""
         deprecated = old is None and obj.get("addressType") == "FQDN"
         return ["spec.addressType: FQDN endpoints are deprecated"] if deprecated else []
 
@@ -110,7 +110,7 @@ def _check_family(address: str, kind: str, path: str, here: str) -> list[FieldEr
 
 
 def _check_domain(name: str, path: str) -> list[FieldError]:
-    """A domain of at least two labels; a point at its end is fine."""
+    """A domain of at least two labels; a trailing dot is allowed."""
     if not name:
         return [required(path)]
     name = name.removesuffix(".")

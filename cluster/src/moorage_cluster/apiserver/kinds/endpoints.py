@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.strategy import Strategy
 
 
 class EndpointsStrategy(Strategy):
-    """The addresses behind a service, the old form."""
+    """Endpoints, the predecessor of EndpointSlices."""
 
     allows_create_on_update = True
 
@@ -28,7 +28,7 @@ class EndpointsStrategy(Strategy):
                     port["protocol"] = "TCP"
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Addresses can be reached, ports make sense."""
+        """Addresses can receive traffic, and ports are valid."""
         errors: list[FieldError] = []
         for index, subset in enumerate(obj.get("subsets") or ()):
             path = f"subsets[{index}]"

@@ -1,6 +1,6 @@
-"""Events: what happened to objects, in the two forms that the core and the events.k8s.io group give them.
+"""Events: what happened to objects, in the two forms of the core and the events.k8s.io group.
 
-Both forms are one stored object, the core one; `to_events` and `to_core` change between them. Events are
+Both forms are stored as one object, the core one; `to_events` and `to_core` convert between them. Events are
 written often, so both only move top-level fields and share everything below.
 """
 
@@ -38,14 +38,14 @@ _NOT_ITS_NAMESPACE = "does not match event.namespace"
 
 
 def to_core(event: Manifest) -> Manifest:
-    """An event of events.k8s.io/v1 as the same event of v1."""
+    """Convert an event of events.k8s.io/v1 to v1."""
     core = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
     core["apiVersion"] = CORE_VERSION
     return core
 
 
 def to_events(event: Manifest) -> Manifest:
-    """An event of v1 as the same event of events.k8s.io/v1."""
+    """Convert an event of v1 to events.k8s.io/v1."""
     new = {_EVENTS_NAMES.get(key, key): value for key, value in event.items()}
     new["apiVersion"] = EVENTS_VERSION
     return new
@@ -57,7 +57,7 @@ class EventStrategy(Strategy):
     allows_create_on_update = True
 
     def default(self, obj: Manifest) -> None:
-        """Fields that always show."""
+        """Add the fields that are always present."""
         for key in ("involvedObject", "source"):
             if key not in obj:
                 obj[key] = {}
@@ -65,11 +65,11 @@ class EventStrategy(Strategy):
         obj.setdefault("reportingInstance", "")
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The event is where its object is; one with an exact time says who reports it and why."""
+        """The event is in its object's namespace; an event time requires a reporter, reason and action."""
         return _check_common(obj, "involvedObject", "reportingComponent", "message")
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Events can be chosen by their object, reason, type and source."""
+        """Selectable by object, reason, type and source."""
         return selectable_fields(obj)
 
 
@@ -79,13 +79,13 @@ class EventsEventStrategy(Strategy):
     allows_create_on_update = True
 
     def default(self, obj: Manifest) -> None:
-        """Fields that always show."""
+        """Add the fields that are always present."""
         for key in ("regarding", "deprecatedSource"):
             if key not in obj:
                 obj[key] = {}
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """A new event leaves the old fields alone."""
+        """A new event does not set the deprecated fields."""
         errors = _check_common(obj, "regarding", "reportingController", "note")
         errors += _check_series(obj)
         if not obj.get("eventTime"):
@@ -104,7 +104,7 @@ class EventsEventStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Only the series of repetitions goes on."""
+        """Only the series may change."""
         errors = _check_common(obj, "regarding", "reportingController", "note")
         if obj.get("series") != old.get("series"):
             errors += _check_series(obj)
@@ -114,14 +114,14 @@ class EventsEventStrategy(Strategy):
         return errors
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Events can be chosen by their object, reason, type and source."""
+        """Selectable by object, reason, type and source."""
         return selectable_fields(obj)
 
 
 def selectable_fields(event: Manifest) -> dict[str, str]:
-    """What an event of either form can be chosen by, under the names of both groups.
+    """The selectable fields of an event of either form, under the names of both groups.
 
-    Whoever wrote an event, clients of both groups look for it.
+    Clients of both groups search for events regardless of the group an event was written in.
     """
     about: Manifest = event.get("involvedObject") or event.get("regarding") or {}
     source: Manifest = event.get("source") or event.get("deprecatedSource") or {}
@@ -139,7 +139,7 @@ def selectable_fields(event: Manifest) -> dict[str, str]:
 
 
 def _check_common(event: Manifest, subject_key: str, reporter_key: str, text_key: str) -> list[FieldError]:
-    """What is wrong with an event of either form; the keys are those that differ."""
+    """Validation errors of an event of either form; the keys are the names that differ."""
     namespace = event["metadata"].get("namespace", "")
     subject = (event.get(subject_key) or {}).get("namespace", "")
     path = "involvedObject.namespace"

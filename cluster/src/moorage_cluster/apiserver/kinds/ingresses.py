@@ -1,4 +1,4 @@
-"""Ingresses and their classes: how HTTP reaches services from outside. They are stored, nothing more."""
+"""Ingresses and their classes: HTTP routes to services from outside. They are stored only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class IngressStrategy(StatusStrategy):
     empty_status = {"loadBalancer": {}}
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Rules lead to backends, and the class is named in one way."""
+        """Rules have valid backends, and the class is named by either the field or the annotation."""
         spec = obj["spec"]
         errors = _check_spec(spec)
         annotated, named = annotations_of(obj).get(CLASS_ANNOTATION), spec.get("ingressClassName")
@@ -58,11 +58,11 @@ class IngressStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """All may change."""
+        """All fields may change."""
         return _check_spec(obj["spec"])
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The load balancer has addresses or names."""
+        """Validate the addresses and host names of the load balancer."""
         errors: list[FieldError] = []
         for index, point in enumerate((obj["status"]["loadBalancer"]).get("ingress") or ()):
             path = f"status.loadBalancer.ingress[{index}]"
@@ -74,7 +74,7 @@ class IngressStrategy(StatusStrategy):
         return errors
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """The annotation that came before the field is deprecated."""
+        """Warn about the deprecated class annotation."""
         if (
             old is not None
             or CLASS_ANNOTATION not in annotations_of(obj)
@@ -169,13 +169,13 @@ class IngressClassStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """Parameters are those of the whole cluster."""
+        """The scope of parameters is the cluster."""
         spec = child(obj, "spec")
         if "parameters" in spec:
             spec["parameters"].setdefault("scope", "Cluster")
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a controller, and its parameters can be found."""
+        """The controller is required, and its parameters are a valid reference."""
         spec = obj["spec"]
         controller, path = spec.get("controller", ""), "spec.controller"
         errors = []
@@ -187,7 +187,7 @@ class IngressClassStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The controller stays."""
+        """The controller is immutable."""
         new, before = obj["spec"].get("controller", ""), (old.get("spec") or {}).get("controller", "")
         return check_unchanged(new, before, "spec.controller") + self.validate(obj)
 

@@ -1,4 +1,4 @@
-"""When a job has failed, and when it has succeeded early: its two policies, and the indexes they name."""
+"""A job's pod failure policy and success policy, and the indexes they name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_INDEX_BYTES = 64 * 1024
 
 
 def check_failure_policy(spec: Manifest, path: str) -> list[FieldError]:
-    """Which failures count."""
+    """Validation errors of the pod failure policy."""
     rules = spec["podFailurePolicy"].get("rules") or []
     errors = [too_many(f"{path}.rules", len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
     pod = (spec.get("template") or {}).get("spec") or {}
@@ -104,7 +104,7 @@ def _check_patterns(patterns: Sequence[Manifest], path: str) -> list[FieldError]
 
 
 def check_success_policy(spec: Manifest, path: str) -> list[FieldError]:
-    """When enough has succeeded."""
+    """Validation errors of the success policy."""
     rules = spec["successPolicy"].get("rules") or []
     errors = []
     if not rules:
@@ -144,7 +144,7 @@ def _check_success_rule(rule: Manifest, completions: int, path: str) -> list[Fie
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes a text such as `1,3-5` names; ValueError if it is none."""
+    """The number of indexes in a text such as `1,3-5`; ValueError if it is malformed."""
     total, last = 0, -1
     for part in text.split(",") if text else ():
         ends = part.split("-")

@@ -1,4 +1,4 @@
-"""What is wrong with a job, or with changing one."""
+"""Validation of jobs and of their updates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUSPENDED_CHANGES = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def check_job(obj: Manifest) -> list[FieldError]:
-    """What is wrong with a job."""
+    """Validation errors of a job."""
     spec = obj["spec"]
     errors = _check_generated(obj)
     errors += check_job_spec(spec, "spec")
@@ -53,7 +53,7 @@ def check_job(obj: Manifest) -> list[FieldError]:
 
 
 def _check_generated(obj: Manifest) -> list[FieldError]:
-    """A selector that the server makes selects the job's own pods and no others."""
+    """A generated selector selects the job's own pods and no others."""
     spec, metadata = obj["spec"], obj["metadata"]
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
@@ -80,7 +80,7 @@ def _check_generated(obj: Manifest) -> list[FieldError]:
 
 
 def check_job_spec(spec: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with a job's spec, wherever it stands."""
+    """Validation errors of a job's spec, in a job or in a template of one."""
     counts = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
     more = ("ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes")
     errors = check_not_negative(spec, (*counts, *more), path)
@@ -167,7 +167,7 @@ def _check_indexed(spec: Manifest, path: str) -> list[FieldError]:
 
 
 def check_job_change(obj: Manifest, old: Manifest) -> list[FieldError]:
-    """What may not change about a job."""
+    """Validation errors of immutable fields of a job."""
     spec, before = obj["spec"], old.get("spec") or {}
     errors = _check_completions(spec, before)
     errors += check_unchanged(spec.get("selector"), before.get("selector"), "spec.selector")
@@ -197,7 +197,7 @@ def _check_template_change(spec: Manifest, before: Manifest, old: Manifest) -> l
 
 
 def _is_at_rest(job: Manifest) -> bool:
-    """Whether a job is suspended and none of its pods is there: then its pods may still change."""
+    """Whether a job is suspended and has no active pods: its pod template may still change then."""
     status = job.get("status") or {}
     paused = condition_status(job, "Suspended") == "True"
     suspended = bool((job.get("spec") or {}).get("suspend"))
@@ -205,7 +205,7 @@ def _is_at_rest(job: Manifest) -> bool:
 
 
 def _with_allowed_changes(was: Manifest, template: Manifest) -> Manifest:
-    """The old template with what may change while the job rests: where its pods go and what they use."""
+    """The old template with the changes allowed for a suspended job: scheduling and resources of its pods."""
     allowed: Manifest = copy(was)
     spec, wanted = allowed.setdefault("spec", {}), template.get("spec") or {}
     for key in _SUSPENDED_CHANGES:

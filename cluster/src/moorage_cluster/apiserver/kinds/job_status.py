@@ -1,4 +1,4 @@
-"""What is wrong with a job's status: what has ended stays ended, and the numbers fit each other."""
+"""Validation of a job's status: a finished job stays finished, and the counters are consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TERMINAL: Final = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")
 
 
 def check_job_status(obj: Manifest, old: Manifest) -> list[FieldError]:
-    """What is wrong with a change of a job's status."""
+    """Validation errors of an update of a job's status."""
     status, before = obj.get("status") or {}, old.get("status") or {}
     now, then = _conditions(status), _conditions(before)
     errors = check_not_negative(status, ("active", "succeeded", "failed", "ready", "terminating"), "status")
@@ -25,7 +25,7 @@ def check_job_status(obj: Manifest, old: Manifest) -> list[FieldError]:
 
 
 def _conditions(status: Manifest) -> set[str]:
-    """The types of the conditions that hold."""
+    """The types of the conditions that are True."""
     return {each.get("type", "") for each in status.get("conditions") or () if each.get("status") == "True"}
 
 

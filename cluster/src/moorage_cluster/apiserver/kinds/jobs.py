@@ -1,4 +1,4 @@
-"""Jobs: pods that run to an end."""
+"""Jobs: pods that run to completion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JobStrategy(StatusStrategy):
     )
 
     def default(self, obj: Manifest) -> None:
-        """One pod, once; six failures are too many."""
+        """One pod with one completion, and a backoff limit of six."""
         super().default(obj)
         metadata(obj)
         spec = obj["spec"]
@@ -63,35 +63,35 @@ class JobStrategy(StatusStrategy):
         _default_labels(obj)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The job can run."""
+        """Validate the job."""
         return check_job(obj)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is running stays what it is."""
+        """Validate the update: most of the spec is immutable."""
         return check_job(obj) + check_job_change(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What has ended stays ended."""
+        """Validate the status: a finished job stays finished."""
         return check_job_status(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Names that make bad host names."""
+        """Warn about names that are not valid host names."""
         return name_warnings(obj) if old is None else []
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Jobs can be chosen by the number of pods that succeeded."""
+        """Selectable by the number of successful pods."""
         return {"status.successful": str(obj.get("status", {}).get("succeeded", 0))}
 
 
 def _default_labels(job: Manifest) -> None:
-    """A job without labels has those of its pods, generated ones too."""
+    """A job without labels gets those of its pod template, generated ones included."""
     labels = job["spec"]["template"].get("metadata", {}).get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = dict(labels)
 
 
 def default_job_spec(spec: Manifest) -> None:
-    """The defaults that a job's spec has wherever it stands: those of its pods and its failure policy."""
+    """Set the defaults that a job's spec has in any object: those of its pods and its failure policy."""
     default_pod_template(child(spec, "template"))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():

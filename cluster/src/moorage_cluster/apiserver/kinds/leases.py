@@ -1,4 +1,4 @@
-"""Leases: who holds what, and for how long."""
+"""Leases: a holder's identity and the duration of its lease."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class LeaseStrategy(Strategy):
     allows_unconditional_update = False
 
     def default(self, obj: Manifest) -> None:
-        """A spec is always there."""
+        """Add an empty spec if it is missing."""
         obj.setdefault("spec", {})
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The times make sense."""
+        """Validate the duration, the transitions and the strategy."""
         spec = obj.get("spec") or {}
         errors = []
         seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")

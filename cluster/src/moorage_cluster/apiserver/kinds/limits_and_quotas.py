@@ -1,4 +1,4 @@
-"""LimitRanges and ResourceQuotas: what namespaces and the pods in them may use."""
+"""LimitRanges and ResourceQuotas: limits for namespaces and the pods in them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LimitRangeStrategy(Strategy):
                     item[key] = amounts
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The limits do not contradict each other."""
+        """The limits are consistent."""
         errors: list[FieldError] = []
         seen = set()
         for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
@@ -153,7 +153,7 @@ _ORDER: Final = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
-"""What may not be more than what, the field that is blamed, the value that is shown, and the words."""
+"""The smaller and the larger field, the field of the error, the field of the value shown, and the message."""
 
 
 def _check_order(amounts: Mapping[str, str], name: str, path: str) -> list[FieldError]:
@@ -188,7 +188,7 @@ class ResourceQuotaStrategy(StatusStrategy):
     """A ResourceQuota."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Resources and scopes fit each other."""
+        """Resources and scopes are compatible."""
         spec = obj.get("spec") or {}
         errors = _check_hard(spec.get("hard") or {}, "spec.hard")
         errors += _check_scopes(spec)
@@ -197,7 +197,7 @@ class ResourceQuotaStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The scopes stay."""
+        """The scopes are immutable."""
         errors = self.validate(obj)
         scopes = (obj.get("spec") or {}).get("scopes") or []
         if set(scopes) != set((old.get("spec") or {}).get("scopes") or ()):
@@ -205,7 +205,7 @@ class ResourceQuotaStrategy(StatusStrategy):
         return errors
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is counted can be counted."""
+        """Validate the resources and amounts of the status."""
         status = obj.get("status") or {}
         errors: list[FieldError] = []
         for part in ("hard", "used"):
@@ -223,7 +223,7 @@ def _check_hard(amounts: Mapping[str, str], path: str) -> list[FieldError]:
 
 
 def _misapplied(scope: str, spec: Manifest) -> int:
-    """How many of a quota's resources a scope cannot be applied to."""
+    """The number of a quota's resources that a scope cannot be applied to."""
     allowed = _SCOPES.get(scope)
     if allowed is None:
         return 0

@@ -1,4 +1,4 @@
-"""Namespaces: they are Active until deleted, and go only when their finalizers are gone."""
+"""Namespaces: they are Active until deleted, and are removed once their finalizers are gone."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class NamespaceStrategy(StatusStrategy):
     is_marked_before_deletion = True
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Namespaces are parts of host names: a DNS label."""
+        """Names are used in host names: a DNS label."""
         return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
-        """Every namespace carries its name as a label, so that selectors can name it."""
+        """Set the label with the namespace's name, by which selectors can select it."""
         super().default(obj)
         if name := metadata(obj).get("name"):
             child(obj["metadata"], "labels")[NAME_LABEL] = name
 
     def prepare_create(self, obj: Manifest) -> None:
-        """A namespace is Active, and stays until the namespace controller is done with it."""
+        """Add the finalizer, which keeps the namespace until its content is deleted."""
         super().prepare_create(obj)
         finalizers = child(obj, "spec").setdefault("finalizers", [])
         if FINALIZER not in finalizers:
             finalizers.append(FINALIZER)
-        if name := obj["metadata"].get("name"):  # which may have been generated after the defaults
+        if name := obj["metadata"].get("name"):  # it may have been generated after defaulting
             child(obj["metadata"], "labels")[NAME_LABEL] = name
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
@@ -49,15 +49,15 @@ class NamespaceStrategy(StatusStrategy):
         _take_finalizers(obj, old)
 
     def prepare_delete(self, obj: Manifest, now: datetime) -> None:
-        """The phase says that the namespace is being deleted."""
+        """Set the phase Terminating."""
         child(obj, "status")["phase"] = TERMINATING
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The finalizers have proper names."""
+        """Finalizers are qualified names."""
         return _check_finalizers(obj, indexed=False)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The phase says whether the namespace is being deleted, nothing else."""
+        """The phase is Terminating exactly when the namespace is being deleted."""
         phase = obj.get("status", {}).get("phase", "")
         if obj["metadata"].get("deletionTimestamp"):
             if phase != TERMINATING:
@@ -68,22 +68,22 @@ class NamespaceStrategy(StatusStrategy):
         return []
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Namespaces can be chosen by phase."""
+        """Selectable by phase."""
         return {"status.phase": obj.get("status", {}).get("phase", "")}
 
 
 def prepare_finalize(obj: Manifest, old: Manifest) -> None:
-    """Make an update of the finalize subresource one that leaves the status alone."""
+    """Keep the status in an update of the finalize subresource."""
     obj["status"] = old.get("status", {})
 
 
 def validate_finalize(obj: Manifest) -> list[FieldError]:
-    """What is wrong with an update of the finalize subresource."""
+    """Validation errors of an update of the finalize subresource."""
     return _check_finalizers(obj, indexed=True)
 
 
 def finalize(namespace: Manifest, finalizer: str = FINALIZER) -> Manifest:
-    """The namespace without one of its finalizers; with none left, it can go."""
+    """The namespace without one of its finalizers; with none left, it can be removed."""
     spec = dict(namespace.get("spec") or {})
     left = [each for each in spec.get("finalizers") or () if each != finalizer]
     spec["finalizers"] = left

@@ -1,4 +1,4 @@
-"""Addresses, ranges of addresses and ports, wherever objects have them."""
+"""Validation of IP addresses, networks and ports in any object."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HIGHEST_PORT = 65535
 _ADDRESS_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NETWORK_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _LEADING_ZEROS = re.compile(r"(?:(?<=[.:])|^)0+([0-9]+)(?=\.|\Z)")
-"""Before a number that stands between points, or between a point and an end."""
+"""Leading zeros of a number between dots, or between a dot and either end."""
 _LOCAL_MULTICAST = {4: ip_network("224.0.0.0/24"), 6: ip_network("ff02::/16")}
 
 
 def _sloppily_read(text: str) -> IPv4Address | IPv6Address | None:
-    """An address as Kubernetes has always read it, with leading zeros; None if it is none."""
+    """An address by Kubernetes' legacy parser, which allows leading zeros; None if it is not one."""
     if "%" in text:
         return None
     try:
@@ -31,13 +31,13 @@ def _sloppily_read(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text can be read as an IP address."""
+    """Whether a text can be parsed as an IP address."""
     return _sloppily_read(text) is not None
 
 
 @remembered_rule
 def address_problems(text: str) -> tuple[str, ...]:
-    """What keeps a text from being an IP address."""
+    """Why a text is not a valid IP address."""
     address = _sloppily_read(text)
     if address is None:
         return (_ADDRESS_RULE,)
@@ -54,7 +54,7 @@ def check_address(text: str, path: str) -> list[FieldError]:
 
 
 def check_network(text: str, path: str) -> list[FieldError]:
-    """A range of IP addresses in CIDR form."""
+    """A network in CIDR notation."""
     if "/" not in text:
         return [invalid(path, text, _NETWORK_RULE)]
     try:
@@ -67,7 +67,7 @@ def check_network(text: str, path: str) -> list[FieldError]:
 
 
 def check_reachable_address(text: str, path: str) -> list[FieldError]:
-    """An IP address where traffic may be sent."""
+    """An IP address that traffic may be sent to."""
     address = _sloppily_read(text)
     if address is None:
         return [invalid(path, text, "must be a valid IP address")]
@@ -93,17 +93,17 @@ def is_dual_stack(addresses: Sequence[str]) -> bool:
 
 
 def check_port(port: int, path: str) -> list[FieldError]:
-    """A port's number."""
+    """A port number."""
     return check_range(port, 1, _HIGHEST_PORT, path)
 
 
 def check_service_port(port: int, path: str) -> list[FieldError]:
-    """The port at which the server would reach a service."""
+    """The port of a service that the server would call."""
     return [invalid(path, port, f"port is not valid: {error.detail}") for error in check_port(port, path)]
 
 
 def check_port_or_name(port: int | str, path: str) -> list[FieldError]:
-    """A port's number or name."""
+    """A port number or a port name."""
     if isinstance(port, str):
         return complaints(path, port, port_name_problems(port))
     return check_port(port, path)

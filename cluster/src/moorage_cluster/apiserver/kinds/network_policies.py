@@ -1,4 +1,4 @@
-"""NetworkPolicies: which traffic pods accept and send. They are stored; no traffic is filtered."""
+"""NetworkPolicies: the traffic that pods accept and send. They are stored; no traffic is filtered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.strategy import Strategy
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _POLICY_TYPES: Final = ("Ingress", "Egress")
 _DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
-"""The rules of each direction, and where a rule names its peers."""
+"""The field with the rules of each direction, and the field of a rule with its peers."""
 
 
 class NetworkPolicyStrategy(Strategy):
@@ -25,7 +25,7 @@ class NetworkPolicyStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """Ports are TCP; a policy is about incoming traffic, and about outgoing where it has rules for it."""
+        """Ports are TCP; a policy applies to ingress, and to egress if it has egress rules."""
         spec = child(obj, "spec")
         child(spec, "podSelector")
         for direction, _ in _DIRECTIONS:
@@ -36,7 +36,7 @@ class NetworkPolicyStrategy(Strategy):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Ports and peers make sense."""
+        """Validate the ports and peers."""
         spec = obj["spec"]
         errors = check_label_selector(spec["podSelector"], "spec.podSelector")
         for direction, peers in _DIRECTIONS:

@@ -1,4 +1,4 @@
-"""Nodes: taints, addresses of their pods, and what they offer."""
+"""Nodes: taints, pod networks, and capacity."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _ONE_A_FAMILY = "may specify no more than one CIDR for each IP family"
 
 
 class NodeStrategy(Strategy):
-    """A node; whoever creates one may give its status with it, as kubelets do."""
+    """A node; it may be created with a status, as kubelets do."""
 
     has_status = True
 
     def default(self, obj: Manifest) -> None:
-        """What can be allocated is all there is, unless the node says otherwise."""
+        """The allocatable resources default to the capacity."""
         spec, status = child(obj, "spec"), child(obj, "status")
         if spec.get("podCIDR") and not spec.get("podCIDRs"):
             spec["podCIDRs"] = [spec["podCIDR"]]
@@ -54,12 +54,12 @@ class NodeStrategy(Strategy):
             info.setdefault(key, "")
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Configuration from a ConfigMap is no longer known."""
+        """Drop the configuration source, which is no longer supported."""
         obj["spec"].pop("configSource", None)
         obj["status"].pop("config", None)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Taints, resources and pod networks make sense."""
+        """Validate taints, resources and pod networks."""
         spec = obj.get("spec") or {}
         errors = check_taints(spec.get("taints") or (), "metadata.taints")
         errors += _check_resources(obj)
@@ -71,11 +71,11 @@ class NodeStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Pod networks and the provider's id stay once they are set."""
+        """Pod networks and the provider ID are immutable once set."""
         return self.validate(obj) + _check_identity(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Resources are not negative, addresses are there once."""
+        """Resources are not negative, and addresses are unique."""
         errors = _check_resources(obj)
         addresses = obj.get("status", {}).get("addresses") or ()
         for index in repetitions(frozenset(address.items()) for address in addresses):
@@ -83,7 +83,7 @@ class NodeStrategy(Strategy):
         return errors + _check_identity(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Fields of former times do nothing."""
+        """Warn about deprecated fields without effect."""
         spec = obj.get("spec") or {}
         warnings = []
         if "configSource" in spec:
@@ -93,7 +93,7 @@ class NodeStrategy(Strategy):
         return warnings
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Nodes can be chosen by whether they take pods."""
+        """Selectable by whether they are unschedulable."""
         cordoned = obj.get("spec", {}).get("unschedulable", False)
         return {"spec.unschedulable": "true" if cordoned else "false"}
 

@@ -1,4 +1,4 @@
-"""References to objects of any kind: names that can be parts of a URL's path, and API versions."""
+"""Validation of references to objects of any kind: names that are path segments, and API versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of files and directories, wherever objects have them."""
+"""Validation of paths of files and directories in any object."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from moorage_cluster.apiserver.fields import FieldError, invalid
 
 
 def may_leave(path: str) -> bool:
-    """Whether a path is worth a closer look; nearly none is, and looking closer costs."""
+    """Cheap test of whether a path needs the full checks; nearly none does."""
     return path[:1] in "/." or ".." in path
 
 
 def goes_up(path: str) -> bool:
-    """Whether a path has a step to the directory above."""
+    """Whether a path contains a `..` segment."""
     return ".." in path and ".." in path.split("/")
 
 
 def check_no_backsteps(value: str, path: str) -> list[FieldError]:
-    """A path that does not go up."""
+    """A path without `..` segments."""
     return [invalid(path, value, "must not contain '..'")] if goes_up(value) else []
 
 
 def check_relative_path(value: str, path: str) -> list[FieldError]:
-    """A path that stays below where it starts."""
+    """A relative path that stays below its start."""
     errors = [invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return errors + check_no_backsteps(value, path)
 
 
 def check_file_path(value: str, path: str) -> list[FieldError]:
-    """A file's place in a volume."""
+    """The path of a file in a volume."""
     errors = check_relative_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         errors.append(invalid(path, value, "must not start with '..'"))

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: what storage somebody wants."""
+"""PersistentVolumeClaims: requests for storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moorage_cluster.apiserver.kinds.selectors import check_label_selector
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""The annotation that named the class before there was a field."""
+"""The annotation that named the class before the field existed."""
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 _FIXED = (
     "spec is immutable after creation except resources.requests and "
@@ -33,12 +33,12 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
     empty_status = {"phase": "Pending"}
 
     def default(self, obj: Manifest) -> None:
-        """A file system, and Pending until it is bound."""
+        """The volume mode is Filesystem, the phase Pending."""
         super().default(obj)
         default_claim(obj)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """The two fields that name a source say the same."""
+        """Make the two fields for a data source equal."""
         super().prepare_create(obj)
         spec = obj["spec"]
         if "dataSourceRef" not in spec:
@@ -46,7 +46,7 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
         _align_sources(spec)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """The two fields that name a source say the same."""
+        """Make the two fields for a data source equal."""
         super().prepare_update(obj, old)
         spec, before = child(obj, "spec"), old.get("spec") or {}
         if not before.get("dataSource") and not before.get("dataSourceRef") and "dataSourceRef" not in spec:
@@ -54,11 +54,11 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
         _align_sources(spec)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The claim makes sense."""
+        """Validate the claim."""
         return check_claim_spec(obj.get("spec") or {}, "spec")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """A claim may get a volume and grow; nothing else changes."""
+        """A claim may be bound to a volume and expanded; nothing else may change."""
         return self.validate(obj) + _check_change(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
@@ -74,13 +74,13 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
 
 
 def default_claim(claim: Manifest) -> None:
-    """Fill in what was left out of a claim, or of a template for one."""
+    """Set the defaults of a claim, or of a template for one."""
     child(claim, "spec").setdefault("volumeMode", "Filesystem")
     child(claim, "status").setdefault("phase", "Pending")
 
 
 def check_access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """How a volume may be mounted."""
+    """Validation errors of access modes."""
     errors: list[FieldError] = []
     for mode in modes:
         errors += check_optional_word(mode, ACCESS_MODES, path)
@@ -91,7 +91,7 @@ def check_access_modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def check_claim_spec(spec: Manifest, path: str) -> list[FieldError]:
-    """What a claim, or a template for one, asks for."""
+    """Validation errors of the spec of a claim, or of a template for one."""
     modes = spec.get("accessModes") or []
     errors = []
     if not modes:
@@ -142,7 +142,7 @@ def _check_source(source: Manifest, path: str) -> list[FieldError]:
 
 
 def _drop_unknown_source(spec: Manifest) -> None:
-    """The older field only ever knew claims and snapshots, and ignored all else."""
+    """The older field supports only claims and snapshots, and other sources are dropped from it."""
     source = spec.get("dataSource")
     if source is None:
         return
@@ -171,7 +171,7 @@ def _check_change(obj: Manifest, old: Manifest) -> list[FieldError]:
     if not before.get("volumeName"):
         ignored.add("volumeName")
     if "storageClassName" not in before and not annotations_of(old).get(BETA_CLASS):
-        ignored.add("storageClassName")  # a default class that came later may still be filled in
+        ignored.add("storageClassName")  # a default class that was created later may still be filled in
     if bound:
         ignored |= {"volumeAttributesClassName", "resources"}
     changed = any(spec.get(key) != before.get(key) for key in (spec.keys() | before.keys()) - ignored)

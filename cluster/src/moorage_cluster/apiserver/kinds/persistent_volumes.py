@@ -1,4 +1,4 @@
-"""PersistentVolumes: storage that is there."""
+"""PersistentVolumes: existing storage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PersistentVolumeStrategy(StatusStrategy):
         self._now = now
 
     def default(self, obj: Manifest) -> None:
-        """A file system that is kept when its claim goes."""
+        """The volume mode is Filesystem, and the volume is retained when its claim is deleted."""
         super().default(obj)
         spec = obj["spec"]
         if not spec.get("persistentVolumeReclaimPolicy"):
@@ -67,12 +67,12 @@ class PersistentVolumeStrategy(StatusStrategy):
             spec["hostPath"].setdefault("type", "")
 
     def prepare_create(self, obj: Manifest) -> None:
-        """A volume is Pending until its controller has seen it."""
+        """Set the time of the phase, which is Pending until the controller has processed the volume."""
         super().prepare_create(obj)
         obj["status"]["lastPhaseTransitionTime"] = timestamp(self._now())
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Remember when the phase changed."""
+        """Record when the phase changed."""
         super().prepare_status(obj, old)
         status, before = child(obj, "status"), old.get("status") or {}
         moment, last = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
@@ -83,11 +83,11 @@ class PersistentVolumeStrategy(StatusStrategy):
             status["lastPhaseTransitionTime"] = timestamp(self._now())
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The volume makes sense."""
+        """Validate the volume."""
         return check_volume_spec(obj.get("spec") or {}, "spec")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What the volume is stays."""
+        """The volume source, the volume mode and the node affinity are immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         errors = self.validate(obj)
         if any(_comparable(spec, before, source) != before.get(source) for source in SOURCES):
@@ -112,7 +112,7 @@ def _comparable(spec: Manifest, before: Manifest, source: str) -> Manifest | Non
 
 
 def check_volume_spec(spec: Manifest, path: str, *, inline: bool = False) -> list[FieldError]:
-    """What a volume is; `inline` for one that stands in another object and has no claim."""
+    """Validation errors of a volume's spec; `inline` for one inside another object, which has no claim."""
     modes = spec.get("accessModes") or []
     errors = _check_inline(spec, path) if inline else []
     if not modes:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many pods may be away at a time."""
+"""PodDisruptionBudgets: how many pods may be unavailable at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
     empty_status = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The budget makes sense."""
+        """Validate the budget."""
         spec = obj.get("spec") or {}
         errors = []
         if "minAvailable" in spec and "maxUnavailable" in spec:
@@ -44,7 +44,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
         return errors
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers are numbers of pods."""
+        """The conditions are valid, and the counters are not negative."""
         status = obj.get("status") or {}
         errors = check_conditions(status.get("conditions") or (), "status.conditions")
         counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

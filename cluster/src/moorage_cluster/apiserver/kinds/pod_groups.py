@@ -1,6 +1,6 @@
 """PodGroups and Workloads: pods that are scheduled together.
 
-All fields are served, as by a cluster in which the features of workload scheduling are on.
+All fields are served, as in a cluster with the feature gates of workload scheduling enabled.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class PodGroupStrategy(StatusStrategy):
     """A PodGroup."""
 
     def default(self, obj: Manifest) -> None:
-        """Pods of a group are disrupted one by one."""
+        """The disruption mode is Pod."""
         super().default(obj)
         spec = obj["spec"]
         spec.setdefault("disruptionMode", "Pod")
         spec.setdefault("schedulingPolicy", {})
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Who writes the status leaves the metadata alone."""
+        """Status updates do not change the metadata."""
         super().prepare_status(obj, old)
         keep_metadata(obj, old)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The group can be scheduled."""
+        """Validate the template reference and the scheduling fields."""
         spec = obj["spec"]
         errors = []
         if (reference := spec.get("podGroupTemplateRef")) is not None:
@@ -60,12 +60,12 @@ class PodGroupStrategy(StatusStrategy):
         return errors + _check_group(spec, "spec")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """A group stays what it is."""
+        """The fields of the spec are immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         return [_changed(f"spec.{key}") for key in _UNCHANGING if not _same(spec.get(key), before.get(key))]
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Conditions are well formed, and claims are those of the spec."""
+        """Conditions are valid, and claims are those of the spec."""
         status = obj.get("status") or {}
         errors = check_conditions(status.get("conditions") or (), "status.conditions")
         claims = {claim.get("name") for claim in obj["spec"].get("resourceClaims") or ()}
@@ -83,12 +83,12 @@ class WorkloadStrategy(Strategy):
     """A Workload: templates of pod groups."""
 
     def default(self, obj: Manifest) -> None:
-        """Policies always show."""
+        """Add an empty scheduling policy where it is missing."""
         for template in child(obj, "spec").get("podGroupTemplates") or ():
             template.setdefault("schedulingPolicy", {})
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Each template makes a group that can be scheduled."""
+        """Validate the controller reference and each template."""
         spec = obj["spec"]
         errors: list[FieldError] = []
         if (controller := spec.get("controllerRef")) is not None:
@@ -106,7 +106,7 @@ class WorkloadStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """A workload stays what it is."""
+        """The controller reference and the templates are immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         keys = ("controllerRef", "podGroupTemplates")
         return [_changed(f"spec.{key}") for key in keys if not _same(spec.get(key), before.get(key))]
@@ -162,7 +162,7 @@ def _check_template_reference(reference: Manifest, path: str) -> list[FieldError
 
 
 def _check_group(spec: Manifest, path: str) -> list[FieldError]:
-    """What a group and a template of one have in common."""
+    """Validation errors of the common fields of a group and of a template for one."""
     errors = _check_policy(spec.get("schedulingPolicy") or {}, f"{path}.schedulingPolicy")
     topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
     here = f"{path}.schedulingConstraints.topology"

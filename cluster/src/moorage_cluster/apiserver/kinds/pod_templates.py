@@ -1,4 +1,4 @@
-"""Pod templates inside other objects: defaults and the rules that controllers add."""
+"""Pod templates inside other objects: defaulting, and validation common to controllers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_MATCH = "`selector` does not match template `labels`"
 
 
 class PodTemplateStrategy(Strategy):
-    """A pod template that stands alone."""
+    """A PodTemplate object."""
 
     has_generation = True
 
@@ -26,12 +26,12 @@ class PodTemplateStrategy(Strategy):
         default_pod_template(child(obj, "template"))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """A pod made from it would be valid."""
+        """A pod created from it would be valid."""
         return validate_template(obj.get("template") or {}, "template")
 
 
 def check_selector(selector: Manifest | None, path: str, kind: str) -> list[FieldError]:
-    """A controller's selector: there, well formed, and not everything."""
+    """A controller's selector: required, valid, and not empty."""
     if selector is None:
         return [required(path)]
     errors = check_label_selector(selector, path)
@@ -41,7 +41,7 @@ def check_selector(selector: Manifest | None, path: str, kind: str) -> list[Fiel
 
 
 def check_lasting_template(template: Manifest, path: str, kind: str) -> list[FieldError]:
-    """The template of pods that are to run for ever."""
+    """The template of pods with restart policy Always and no deadline."""
     errors = validate_template(template, path)
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy", "")
@@ -54,7 +54,7 @@ def check_lasting_template(template: Manifest, path: str, kind: str) -> list[Fie
 
 
 def check_match(selector: Manifest | None, template: Manifest, path: str) -> list[FieldError]:
-    """The pods that a controller makes are its own; a broken selector is another complaint's subject.
+    """A controller's selector matches its pod template; an invalid selector is reported elsewhere.
 
     No selector matches no pod, an empty one every pod.
     """
@@ -67,7 +67,7 @@ def check_match(selector: Manifest | None, template: Manifest, path: str) -> lis
 
 
 def check_plain_match(selector: Mapping[str, str], template: Manifest, path: str) -> list[FieldError]:
-    """The same for a selector that only wants equal labels."""
+    """The same for a selector by label equality only."""
     labels = labels_of(template)
     if all(labels.get(key) == value for key, value in selector.items()):
         return []
@@ -75,7 +75,7 @@ def check_plain_match(selector: Mapping[str, str], template: Manifest, path: str
 
 
 def name_warnings(obj: Manifest) -> list[str]:
-    """What to say about a name that pods' host names will be made of."""
+    """Warnings about a name from which pods' host names are generated."""
     name = obj.get("metadata", {}).get("name", "")
     if not (problems := dns_label_problems(name)):
         return []

@@ -1,4 +1,4 @@
-"""PriorityClasses: names for how important pods are."""
+"""PriorityClasses: named priorities of pods."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class PriorityClassStrategy(Strategy):
     """A PriorityClass."""
 
     def default(self, obj: Manifest) -> None:
-        """Important pods push others out."""
+        """The preemption policy is PreemptLowerPriority."""
         obj.setdefault("value", 0)
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Count changes from one."""
+        """Set the generation to one."""
         obj["metadata"]["generation"] = 1
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The highest values and their names are the system's."""
+        """The highest values and the `system-` prefix are reserved for system classes."""
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
         if name.startswith(SYSTEM_PREFIX):
@@ -47,7 +47,7 @@ class PriorityClassStrategy(Strategy):
         return errors + check_one_of(obj.get("preemptionPolicy", ""), _POLICIES, "preemptionPolicy")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What the name stands for stays."""
+        """The value and the preemption policy are immutable."""
         errors = []
         if obj.get("value", 0) != old.get("value", 0):
             errors.append(forbidden("value", "may not be changed in an update."))
@@ -56,7 +56,7 @@ class PriorityClassStrategy(Strategy):
 
 
 def _stranger(name: str, value: int, *, default: bool) -> str:
-    """Why a class with a system's name is none of the system's; empty if it is."""
+    """Why a class with a system name is not a system class; empty if it is one."""
     known = SYSTEM_CLASSES.get(name)
     if known is None:
         return f"{name} is not a known system priority class"

@@ -1,4 +1,4 @@
-"""Roles and who has them."""
+"""Roles, ClusterRoles and their bindings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class _RbacStrategy(Strategy):
     allows_create_on_update = True
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Names may have colons and capitals; they only have to fit in a URL."""
+        """Names may have colons and capitals; they only have to be path segments."""
         return path_segment_problems(name)
 
 
 class RoleStrategy(_RbacStrategy):
-    """What may be done in a namespace."""
+    """A Role: permissions in a namespace."""
 
     namespaced: ClassVar[bool] = True
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Each rule says what may be done to what."""
+        """Validate each rule."""
         errors: list[FieldError] = []
         for index, rule in enumerate(obj.get("rules") or ()):
             errors += _check_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
@@ -39,16 +39,16 @@ class RoleStrategy(_RbacStrategy):
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """What may be done anywhere."""
+    """A ClusterRole: permissions in the whole cluster."""
 
     namespaced = False
 
     def default(self, obj: Manifest) -> None:
-        """Rules always show."""
+        """Add an empty list of rules if it is missing."""
         obj.setdefault("rules", [])
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Each rule says what may be done to what; aggregated roles are selected by something."""
+        """Validate each rule; an aggregation rule needs at least one selector."""
         errors = super().validate(obj)
         if "aggregationRule" not in obj:
             return errors
@@ -63,13 +63,13 @@ class ClusterRoleStrategy(RoleStrategy):
 
 
 class RoleBindingStrategy(_RbacStrategy):
-    """Who has a role in a namespace."""
+    """A RoleBinding: the subjects of a role in a namespace."""
 
     namespaced: ClassVar[bool] = True
     kinds: ClassVar[Sequence[str]] = ("Role", "ClusterRole")
 
     def default(self, obj: Manifest) -> None:
-        """Roles, users and groups are of this API group."""
+        """The API group of roles, users and groups is that of RBAC."""
         role = obj.setdefault("roleRef", {})
         if not role.get("apiGroup"):
             role["apiGroup"] = GROUP
@@ -78,7 +78,7 @@ class RoleBindingStrategy(_RbacStrategy):
                 subject["apiGroup"] = GROUP
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The role and the subjects can exist."""
+        """Validate the references to the role and the subjects."""
         role = obj.get("roleRef") or {}
         errors = check_optional_word(role.get("apiGroup", ""), (GROUP,), "roleRef.apiGroup")
         errors += check_optional_word(role.get("kind", ""), self.kinds, "roleRef.kind")
@@ -91,7 +91,7 @@ class RoleBindingStrategy(_RbacStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The role stays: who could change it could give more than they have."""
+        """The role reference is immutable: changing it could grant more than the user has."""
         errors = self.validate(obj)
         if obj.get("roleRef") != old.get("roleRef"):
             errors.append(invalid("roleRef", obj.get("roleRef"), "cannot change roleRef"))
@@ -99,7 +99,7 @@ class RoleBindingStrategy(_RbacStrategy):
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
-    """Who has a role everywhere."""
+    """A ClusterRoleBinding: the subjects of a role in the whole cluster."""
 
     namespaced = False
     kinds = ("ClusterRole",)

@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates, and DeviceClasses: which devices somebody wants and has."""
+"""ResourceClaims, their templates, and DeviceClasses: requested and allocated devices."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class ResourceClaimStrategy(StatusStrategy):
         default_device_claim(child(obj["spec"], "devices"))
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Who writes the status leaves the metadata alone; what is said of devices goes with them."""
+        """Keep the metadata in status updates; the status of a device is dropped with its allocation."""
         super().prepare_status(obj, old)
         keep_metadata(obj, old)
         _drop_deallocated(child(obj, "status"), old.get("status") or {})
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The requests make sense."""
+        """Validate the requests."""
         return check_device_claim(obj["spec"].get("devices") or {}, "spec.devices")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The spec stays."""
+        """The spec is immutable."""
         return check_unchanged(obj.get("spec"), old.get("spec"), "spec")
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is allocated is what was asked for, and stays while it is allocated."""
+        """The allocation matches the requests, and is immutable while it exists."""
         status, before = obj.get("status") or {}, old.get("status") or {}
         errors = _check_consumers(obj, status, before)
         allocation = status.get("allocation")
@@ -76,14 +76,14 @@ class ResourceClaimTemplateStrategy(Strategy):
         default_device_claim(child(child(spec, "spec"), "devices"))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """A claim made from it would be valid."""
+        """A claim created from it would be valid."""
         spec = obj["spec"]
         errors = validate_labels(labels_of(spec), "spec.metadata.labels")
         claim = (spec.get("spec") or {}).get("devices") or {}
         return errors + check_device_claim(claim, "spec.spec.devices")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The spec stays."""
+        """The spec is immutable."""
         return check_unchanged(obj.get("spec"), old.get("spec"), "spec")
 
 
@@ -93,11 +93,11 @@ class DeviceClassStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """A spec is always there."""
+        """Add an empty spec if it is missing."""
         obj.setdefault("spec", {})
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Devices can be told apart."""
+        """Validate the selectors and the configuration."""
         spec = obj["spec"]
         errors = SelectorChecks().check(spec.get("selectors") or [], "spec.selectors")
         errors += check_configs(spec.get("config") or [], None, "spec.config")

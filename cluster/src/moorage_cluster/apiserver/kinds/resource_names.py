@@ -1,4 +1,4 @@
-"""The names of resources that limits, quotas and nodes count, and the amounts they allow."""
+"""Validation of resource names in limits, quotas and nodes, and of amounts."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def is_quota_resource(name: str) -> bool:
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Whether limits may be more than requests."""
+    """Whether limits may be greater than requests."""
     return is_native_resource(name) and not name.startswith(HUGE_PAGES)
 
 
 @remembered_rule
 def resource_name_problems(name: str) -> tuple[str, ...]:
-    """What keeps a name from being a resource's."""
+    """Why a name is not a valid resource name."""
     if problems := qualified_name_problems(name):
         return problems
     standard = "/" in name or name in _STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
@@ -64,7 +64,7 @@ def resource_name_problems(name: str) -> tuple[str, ...]:
 
 @remembered_rule
 def container_resource_problems(name: str) -> tuple[str, ...]:
-    """What keeps a name from being a resource that containers use."""
+    """Why a name is not valid for a resource of containers."""
     problems = resource_name_problems(name)
     if "/" not in name:
         if name not in _CONTAINER and not name.startswith(HUGE_PAGES):
@@ -76,7 +76,7 @@ def container_resource_problems(name: str) -> tuple[str, ...]:
 
 @remembered_rule
 def quota_resource_problems(name: str) -> tuple[str, ...]:
-    """What keeps a name from being a resource that quotas limit."""
+    """Why a name is not valid for a resource of quotas."""
     problems = resource_name_problems(name)
     if "/" not in name and not is_quota_resource(name):
         return (*problems, "must be a standard resource for quota")
@@ -88,7 +88,7 @@ def _is_whole(name: str) -> bool:
 
 
 def check_amount(name: str, quantity: str, path: str) -> list[FieldError]:
-    """An amount of a resource: not negative, and whole where the resource is counted."""
+    """An amount of a resource: not negative, and an integer where the resource is counted."""
     amount = parse_quantity(quantity)
     errors = []
     if amount < 0:

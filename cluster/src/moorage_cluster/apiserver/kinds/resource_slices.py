@@ -1,4 +1,4 @@
-"""ResourceSlices: the devices that drivers offer."""
+"""ResourceSlices: the devices that drivers publish."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ResourceSliceStrategy(Strategy):
         self._now = now
 
     def default(self, obj: Manifest) -> None:
-        """Taints know when they were added."""
+        """Set the time at which taints were added, and the multipliers of resource mappings."""
         for device in child(obj, "spec").get("devices") or ():
             for taint in device.get("taints") or ():
                 if "timeAdded" not in taint:
@@ -78,11 +78,11 @@ class ResourceSliceStrategy(Strategy):
                 mapping.setdefault("allocationMultiplier", "1")
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The devices can be found and told apart."""
+        """Validate the pool, the node and the devices."""
         return _check_slice(obj["spec"], None)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """Whose devices they are stays, and where."""
+        """The driver, the pool's name and the node's name are immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         errors = _check_slice(spec, before)
         names = (spec.get("pool") or {}).get("name", ""), (before.get("pool") or {}).get("name", "")
@@ -92,7 +92,7 @@ class ResourceSliceStrategy(Strategy):
         return errors
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Slices can be chosen by node and driver."""
+        """Selectable by node and driver."""
         spec = obj.get("spec") or {}
         return {"spec.nodeName": spec.get("nodeName", ""), "spec.driver": spec.get("driver", "")}
 
@@ -147,7 +147,7 @@ def _check_pool(pool: Manifest, path: str) -> list[FieldError]:
 
 
 def _places(holder: Manifest, keys: Sequence[str], path: str, errors: list[FieldError]) -> list[str]:
-    """The ways in which a slice or device says where it is; what is wrong with them is added to `errors`."""
+    """The fields by which a slice or device specifies its nodes; their problems are added to `errors`."""
     places = []
     for key in keys:
         if key not in holder:

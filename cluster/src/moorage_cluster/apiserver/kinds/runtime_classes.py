@@ -1,4 +1,4 @@
-"""RuntimeClasses: ways to run containers, what they cost and where they work."""
+"""RuntimeClasses: container runtimes, their overhead and their scheduling constraints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RuntimeClassStrategy(Strategy):
     allows_unconditional_update = False
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a handler, and pods can be sent where it works."""
+        """The handler is required; overhead and scheduling constraints are valid."""
         handler = obj.get("handler", "")
         errors = check_label(handler, "handler") if handler else [required("handler")]
         for name, quantity in ((obj.get("overhead") or {}).get("podFixed") or {}).items():
@@ -35,7 +35,7 @@ class RuntimeClassStrategy(Strategy):
         )
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The handler stays."""
+        """The handler is immutable."""
         return check_unchanged(obj.get("handler", ""), old.get("handler", ""), "handler")
 
 

@@ -1,4 +1,4 @@
-"""The scale subresource: how many replicas something has, whatever it is."""
+"""The scale subresource: the number of replicas of an object of any scalable kind."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _is_label_selector(selector: Manifest | None) -> bool:
 
 
 def with_scale(obj: Manifest, scale: Manifest) -> Manifest:
-    """The object with as many replicas as a Scale wants; what else the Scale says is not looked at."""
+    """The object with the number of replicas of a Scale; its other fields are ignored."""
     wanted = (scale.get("spec") or {}).get("replicas", 0)
     return {**obj, "spec": {**(obj.get("spec") or {}), "replicas": wanted}}
 
 
 def check_scale(scale: Manifest) -> list[FieldError]:
-    """What is wrong with a Scale."""
+    """Validation errors of a Scale."""
     return check_not_negative(scale.get("spec") or {}, ("replicas",), "spec")

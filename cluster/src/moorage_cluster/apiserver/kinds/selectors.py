@@ -1,4 +1,4 @@
-"""Label selectors and node selectors as objects carry them: checking, matching, writing as text."""
+"""Label selectors and node selectors in objects: validation, matching, conversion to text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPERATOR = "not a valid selector operator"
 
 
 def check_label_selector(selector: Manifest | None, path: str) -> list[FieldError]:
-    """A label selector; none at all is fine."""
+    """A label selector; it may be absent."""
     if not selector:
         return []
     errors = validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
@@ -60,7 +60,7 @@ def _check_expression(
 
 
 def check_node_selector(selector: Manifest, path: str) -> list[FieldError]:
-    """A node selector: at least one term."""
+    """A node selector with at least one term."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -71,7 +71,7 @@ def check_node_selector(selector: Manifest, path: str) -> list[FieldError]:
 
 
 def check_node_term(term: Manifest, path: str, *, check_values: bool = True) -> list[FieldError]:
-    """One alternative of a node selector; values that no label can have may be let through."""
+    """One term of a node selector; the check for valid label values is optional."""
     errors: list[FieldError] = []
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         here = f"{path}.matchExpressions[{index}]"
@@ -99,7 +99,7 @@ def _check_field(expression: Manifest, path: str) -> list[FieldError]:
 
 
 def selector_text(selector: Manifest | None) -> str:
-    """A label selector as a Scale shows it."""
+    """A label selector in the form of a Scale's status."""
     if selector is None:
         return "<nothing>"
     try:
@@ -109,7 +109,7 @@ def selector_text(selector: Manifest | None) -> str:
 
 
 def query_text(selector: Manifest) -> str:
-    """A label selector as a request's `labelSelector` would be: `app=web,tier in (a,b)`; or SelectorError."""
+    """A label selector in the form of a `labelSelector` query: `app=web,tier in (a,b)`; or SelectorError."""
     wanted = written_selector(selector).requirements or ()
     equalities = len(selector.get("matchLabels") or {})
     texts = [
@@ -120,7 +120,7 @@ def query_text(selector: Manifest) -> str:
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
-    """Labels as a selector of objects that have exactly these."""
+    """Labels as an equality-based selector."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a service, or with changing one."""
+"""Validation of services and of their updates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _ONLY_SET_ONCE = "may not change once set"
 
 
 def needs_health_check(spec: Manifest) -> bool:
-    """Whether a load balancer asks every node if it has a pod of the service."""
+    """Whether a load balancer checks the health of the service on every node."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def check_service(obj: Manifest) -> list[FieldError]:
-    """What is wrong with a service."""
+    """Validation errors of a service."""
     spec = obj.get("spec") or {}
     kind = spec.get("type", "")
     headless = spec.get("clusterIP") == HEADLESS
@@ -178,7 +178,7 @@ def _check_families(spec: Manifest) -> list[FieldError]:
 
 
 def check_family_support(spec: Manifest, addresses: ClusterIPs) -> list[FieldError]:
-    """What a service wants that a cluster with IPv4 addresses only does not have."""
+    """Validation errors of IP families that a cluster with only IPv4 addresses does not support."""
     if spec.get("type") == "ExternalName":
         return []
     if spec.get("clusterIP") == HEADLESS and not spec.get("selector"):
@@ -243,7 +243,7 @@ def _check_traffic(spec: Manifest) -> list[FieldError]:
 
 
 def check_service_change(obj: Manifest, old: Manifest) -> list[FieldError]:
-    """What may not change about a service."""
+    """Validation errors of immutable fields of a service."""
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     errors = []
     if "ExternalName" not in (spec.get("type"), before.get("type")):

@@ -1,4 +1,4 @@
-"""Services: defaults, addresses and ports given to them, and what changes with their type."""
+"""Services: defaulting, allocation of addresses and ports, and changes of type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def no_services() -> Iterable[Manifest]:
 
 
 class ServiceStrategy(StatusStrategy):
-    """A service; `services` gives all that are stored, from which free addresses and ports follow."""
+    """A service; `services` returns all stored ones, which determine the free addresses and ports."""
 
     allows_create_on_update = True
     empty_status = {"loadBalancer": {}}
@@ -55,11 +55,11 @@ class ServiceStrategy(StatusStrategy):
         self._ports = ports or NodePorts()
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Services become host names: a DNS label."""
+        """Names are used as host names: a DNS label."""
         return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
-        """ClusterIP, no affinity, TCP, the same port behind."""
+        """Type ClusterIP, no session affinity, protocol TCP, and the target port equals the port."""
         super().default(obj)
         spec = obj["spec"]
         kind = spec["type"] = spec.get("type") or "ClusterIP"
@@ -80,7 +80,7 @@ class ServiceStrategy(StatusStrategy):
                     ingress.setdefault("ipMode", "VIP")
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Give the service its address and ports."""
+        """Allocate the address and ports."""
         super().prepare_create(obj)
         spec = obj["spec"]
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -88,7 +88,7 @@ class ServiceStrategy(StatusStrategy):
         self._give(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Keep what was given before and left out now; drop what a new type has no use for."""
+        """Keep allocated values that an update leaves out; drop those that a new type does not use."""
         super().prepare_update(obj, old)
         spec, before = obj["spec"], old.get("spec") or {}
         _keep_given(spec, before)
@@ -102,7 +102,7 @@ class ServiceStrategy(StatusStrategy):
         headless = spec.get("clusterIP") == HEADLESS
         _default_families(spec, headless=headless)
         if self._problems(obj):
-            return  # nothing can be given to a service that makes no sense; validation says why
+            return  # nothing can be allocated to an invalid service; validation reports why
         taken = taken_by(self._services(), except_for=obj)
         if not headless:
             give_cluster_ip(spec, taken, self._addresses)
@@ -115,7 +115,7 @@ class ServiceStrategy(StatusStrategy):
         return check_service(obj) or check_family_support(obj["spec"], self._addresses)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The service makes sense, and what it got or asked for is its alone."""
+        """Validate the service; its addresses and ports must not be allocated to others."""
         if errors := self._problems(obj):
             return errors
         spec = obj["spec"]
@@ -131,17 +131,17 @@ class ServiceStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The cluster IP stays."""
+        """The cluster IP is immutable."""
         return check_service_change(obj, old) + self.validate(obj)
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """Services can be chosen by cluster IP and type."""
+        """Selectable by cluster IP and type."""
         spec = obj.get("spec") or {}
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
 
 def is_external(spec: Manifest) -> bool:
-    """Whether a service is reached from outside the cluster."""
+    """Whether a service can be reached from outside the cluster."""
     kind = spec.get("type")
     return kind in _TYPES_WITH_NODE_PORTS or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -175,7 +175,7 @@ def _default_families(spec: Manifest, *, headless: bool) -> None:
 
 
 def _keep_given(spec: Manifest, before: Manifest) -> None:
-    """What the server gave stays when a client that knows nothing of it sends the service again."""
+    """Keep allocated values when a client sends the service without them."""
     if spec["type"] == "ExternalName" or before.get("type") == "ExternalName":
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -212,7 +212,7 @@ def _keep_node_ports(spec: Manifest, before: Manifest) -> None:
 
 
 def _drop_for_type(obj: Manifest, before: Manifest) -> None:
-    """What the old type needed and the new one does not goes, unless the client changes it too."""
+    """Drop fields of the old type that the new one does not use, unless the client changes them too."""
     spec = obj["spec"]
     if before.get("type") != "ExternalName" and spec["type"] == "ExternalName":
         for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):

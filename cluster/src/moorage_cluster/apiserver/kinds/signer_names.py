@@ -1,4 +1,4 @@
-"""Names of signers of certificates, such as `example.com/signer`."""
+"""Validation of signer names, such as `example.com/signer`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from moorage_cluster.apiserver.fields import FieldError, invalid, required, too_
 
 _LONGEST_DOMAIN: Final = 253
 _LONGEST_NAME: Final = _LONGEST_DOMAIN + 1 + 63 + 1 + 253
-"""A domain, and the namespace and name of an object."""
+"""Maximum length: a domain, and the namespace and name of an object."""
 
 
 def check_signer_name(name: str, path: str) -> list[FieldError]:
-    """A domain and a name in it, at a place."""
+    """A signer name in a field: a domain and a path."""
     if not name:
         return [required(path)]
     if name.count("/") != 1:
@@ -34,7 +34,7 @@ def check_signer_name(name: str, path: str) -> list[FieldError]:
 
 
 def _check_parts(text: str, problems_of: Callable[[str], Problems], path: str) -> list[FieldError]:
-    """What is wrong with the first part that is wrong, of those between dots."""
+    """Validation errors of the first invalid label between dots."""
     for part in text.split("."):
         if problems := problems_of(part):
             return [invalid(path, text, f"validating label {quoted(part)}: {each}") for each in problems]

@@ -1,4 +1,4 @@
-"""StatefulSets, and the revisions that remember what sets looked like."""
+"""StatefulSets, and ControllerRevisions with the history of sets."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class StatefulSetStrategy(StatusStrategy):
     empty_status = {"replicas": 0, "availableReplicas": 0}
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """Pods' host names are made of it: a DNS label."""
+        """Names are used in the host names of pods: a DNS label."""
         return dns_label_problems(name)
 
     def default(self, obj: Manifest) -> None:
-        """One replica, in order, replaced one by one, its claims kept."""
+        """One replica, created in order, with rolling updates; claims are retained."""
         super().default(obj)
         spec = obj["spec"]
         spec.setdefault("serviceName", "")
@@ -79,7 +79,7 @@ class StatefulSetStrategy(StatusStrategy):
             default_claim(claim)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The spec makes sense."""
+        """Validate the spec."""
         spec = obj["spec"]
         errors = _check_spec(spec)
         if spec.get("serviceName"):
@@ -90,7 +90,7 @@ class StatefulSetStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What pods were built on stays."""
+        """Most of the spec is immutable."""
         spec, before = obj["spec"], old.get("spec") or {}
         errors = _check_spec(spec)
         if any(spec.get(key) != before.get(key) for key in (spec.keys() | before.keys()) - _CHANGEABLE):
@@ -98,7 +98,7 @@ class StatefulSetStrategy(StatusStrategy):
         return errors
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers fit each other."""
+        """The counters are consistent."""
         status = obj.get("status") or {}
         parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         counts = ("replicas", *parts, "observedGeneration", "collisionCount")
@@ -107,7 +107,7 @@ class StatefulSetStrategy(StatusStrategy):
         return errors + check_collisions(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """A history without limit grows for ever."""
+        """Warn about an unlimited revision history."""
         if obj["spec"].get("revisionHistoryLimit", 0) >= 0:
             return []
         return [
@@ -117,14 +117,14 @@ class StatefulSetStrategy(StatusStrategy):
 
 
 class ControllerRevisionStrategy(Strategy):
-    """What a set looked like at some time."""
+    """A ControllerRevision: the state of a set at some time."""
 
     def default(self, obj: Manifest) -> None:
-        """The number always shows."""
+        """Set the revision to 0 if it is missing."""
         obj.setdefault("revision", 0)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is something to remember."""
+        """The data is required."""
         errors = _check_revision(obj)
         data: Any = obj.get("data")
         if data is None:
@@ -134,7 +134,7 @@ class ControllerRevisionStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is remembered stays."""
+        """The data is immutable."""
         return _check_revision(obj) + check_unchanged(obj.get("data"), old.get("data"), "data")
 
 
@@ -162,7 +162,7 @@ def _check_spec(spec: Manifest) -> list[FieldError]:
 
 
 def _as_made(spec: Manifest) -> Manifest:
-    """The template as pods are made from it: with volumes for the claims, and names of the set's choice."""
+    """The effective pod template: with volumes for the claims, without host names, which the set assigns."""
     template: Manifest = spec.get("template") or {}
     templates: list[Manifest] = spec.get("volumeClaimTemplates") or []
     claims = dict.fromkeys(claim.get("metadata", {}).get("name", "") for claim in templates)

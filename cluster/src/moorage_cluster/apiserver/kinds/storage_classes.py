@@ -1,4 +1,4 @@
-"""StorageClasses and VolumeAttributesClasses: kinds of storage, and how a volume of a kind can be tuned."""
+"""StorageClasses and VolumeAttributesClasses: types of storage, and mutable attributes of volumes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class StorageClassStrategy(Strategy):
     """A StorageClass."""
 
     def default(self, obj: Manifest) -> None:
-        """Volumes go with their claims, and are bound at once."""
+        """Volumes are deleted with their claims, and bound immediately."""
         obj.setdefault("reclaimPolicy", "Delete")
         obj.setdefault("volumeBindingMode", "Immediate")
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """Somebody provides the storage."""
+        """The provisioner is required; parameters, policies and topologies are valid."""
         errors = _check_provisioner(obj.get("provisioner", ""), "provisioner")
         errors += _check_parameters(obj.get("parameters") or {})
         policy, mode = obj.get("reclaimPolicy"), obj.get("volumeBindingMode")
@@ -36,7 +36,7 @@ class StorageClassStrategy(Strategy):
         return errors + _check_topologies(obj.get("allowedTopologies") or ())
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What volumes were made with stays."""
+        """All fields that volumes are provisioned with are immutable."""
         errors = self.validate(obj)
         for key in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
             errors += check_unchanged(obj.get(key), old.get(key), key)
@@ -47,7 +47,7 @@ class VolumeAttributesClassStrategy(Strategy):
     """A VolumeAttributesClass."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """There is a driver, and something to tell it."""
+        """The driver's name and at least one parameter are required."""
         errors = _check_provisioner(obj.get("driverName", ""), "driverName")
         parameters = obj.get("parameters") or {}
         errors += _check_parameters(parameters)
@@ -56,7 +56,7 @@ class VolumeAttributesClassStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What a name stands for stays."""
+        """The driver's name and the parameters are immutable."""
         errors = [
             forbidden(key, f"updates to {key} are forbidden.")
             for key in ("driverName", "parameters")

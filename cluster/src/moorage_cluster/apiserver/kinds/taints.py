@@ -1,4 +1,4 @@
-"""Taints and tolerations, wherever objects have them."""
+"""Validation of taints and tolerations in any object."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from moorage_cluster.apiserver.kinds.checks import check_one_of
 from moorage_cluster.apiserver.kinds.names import check_qualified_name
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-"""What a taint may do, in the order in which Kubernetes lists it."""
+"""The effects of taints, in Kubernetes' order."""
 
 
 def check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Taints: proper keys, values and effects, each pair of key and effect once."""
+    """Taints: valid keys, values and effects, each pair of key and effect once."""
     errors: list[FieldError] = []
     seen = set()
     for index, taint in enumerate(taints):
@@ -34,7 +34,7 @@ def check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
 
 
 def check_tolerations(tolerations: Sequence[Manifest], path: str) -> list[FieldError]:
-    """Tolerations: what they say fits together."""
+    """Tolerations: their fields are valid and consistent."""
     errors: list[FieldError] = []
     for index, toleration in enumerate(tolerations):
         here = f"{path}[{index}]"

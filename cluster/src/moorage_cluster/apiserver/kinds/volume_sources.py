@@ -1,4 +1,4 @@
-"""Where storage comes from, as pods, PersistentVolumes and drivers say alike."""
+"""Validation of the volume sources that pods, PersistentVolumes and drivers share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TOKEN_SECONDS: Final = 1 << 32
 
 
 def check_host_path(source: Manifest, path: str) -> list[FieldError]:
-    """A place on the node."""
+    """A path on the node."""
     errors = check_local(source, path)
     if source.get("path"):
         errors += check_optional_word(source.get("type", ""), _HOST_PATHS, f"{path}.type")
@@ -32,13 +32,13 @@ def check_host_path(source: Manifest, path: str) -> list[FieldError]:
 
 
 def check_local(source: Manifest, path: str) -> list[FieldError]:
-    """A disk of the node."""
+    """A local disk of the node."""
     place = source.get("path", "")
     return check_no_backsteps(place, f"{path}.path") if place else [required(f"{path}.path")]
 
 
 def check_nfs(source: Manifest, path: str) -> list[FieldError]:
-    """A directory of a file server."""
+    """A directory of an NFS server."""
     errors = [required(f"{path}.{key}") for key in ("server", "path") if not source.get(key)]
     place = source.get("path", "")
     if not place.startswith("/"):
@@ -47,7 +47,7 @@ def check_nfs(source: Manifest, path: str) -> list[FieldError]:
 
 
 def check_token_seconds(seconds: int, path: str) -> list[FieldError]:
-    """How long a token in a volume is good for."""
+    """The lifetime of a token in a volume, in seconds."""
     if seconds < _LEAST_TOKEN_SECONDS:
         return [invalid(path, seconds, "may not specify a duration less than 10 minutes")]
     if seconds > _MOST_TOKEN_SECONDS:

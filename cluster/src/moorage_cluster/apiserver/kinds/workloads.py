@@ -36,7 +36,7 @@ class DeploymentStrategy(StatusStrategy):
     has_generation = True
 
     def default(self, obj: Manifest) -> None:
-        """One replica, replaced a quarter at a time."""
+        """One replica, with rolling updates of a quarter of the pods at a time."""
         super().default(obj)
         spec = obj["spec"]
         spec.setdefault("replicas", 1)
@@ -52,14 +52,14 @@ class DeploymentStrategy(StatusStrategy):
         default_pod_template(child(spec, "template"))
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Changed annotations count as a change too: rollout history is written there."""
+        """Changed annotations increment the generation too: they contain the rollout history."""
         super().prepare_update(obj, old)
         before = old["metadata"].get("generation", 0)
         if obj["metadata"]["generation"] == before and annotations_of(obj) != annotations_of(old):
             obj["metadata"]["generation"] = before + 1
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Who writes the status leaves the labels alone."""
+        """Status updates do not change the labels."""
         super().prepare_status(obj, old)
         if "labels" in old["metadata"]:
             obj["metadata"]["labels"] = old["metadata"]["labels"]
@@ -67,7 +67,7 @@ class DeploymentStrategy(StatusStrategy):
             obj["metadata"].pop("labels", None)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The spec makes sense."""
+        """Validate the spec."""
         spec = obj["spec"]
         errors = check_not_negative(spec, ("replicas",), "spec")
         errors += check_replica_template(spec)
@@ -81,11 +81,11 @@ class DeploymentStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The selector stays."""
+        """The selector is immutable."""
         return self.validate(obj) + check_same_selector(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers fit each other."""
+        """The counters are consistent."""
         status = obj.get("status") or {}
         counts = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
         errors = check_not_negative(status, counts, "status")
@@ -95,7 +95,7 @@ class DeploymentStrategy(StatusStrategy):
         return errors + check_collisions(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Names that make bad host names."""
+        """Warn about names that are not valid host names."""
         return name_warnings(obj) if old is None else []
 
 
@@ -112,36 +112,36 @@ class ReplicaSetStrategy(StatusStrategy):
         default_pod_template(child(obj["spec"], "template"))
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The spec makes sense."""
+        """Validate the spec."""
         spec = obj["spec"]
         return check_not_negative(spec, ("replicas", "minReadySeconds"), "spec") + check_replica_template(
             spec
         )
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The selector stays."""
+        """The selector is immutable."""
         return self.validate(obj) + check_same_selector(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """The numbers fit each other."""
+        """The counters are consistent."""
         return _check_replica_status(obj.get("status") or {})
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Names that make bad host names."""
+        """Warn about names that are not valid host names."""
         return name_warnings(obj) if old is None else []
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """They can be chosen by the number of their pods."""
+        """Selectable by the number of replicas."""
         return {"status.replicas": str(obj.get("status", {}).get("replicas", 0))}
 
 
 class ReplicationControllerStrategy(ReplicaSetStrategy):
-    """A ReplicationController, the ReplicaSet of former times."""
+    """A ReplicationController, the predecessor of ReplicaSet."""
 
     orphans_dependents = True
 
     def default(self, obj: Manifest) -> None:
-        """The template's labels are the selector and the labels."""
+        """The selector and the labels default to the template's labels."""
         StatusStrategy.default(self, obj)
         spec = obj["spec"]
         spec.setdefault("replicas", 1)
@@ -155,7 +155,7 @@ class ReplicationControllerStrategy(ReplicaSetStrategy):
                 obj["metadata"]["labels"] = dict(labels)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """The spec makes sense."""
+        """Validate the spec."""
         spec = obj["spec"]
         errors = check_not_negative(spec, ("minReadySeconds",), "spec")
         selector, template = spec.get("selector") or {}, spec.get("template")
@@ -168,12 +168,12 @@ class ReplicationControllerStrategy(ReplicaSetStrategy):
         return errors + check_lasting_template(template, "spec.template", "ReplicationController")
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """All may change, the selector too."""
+        """All fields may change, the selector included."""
         return self.validate(obj)
 
 
 def check_replica_template(spec: Manifest) -> list[FieldError]:
-    """Selector and template of a Deployment or ReplicaSet."""
+    """Validation errors of the selector and template of a Deployment or ReplicaSet."""
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors = check_selector(selector, "spec.selector", "deployment")
     errors += check_match(selector, template, "spec.template")
@@ -181,7 +181,7 @@ def check_replica_template(spec: Manifest) -> list[FieldError]:
 
 
 def check_same_selector(obj: Manifest, old: Manifest) -> list[FieldError]:
-    """A controller keeps the selector it was made with."""
+    """The selector is immutable."""
     before = (old.get("spec") or {}).get("selector")
     return check_unchanged(obj["spec"].get("selector"), before, "spec.selector")
 
@@ -189,7 +189,7 @@ def check_same_selector(obj: Manifest, old: Manifest) -> list[FieldError]:
 def check_replica_counts(
     status: Manifest, parts: Iterable[str], ready_text: str = "readyReplicas"
 ) -> list[FieldError]:
-    """Parts are not more than the whole, and only what is ready can be available."""
+    """No counter exceeds the replicas, and only ready replicas can be available."""
     replicas, available = status.get("replicas", 0), status.get("availableReplicas", 0)
     errors = [
         invalid(f"status.{part}", status.get(part, 0), _MORE_THAN_REPLICAS)
@@ -202,7 +202,7 @@ def check_replica_counts(
 
 
 def check_collisions(obj: Manifest, old: Manifest) -> list[FieldError]:
-    """The count of name collisions never goes back."""
+    """The collision count never decreases."""
     count = obj.get("status", {}).get("collisionCount", 0)
     if count < (old.get("status") or {}).get("collisionCount", 0):
         return [invalid("status.collisionCount", count, "cannot be decremented")]

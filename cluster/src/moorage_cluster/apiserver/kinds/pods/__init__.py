@@ -1,1 +1,1 @@
-"""Pods: what is filled in, what is refused, what may change, and the subresources."""
+"""Pods: defaulting, validation, updates, and the subresources."""

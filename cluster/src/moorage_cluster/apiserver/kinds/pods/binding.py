@@ -1,4 +1,4 @@
-"""The binding subresource: a pod gets its node, once."""
+"""The binding subresource: assigns a pod to a node, once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moorage_cluster.apiserver.fields import FieldError, not_supported, required
 
 
 def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manifest:
-    """The pod, assigned to the binding's target; ApiError if it cannot be. `pod` stays as it is."""
+    """The pod, assigned to the binding's target; ApiError if that is not allowed. `pod` is not changed."""
     meta, spec = pod["metadata"], pod["spec"]
     name = meta["name"]
     wanted = binding.get("metadata") or {}
@@ -32,7 +32,7 @@ def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manif
     status.pop("nominatedNodeName", None)
     condition = {"type": "PodScheduled", "status": "True"}
     status["conditions"] = set_condition(status.get("conditions") or (), condition, now or utc_now())
-    # The caller stamps what it stores, so metadata is never shared with the old pod's.
+    # The caller sets metadata of the stored pod, so it is never shared with the old pod.
     meta = dict(meta)
     for key in ("annotations", "labels"):
         if added := wanted.get(key):
@@ -41,7 +41,7 @@ def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manif
 
 
 def check_preconditions(pod: Manifest, wanted: Manifest) -> None:
-    """Refuse if the pod is not the one, or not the version, that the client means."""
+    """Reject a request for a uid or resource version that the pod does not have."""
     meta = pod["metadata"]
     for key, spoken in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         value = wanted.get(key)
@@ -63,7 +63,7 @@ def _check_target(target: Manifest) -> None:
     if problems:
         said = [str(problem) for problem in problems]
         text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-        # Kubernetes says these outside its usual form for invalid objects; clients see a 500.
+        # Kubernetes reports these outside its usual form for invalid objects; clients see a 500.
         raise errors.ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "", text)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with containers of all three kinds."""
+"""Validation of containers of all three kinds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NOT_INIT: Final = "may not be set for init containers without restartPolicy=Alw
 
 
 class Surroundings(NamedTuple):
-    """What the rest of a pod says that matters to its containers."""
+    """The fields of the rest of the pod that the validation of containers depends on."""
 
     volumes: Mapping[str, Manifest]
     claims: Set[str]
@@ -51,11 +51,11 @@ class Surroundings(NamedTuple):
     restart_policy: str
     host_users: bool
     in_pod: bool
-    """Whether this is a pod, not a template of one."""
+    """Whether this is a pod, not a pod template."""
 
 
 def validate_containers(containers: Sequence[Manifest], around: Surroundings, path: str) -> list[FieldError]:
-    """What is wrong with a pod's ordinary containers."""
+    """Validation errors of a pod's regular containers."""
     if not containers:
         return [required(path)]
     errors: list[FieldError] = []
@@ -81,7 +81,7 @@ def validate_containers(containers: Sequence[Manifest], around: Surroundings, pa
 def validate_init_containers(
     containers: Sequence[Manifest], others: Sequence[Manifest], around: Surroundings, path: str
 ) -> list[FieldError]:
-    """What is wrong with the containers that run before the others, and with those that keep running."""
+    """Validation errors of init containers, restartable ones included."""
     errors: list[FieldError] = []
     seen = {container.get("name", "") for container in others}
     for index, container in enumerate(containers):
@@ -95,7 +95,7 @@ def validate_init_containers(
             errors.append(duplicate(f"{where}.name", name))
         elif name:
             seen.add(name)
-        # They run one by one, so their ports can only be in their own way; the index is always the first.
+        # They run one by one, so only ports of one container can conflict; the index is always the first.
         errors += _host_port_conflicts(container.get("ports") or (), set(), f"{path}[0].ports")
         if is_sidecar(container):
             errors += validate_probes(container, around.grace_seconds, where)
@@ -114,7 +114,7 @@ def validate_init_containers(
 def validate_ephemeral_containers(
     containers: Sequence[Manifest], others: Sequence[Manifest], around: Surroundings, path: str
 ) -> list[FieldError]:
-    """What is wrong with the containers that were put into a running pod to look at it."""
+    """Validation errors of ephemeral containers."""
     errors: list[FieldError] = []
     targets = {container.get("name", "") for container in others}
     seen = set(targets)

@@ -1,6 +1,6 @@
-"""What a pod gets when its author left it out.
+"""Defaulting of pods.
 
-Everything here is seen by clients, so each value is Kubernetes' own. Templates of workloads get less than
+All defaults are visible to clients, so each value is Kubernetes' own. Templates of workloads get fewer than
 pods: `default_pod_template` stops where a pod's own defaults (requests from limits, host ports, service
 links) begin.
 """
@@ -48,7 +48,7 @@ _VOLUME_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
 
 @cached_by_text(count=8192)
 def pull_policy(image: str) -> str:
-    """When an image is pulled if nobody says: always if it may move, that is if its tag is `latest`."""
+    """The default pull policy of an image: Always if its tag is `latest`, which may be moved."""
     match = _IMAGE.fullmatch(image)
     if match is None:
         return "IfNotPresent"
@@ -57,7 +57,7 @@ def pull_policy(image: str) -> str:
 
 
 def default_pod(pod: Manifest) -> None:
-    """Fill in a whole pod, status included."""
+    """Set the defaults of a pod, status included."""
     spec = child(pod, "spec")
     default_pod_spec(spec)
     if "enableServiceLinks" not in spec:
@@ -80,13 +80,13 @@ def default_pod(pod: Manifest) -> None:
 
 
 def default_pod_template(template: Manifest) -> None:
-    """Fill in a workload's pod template."""
+    """Set the defaults of a workload's pod template."""
     child(template, "metadata")
     default_pod_spec(child(template, "spec"))
 
 
 def default_pod_spec(spec: Manifest) -> None:
-    """Fill in what pods and templates share."""
+    """Set the defaults that pods and templates share."""
     if not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = "ClusterFirst"
     if not spec.get("restartPolicy"):
@@ -110,7 +110,7 @@ def default_pod_spec(spec: Manifest) -> None:
 
 
 def align_service_account(spec: Manifest) -> None:
-    """Keep the field's old name equal to the new one, which wins."""
+    """Keep the field's deprecated name equal to the new one, which takes precedence."""
     if name := spec.get("serviceAccountName"):
         spec["serviceAccount"] = name
     elif name := spec.get("serviceAccount"):
@@ -152,7 +152,7 @@ def _default_requirements(resources: Manifest) -> None:
 
 
 def _round_up(amounts: dict[str, str]) -> None:
-    """Nothing finer than a thousandth is kept."""
+    """Round up to the precision of a thousandth."""
     for name, amount in amounts.items():
         if amount and amount[-1] in "nu":
             milli = parse_quantity(amount).milli_value
@@ -238,7 +238,7 @@ def _default_claim_template(template: Manifest) -> None:
 
 
 def _default_status(status: Manifest) -> None:
-    """Give container statuses the fields that are always there, and keep the two spellings of IPs equal."""
+    """Set the fields that every container status has, and keep singular and plural IP fields consistent."""
     for key in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(key) or ():
             container.setdefault("state", {})

@@ -1,4 +1,4 @@
-"""Whether two parts of a pod mean the same, and where they do not."""
+"""Semantic comparison of two parts of a pod, and a description of the differences."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _ZERO_IS_ABSENT: Final = frozenset(
         "hostPort",
     )
 )
-"""Where false or 0 is as good as nothing; elsewhere somebody may have meant it."""
+"""Fields in which false or 0 equals absent; in other fields it may have been set deliberately."""
 _MOST_LINES: Final = 20
 
 
 def same(new: Any, old: Any) -> bool:
-    """Whether two values mean the same: what is empty is as good as absent."""
+    """Whether two values are semantically equal: empty equals absent."""
     return new == old or next(_differences(new, old, ""), None) is None
 
 
 def described(new: Any, old: Any, path: str) -> str:
-    """Where two values differ, a line for what was and a line for what was asked for."""
+    """The differences of two values, each as a line with the old value and a line with the new one."""
     lines: list[str] = []
     for where, now, before in _differences(new, old, path):
         if len(lines) >= _MOST_LINES:

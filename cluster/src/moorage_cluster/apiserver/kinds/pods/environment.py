@@ -1,4 +1,4 @@
-"""What is wrong with a container's environment variables."""
+"""Validation of a container's environment variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SEVERAL: Final = "may not have more than one field specified at a time"
 def validate_env(
     variables: Sequence[Manifest], volumes: Mapping[str, Manifest], path: str
 ) -> list[FieldError]:
-    """What is wrong with variables that are named one by one."""
+    """Validation errors of individual variables (`env`)."""
     errors: list[FieldError] = []
     for index, variable in enumerate(variables):
         name = variable.get("name", "")
@@ -99,7 +99,7 @@ def _file_key(reference: Manifest, volumes: Mapping[str, Manifest], path: str) -
 
 
 def validate_env_from(sources: Sequence[Manifest], path: str) -> list[FieldError]:
-    """What is wrong with variables that are taken from ConfigMaps and Secrets as a whole."""
+    """Validation errors of variables from whole ConfigMaps and Secrets (`envFrom`)."""
     errors: list[FieldError] = []
     for index, source in enumerate(sources):
         where = f"{path}[{index}]"

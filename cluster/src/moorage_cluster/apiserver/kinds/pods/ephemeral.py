@@ -1,4 +1,4 @@
-"""The ephemeralcontainers subresource: containers put into a running pod, to stay."""
+"""The ephemeralcontainers subresource: adds containers to a running pod; they cannot be removed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PATH = "spec.ephemeralContainers"
 
 
 def set_ephemeral_containers(pod: Manifest, body: Manifest) -> Manifest:
-    """The pod with the ephemeral containers of `body`, a whole pod with its defaults; ApiError if refused.
+    """The pod with the ephemeral containers of `body`, a whole pod with its defaults; ApiError if rejected.
 
-    All else in `body` is ignored. `pod` stays as it is.
+    All other fields of `body` are ignored. `pod` is not changed.
     """
     spec = dict(pod["spec"])
     take(spec, body.get("spec") or {}, "ephemeralContainers")

@@ -1,4 +1,4 @@
-"""The eviction subresource: a pod goes, if its disruption budget can bear it."""
+"""The eviction subresource: deletes a pod if its disruption budget allows it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class EvictionDecision:
     """What to store and delete so that a pod is evicted. In a dry run nothing is stored."""
 
     pod: Manifest
-    """The pod as it is stored before its deletion: it says that it is a disruption's target."""
+    """The pod as it is stored before its deletion, with the DisruptionTarget condition."""
     budget: Manifest | None = None
-    """The disruption budget that this eviction was taken from, if there is one to be stored."""
+    """The disruption budget after this eviction, if there is one to be stored."""
 
 
 def evict(
@@ -34,10 +34,10 @@ def evict(
     eviction: Manifest | None = None,
     now: datetime | None = None,
 ) -> EvictionDecision:
-    """Whether a pod may go, given the budgets of its namespace and the Eviction that asks for it.
+    """Decide whether a pod may be evicted, given the budgets of its namespace and the Eviction object.
 
     ApiError if it may not. The caller stores the budget and the pod, then deletes the pod with the
-    eviction's delete options; all on one loop, so nothing changes in between.
+    eviction's delete options; all on one event loop, so nothing changes in between.
     """
     moment = now or utc_now()
     decision = EvictionDecision(_as_target(pod, moment))
@@ -93,7 +93,7 @@ def _covers(pdb: Manifest, pod: Manifest) -> bool:
 
 
 def _unhealthy_may_go(budget: Manifest) -> bool:
-    """An unready pod protects nothing: it may go if the policy says so, or if enough others are healthy."""
+    """Whether an unready pod may be evicted: if the policy allows it, or if enough others are healthy."""
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
@@ -133,7 +133,7 @@ def _take_one(budget: Manifest, pod_name: str, now: datetime) -> Manifest:
 
 
 def still_processing(budget_name: str) -> errors.ApiError:
-    """The budget's numbers are not up to date yet: try again."""
+    """The error for a budget with a status that is not up to date yet: the client retries."""
     message = f"The disruption budget {budget_name} is still being processed by the server."
     causes = [{"reason": "DisruptionBudget", "message": message}]
     return errors.too_many_requests(_REFUSED, causes, _RETRY_SECONDS)
@@ -149,7 +149,7 @@ def _why_not(name: str, status: Manifest) -> str:
     desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     not_now = f"The disruption budget {name} does not allow evicting pods currently"
     if told and condition.get("reason") == "SyncFailed":
-        # The other numbers mean nothing when the budget could not be computed.
+        # The other counters are meaningless when the budget could not be computed.
         return f"{not_now} because it failed sync: {told}"
     if current <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"

@@ -1,4 +1,4 @@
-"""What is wrong with probes and lifecycle hooks: what a node does to a container, and when."""
+"""Validation of probes and lifecycle hooks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNTS: Final = (
 
 
 def validate_probes(container: Manifest, grace_seconds: int | None, path: str) -> list[FieldError]:
-    """What is wrong with a container's probes and hooks."""
+    """Validation errors of a container's probes and hooks."""
     errors: list[FieldError] = []
     if lifecycle := container.get("lifecycle"):
         for key in ("postStart", "preStop"):

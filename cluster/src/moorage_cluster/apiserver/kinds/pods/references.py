@@ -1,4 +1,4 @@
-"""What is wrong with references to a pod's own fields and to containers' resources (the downward API)."""
+"""Validation of references to a pod's own fields and to containers' resources (the downward API)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ IN_VARIABLES: Final = frozenset(
         "status.podIPs",
     )
 )
-"""The fields of a pod that an environment variable can show."""
+"""The fields of a pod that an environment variable can refer to."""
 
 IN_FILES: Final = frozenset(
     ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
 )
-"""The fields of a pod that a file in a volume can show."""
+"""The fields of a pod that a file in a volume can refer to."""
 
 _KNOWN: Final = IN_VARIABLES | IN_FILES | {"spec.restartPolicy", "spec.schedulerName", "status.phase"}
 _RESOURCES: Final = frozenset(
@@ -40,7 +40,7 @@ _SUBSCRIPTED: Final = re.compile(r"(.*)\['([^']*)'\]")
 
 
 def validate_field_reference(reference: Manifest, known: frozenset[str], path: str) -> list[FieldError]:
-    """What is wrong with a reference to a field of the pod."""
+    """Validation errors of a reference to a field of the pod."""
     version = reference.get("apiVersion", "")
     if not version:
         return [required(f"{path}.apiVersion")]
@@ -67,7 +67,7 @@ def validate_field_reference(reference: Manifest, known: frozenset[str], path: s
 
 
 def validate_resource_reference(reference: Manifest, path: str, *, needs_container: bool) -> list[FieldError]:
-    """What is wrong with a reference to a container's requests or limits."""
+    """Validation errors of a reference to a container's requests or limits."""
     errors: list[FieldError] = []
     resource = reference.get("resource", "")
     if needs_container and not reference.get("containerName"):

@@ -1,4 +1,4 @@
-"""What is wrong with requests and limits."""
+"""Validation of requests and limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from moorage_cluster.apiserver.kinds.resource_names import (
 def validate_requirements(
     resources: Manifest, claims: Set[str], path: str, *, of_pod: bool = False
 ) -> list[FieldError]:
-    """What is wrong with the resources of a container, or of a pod as a whole."""
+    """Validation errors of the resources of a container, or of a pod as a whole."""
     errors: list[FieldError] = []
     limits: dict[str, str] = resources.get("limits") or {}
     requests: dict[str, str] = resources.get("requests") or {}
@@ -129,7 +129,7 @@ def _claim_errors(wanted: list[Manifest], claims: Set[str], path: str) -> list[F
 
 
 def validate_pod_resources(spec: Manifest, claims: Set[str], path: str) -> list[FieldError]:
-    """What is wrong with a pod's own resources, also against those of its containers."""
+    """Validation errors of pod-level resources, also in relation to those of the containers."""
     resources = spec["resources"]
     if (spec.get("os") or {}).get("name") == "windows":
         return [forbidden(path, "may not be set for a windows pod")]

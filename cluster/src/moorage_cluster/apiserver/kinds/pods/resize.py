@@ -1,4 +1,4 @@
-"""The resize subresource: a running pod gets more or less cpu and memory."""
+"""The resize subresource: changes the cpu and memory of a running pod."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LISTS: Final = ("containers", "initContainers")
 
 
 def resize(pod: Manifest, body: Manifest) -> Manifest:
-    """The pod with the resources of `body`, a whole pod with its defaults; ApiError if refused.
+    """The pod with the resources of `body`, a whole pod with its defaults; ApiError if rejected.
 
-    All else in `body` is ignored. `pod` stays as it is; what becomes of the wish is the node's to say.
+    All other fields of `body` are ignored. `pod` is not changed; the node decides about the resize.
     """
     changed = {
         **pod,
@@ -35,7 +35,7 @@ def resize(pod: Manifest, body: Manifest) -> Manifest:
 
 
 def _wanted_spec(old: Manifest, wanted: Manifest) -> Manifest:
-    """The old spec with only the resources of the wanted one, or all of it if the containers differ."""
+    """The old spec with only the resources of the new one, or all of the new one if the containers differ."""
     if any(_names(wanted, key) != _names(old, key) for key in _LISTS):
         return wanted
     spec = dict(old)
@@ -83,7 +83,7 @@ def _problems(new: Manifest, old: Manifest) -> list[FieldError]:
 
 
 def _node_can_resize(status: Manifest) -> bool:
-    """Nodes that can say so: what a running container has is in its status."""
+    """Whether the node supports resizing: it reports the resources of running containers in the status."""
     for container in status.get("containerStatuses") or ():
         if (container.get("state") or {}).get("running") is not None:
             return container.get("resources") is not None

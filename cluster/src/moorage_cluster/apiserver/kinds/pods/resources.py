@@ -1,4 +1,4 @@
-"""What a pod's own resources default to, and which QoS class it is in."""
+"""Defaults of pod-level resources, and the QoS class of a pod."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTS_FOR_QOS: Final = ("cpu", "memory")
 
 
 def default_pod_level_resources(spec: Manifest) -> None:
-    """Complete a pod's own resources from those of its containers, if it has some at all."""
+    """Complete pod-level resources from those of the containers, if the pod has any."""
     resources = spec["resources"]
     if not resources.get("limits") and not resources.get("requests"):
         return
@@ -38,7 +38,7 @@ def default_pod_level_resources(spec: Manifest) -> None:
 
 
 def qos_class(pod: Manifest) -> str:
-    """How safe a pod is when its node runs short: Guaranteed, Burstable or BestEffort."""
+    """The QoS class: Guaranteed, Burstable or BestEffort."""
     spec = pod.get("spec") or {}
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
@@ -61,7 +61,7 @@ def qos_class(pod: Manifest) -> str:
 
 
 def _gather(total: dict[str, int], amounts: Mapping[str, str] | None) -> int:
-    """Add what counts for QoS and is more than nothing; how many resources that were."""
+    """Add the positive amounts of resources that count for QoS; returns the number of these resources."""
     count = 0
     if amounts:
         for name in _COUNTS_FOR_QOS:

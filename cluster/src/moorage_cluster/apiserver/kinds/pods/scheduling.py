@@ -1,4 +1,4 @@
-"""What is wrong with what a pod says about where it may run."""
+"""Validation of a pod's scheduling constraints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POLICIES: Final = ("Honor", "Ignore")
 
 
 def validate_affinity(affinity: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with the nodes and the other pods that a pod wants, or wants not, to be near."""
+    """Validation errors of node affinity, pod affinity and pod anti-affinity."""
     errors: list[FieldError] = []
     if nodes := affinity.get("nodeAffinity"):
         errors += _node_affinity(nodes, f"{path}.nodeAffinity")
@@ -46,7 +46,7 @@ def _node_affinity(affinity: Manifest, path: str) -> list[FieldError]:
     for index, term in enumerate(affinity.get(PREFERRED_TERMS) or ()):
         where = f"{path}.{PREFERRED_TERMS}[{index}]"
         errors += _weight_errors(term, where)
-        # Values that no label can have are let through here: a wish that nobody meets does no harm.
+        # Invalid label values are allowed here: a preference that no node meets does no harm.
         errors += check_node_term(term.get("preference") or {}, f"{where}.preference", check_values=False)
     return errors
 
@@ -95,7 +95,7 @@ def _label_key_errors(term: Manifest, path: str) -> list[FieldError]:
             for index, key in enumerate(keys):
                 errors += check_qualified_name(key, f"{path}.{name}[{index}]")
     if selector is not None:
-        # Each key was merged into the selector once by now; a second time means its author had it too.
+        # Each key has already been merged into the selector once; a second occurrence came from the client.
         seen = set(selector.get("matchLabels") or ())
         last_places = {key: index for index, key in enumerate(match)}
         for expression in selector.get("matchExpressions") or ():
@@ -113,7 +113,7 @@ def _label_key_errors(term: Manifest, path: str) -> list[FieldError]:
 
 
 def validate_spread_constraints(constraints: Sequence[Manifest], path: str) -> list[FieldError]:
-    """What is wrong with how a pod wants to be spread."""
+    """Validation errors of topology spread constraints."""
     errors: list[FieldError] = []
     last_places = {_topology_and_action(each): index for index, each in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
@@ -149,7 +149,7 @@ def _topology_and_action(constraint: Manifest) -> tuple[str, str]:
 
 
 def validate_scheduling_gates(gates: Sequence[Manifest], path: str) -> list[FieldError]:
-    """What is wrong with what keeps a pod from being scheduled."""
+    """Validation errors of scheduling gates."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, gate in enumerate(gates):
@@ -162,7 +162,7 @@ def validate_scheduling_gates(gates: Sequence[Manifest], path: str) -> list[Fiel
 
 
 def validate_scheduling_group(group: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with the group that a pod belongs to; that it exists is not asked for."""
+    """Validation errors of the pod group reference; the group need not exist."""
     name = group.get("podGroupName")
     if name is None:
         return [invalid(f"{path}.podGroupName", None, "must specify one of: `podGroupName`")]

@@ -1,4 +1,4 @@
-"""What is wrong with security contexts."""
+"""Validation of security contexts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NOT_ON_WINDOWS: Final = (
 
 
 def validate_pod_security(spec: Manifest, context: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with a pod's security context."""
+    """Validation errors of a pod's security context."""
     errors: list[FieldError] = []
     for key in ("fsGroup", "runAsUser", "runAsGroup"):
         if key in context:
@@ -138,7 +138,7 @@ def _sysctls(sysctls: list[Manifest], spec: Manifest, path: str) -> list[FieldEr
 
 
 def validate_container_security(context: Manifest, path: str, *, host_users: bool) -> list[FieldError]:
-    """What is wrong with a container's security context."""
+    """Validation errors of a container's security context."""
     errors: list[FieldError] = []
     for key in ("runAsUser", "runAsGroup"):
         if key in context:
@@ -160,7 +160,7 @@ def validate_container_security(context: Manifest, path: str, *, host_users: boo
 
 
 def validate_operating_system(spec: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with the operating system that a pod names, and with what it does not have."""
+    """Validation errors of a pod's operating system, and of fields that it does not support."""
     name = spec["os"].get("name", "")
     if not name:
         return [required(f"{path}.os.name")]

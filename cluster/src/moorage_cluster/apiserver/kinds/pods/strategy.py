@@ -1,4 +1,4 @@
-"""Pods behind the generic verbs."""
+"""The strategy of pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROJECTIONS_NOT_SERVED: Final = ("clusterTrustBundle", "podCertificate")
 
 
 class PodStrategy(Strategy):
-    """What is special about pods; `now` is the time that conditions get."""
+    """The strategy of pods; `now` returns the time of new conditions."""
 
     has_status = True
     has_generation = True
@@ -32,14 +32,14 @@ class PodStrategy(Strategy):
         self._now = now
         self._sound_specs = SoundSpecs()
         self._judged: tuple[Manifest, list[str]] = ({}, [])
-        """The spec that was found sound last, with its warnings, which are asked for right after."""
+        """The spec that was last found valid, with its warnings, which are requested right after."""
 
     def default(self, obj: Manifest) -> None:
-        """Fill in what was left out."""
+        """Set the defaults."""
         default_pod(obj)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Start a pod's life: pending, with its QoS class, gated if it is, and label keys made selectors."""
+        """Set phase Pending, the QoS class and the gated condition, and merge label keys into selectors."""
         obj["metadata"]["generation"] = 1
         spec = obj["spec"]
         align_service_account(spec)
@@ -57,14 +57,14 @@ class PodStrategy(Strategy):
         merge_label_keys(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Keep the status, and count changes of the spec."""
+        """Keep the status, and count changes of the spec in the generation."""
         take(obj, old, "status")
         align_service_account(obj["spec"])
         drop_disabled_fields(obj["spec"])
         count_change(obj, old)
 
     def prepare_status(self, obj: Manifest, old: Manifest) -> None:
-        """Keep all but the status, labels, annotations and finalizers."""
+        """Keep everything except the status, labels, annotations and finalizers."""
         for key in (obj.keys() | old.keys()) - {"metadata", "status"}:
             take(obj, old, key)
         for key in ("deletionTimestamp", "ownerReferences", "generation"):
@@ -76,7 +76,7 @@ class PodStrategy(Strategy):
         _keep_observed_generations(status, before)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """What is wrong with a new pod."""
+        """Validation errors of a new pod."""
         spec = obj["spec"]
         key = self._sound_specs.key(spec)
         warnings = self._sound_specs.warnings(key)
@@ -92,15 +92,15 @@ class PodStrategy(Strategy):
         return problems
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with an update of a pod."""
+        """Validation errors of an update of a pod."""
         return validate_pod_update(obj, old)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with an update of a pod's status."""
+        """Validation errors of an update of a pod's status."""
         return validate_status_update(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """What to tell who creates a pod; updates come from programs, which do not read."""
+        """Warnings for the creator of a pod; updates come from programs, which ignore them."""
         if old is not None:
             return []
         spec, known = self._judged
@@ -108,7 +108,7 @@ class PodStrategy(Strategy):
         return name_warnings(obj["metadata"].get("name", "")) + about_spec
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """The fields that field selectors know."""
+        """The fields that field selectors support."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         addresses = status.get("podIPs")
         return {
@@ -123,7 +123,7 @@ class PodStrategy(Strategy):
         }
 
     def grace_seconds(self, obj: Manifest, wanted: int | None) -> int:
-        """How long a pod has to end: no time if it never started or has ended."""
+        """The grace period of a deletion, in seconds: 0 if the pod never started or has terminated."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         if not spec.get("nodeName") or status.get("phase") in _FINISHED:
             return 0
@@ -132,13 +132,13 @@ class PodStrategy(Strategy):
 
 
 def count_change(obj: Manifest, old: Manifest) -> None:
-    """Set the generation: one more if the spec is another."""
+    """Set the generation, incremented if the spec changed."""
     before = old["metadata"].get("generation", 0)
     obj["metadata"]["generation"] = before if same(obj["spec"], old["spec"]) else before + 1
 
 
 def drop_disabled_fields(spec: Manifest) -> None:
-    """Drop the fields of features that this version has off."""
+    """Drop the fields of features that are disabled in this version."""
     for key in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(key) or ():
             lifecycle = container.get("lifecycle")
@@ -151,7 +151,7 @@ def drop_disabled_fields(spec: Manifest) -> None:
 
 
 def merge_label_keys(pod: Manifest) -> None:
-    """Write into selectors what matchLabelKeys and mismatchLabelKeys say for this pod's labels."""
+    """Merge matchLabelKeys and mismatchLabelKeys into selectors, with the values of this pod's labels."""
     spec, labels = pod["spec"], labels_of(pod)
     for constraint in spec.get("topologySpreadConstraints") or ():
         _merge(constraint, labels)
@@ -179,7 +179,7 @@ def _merge(term: Manifest, labels: dict[str, str]) -> None:
 
 
 def _keep_observed_generations(status: Manifest, before: Manifest) -> None:
-    """A client that does not know observedGeneration must not clear it."""
+    """Keep observedGeneration when a client that does not support it updates the status."""
     if not status.get("observedGeneration"):
         take(status, before, "observedGeneration")
     seen = _generations(before.get("conditions") or ())

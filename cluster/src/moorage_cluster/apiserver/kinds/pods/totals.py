@@ -1,8 +1,8 @@
-"""What a whole pod requests, or is limited to, by its containers and by itself.
+"""The total requests or limits of a pod, from its containers and its pod-level resources.
 
-Containers run side by side, so theirs add up; init containers run before them one by one, so the largest
-counts; restartable init containers go on running beside all that come after them. `api.requests` computes
-requests like this for the scheduler's objects; here are plain manifests, and limits, too.
+Containers run concurrently, so theirs add up; init containers run before them one by one, so the largest
+counts; restartable init containers keep running beside all that start after them. `api.requests` computes
+requests like this for the scheduler's objects; this module is for plain manifests, and for limits too.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Part = Literal["requests", "limits"]
 
 
 def is_sidecar(container: Manifest) -> bool:
-    """Whether an init container keeps running beside the others."""
+    """Whether an init container is restartable, so that it keeps running beside the others."""
     return container.get("restartPolicy") == "Always"
 
 
 def asks_as_a_whole(pod: Manifest) -> bool:
-    """Whether the pod itself, not only its containers, names resources."""
+    """Whether the pod has pod-level resources."""
     resources = pod.get("spec", {}).get("resources") or {}
     return any(
         is_pod_level_resource(name) for part in ("requests", "limits") for name in resources.get(part) or ()
@@ -37,12 +37,12 @@ def container_resources(container: Manifest, part: Part) -> dict[str, str]:
 
 
 def containers_total(spec: Manifest, part: Part) -> Amounts:
-    """What all containers of a pod need at once at their peak."""
+    """The peak usage of all containers of a pod."""
     return _total(spec, part, {}, infeasible=False)
 
 
 def spec_totals(pod: Manifest, part: Part) -> Amounts:
-    """A pod's requests or limits by its spec alone, without overhead: what limit ranges look at."""
+    """A pod's requests or limits by its spec alone, without overhead, as limit ranges use them."""
     spec = pod.get("spec", {})
     total = containers_total(spec, part)
     own = (spec.get("resources") or {}).get(part) or {}
@@ -51,7 +51,7 @@ def spec_totals(pod: Manifest, part: Part) -> Amounts:
 
 
 def charged_totals(pod: Manifest, part: Part) -> Amounts:
-    """A pod's requests or limits with overhead and what its node has given it: what quotas charge."""
+    """A pod's requests or limits with overhead and resources allocated by its node, as quotas charge them."""
     spec, status = pod.get("spec", {}), pod.get("status") or {}
     given = {
         each.get("name", ""): each
@@ -64,17 +64,17 @@ def charged_totals(pod: Manifest, part: Part) -> Amounts:
     total.update(amounts_of({name: text for name, text in own.items() if is_pod_level_resource(name)}))
     overhead = amounts_of(spec.get("overhead") or {})
     if part == "limits":
-        # Who is not limited does not become so by overhead.
+        # Overhead does not introduce a limit where there is none.
         overhead = {name: more for name, more in overhead.items() if name in total and total[name].billionths}
     add_to(total, overhead)
     return total
 
 
 def _total(spec: Manifest, part: Part, given: dict[str, Manifest], *, infeasible: bool) -> Amounts:
-    """The containers' sum or the init containers' peak, whichever is larger.
+    """The sum of the containers or the peak of the init containers, whichever is larger.
 
-    given: statuses, by name, of the containers whose node has said what they have.
-    infeasible: whether the node has said that they will not get what they want now.
+    given: statuses, by name, of the containers for which the node has reported resources.
+    infeasible: whether the node has reported that the resize is infeasible.
     """
     total: Amounts = {}
     for container in spec.get("containers") or ():
@@ -88,7 +88,7 @@ def _total(spec: Manifest, part: Part, given: dict[str, Manifest], *, infeasible
             add_to(running, needed)
             raise_to(peak, running)
         else:
-            # A plain init container cannot be resized: its status says nothing of interest.
+            # A regular init container cannot be resized, so its status is irrelevant.
             alone = amounts_of(container_resources(container, part))
             add_to(alone, running)
             raise_to(peak, alone)
@@ -97,7 +97,7 @@ def _total(spec: Manifest, part: Part, given: dict[str, Manifest], *, infeasible
 
 
 def _effective(container: Manifest, part: Part, given: dict[str, Manifest], infeasible: bool) -> Amounts:
-    """What a container wants or has, whichever is more."""
+    """The requested or the allocated resources of a container, whichever is more."""
     wanted = amounts_of(container_resources(container, part))
     status = given.get(container.get("name", "")) if given else None
     if status is None:

@@ -1,4 +1,4 @@
-"""What may change in a pod once it is there: little in its spec, most of its status."""
+"""Validation of pod updates: few fields of the spec may change, most of the status may."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AFFINITY_PATH: Final = f"spec.affinity.nodeAffinity.{REQUIRED_TERMS}.nodeSelect
 
 
 def validate_pod_update(new: Manifest, old: Manifest) -> list[FieldError]:
-    """What is wrong with an ordinary update, beside what the metadata's own rules say."""
+    """Validation errors of a regular update, except those of the metadata."""
     errors = validate_annotation_update(new, old)
     now, before = new["spec"], old["spec"]
     if now == before:
@@ -57,7 +57,7 @@ def validate_pod_update(new: Manifest, old: Manifest) -> list[FieldError]:
 
 
 def validate_annotation_update(new: Manifest, old: Manifest) -> list[FieldError]:
-    """What is wrong with a change of the annotations that mean something for pods."""
+    """Validation errors of an update of the annotations with a meaning for pods."""
     now, before = annotations_of(new), annotations_of(old)
     if now == before:
         return []
@@ -120,7 +120,7 @@ def _gate_errors(new: Sequence[Manifest], old: Sequence[Manifest]) -> list[Field
 
 
 def _without_allowed_changes(new: Manifest, old: Manifest) -> Manifest:
-    """The new spec with all that may change put back, so that what still differs may not."""
+    """The new spec with all allowed changes reverted, so that the remaining differences are forbidden."""
     rest = dict(new)
     for key in ("containers", "initContainers"):
         if key in new:
@@ -137,7 +137,7 @@ def _without_allowed_changes(new: Manifest, old: Manifest) -> Manifest:
 
 
 def _tightened(rest: Manifest, old: Manifest) -> list[FieldError]:
-    """What is wrong with where a gated pod may now run; puts back what was allowed."""
+    """Validation errors of changed node constraints of a gated pod; reverts the allowed changes in `rest`."""
     errors: list[FieldError] = []
     selector, selector_before = rest.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in selector_before.items()):
@@ -177,14 +177,14 @@ def _affinity_errors(new: list[Manifest], old: list[Manifest]) -> list[FieldErro
 
 def _only_adds(new: Manifest, old: Manifest) -> bool:
     kinds = ("matchExpressions", "matchFields")
-    # A term without conditions matches nothing: with some it would match more.
+    # A term without expressions matches nothing, so adding some would make it match more.
     if not any(old.get(kind) for kind in kinds) and any(new.get(kind) for kind in kinds):
         return False
     return all(same((new.get(kind) or [])[: len(old.get(kind) or [])], old.get(kind) or []) for kind in kinds)
 
 
 def validate_status_update(new: Manifest, old: Manifest) -> list[FieldError]:
-    """What is wrong with an update of the status, beside what the metadata's own rules say."""
+    """Validation errors of an update of the status, except those of the metadata."""
     errors = validate_annotation_update(new, old)
     now: Manifest = new.get("status") or {}
     before: Manifest = old.get("status") or {}
@@ -224,7 +224,7 @@ def _generation_errors(part: Manifest, path: str) -> list[FieldError]:
 
 
 def _transition_errors(new: Manifest, old: Manifest, spec: Manifest) -> list[FieldError]:
-    """Containers that have ended may not run again, unless they are such that are restarted."""
+    """Terminated containers may not run again, unless their restart policy or rules allow it."""
     errors: list[FieldError] = []
     for key, kind in (
         ("containerStatuses", "containers"),

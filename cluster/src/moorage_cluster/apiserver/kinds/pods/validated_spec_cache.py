@@ -1,7 +1,7 @@
-"""Specs that were found without fault: pods made from one template are judged once.
+"""A cache of valid specs: pods created from one template are validated once.
 
-Specs are known by their encoded form. All that differs between the pods of a template is the name of the
-volume with their token, which is made up for each; it is left out, as long as there is only one such name.
+The key is the encoded spec. Pods of one template differ only in the name of the volume with their token,
+which is generated for each; it is left out of the key if there is only one such name.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from moorage_cluster.apiserver.store import encode
 
 _TOKEN_VOLUME: Final = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _DEPENDS_ON_THE_POD: Final = b'"ephemeral"'
-"""Claims of ephemeral volumes are named after their pod."""
+"""Specs with ephemeral volumes are not cached: their claims are named after the pod."""
 _MOST: Final = 1000
 _LONGEST_BYTES: Final = 16_384
 
 
 class SoundSpecs:
-    """Remembers specs in which nothing is wrong."""
+    """A cache of valid specs."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, list[str]] = {}
 
     def key(self, spec: Manifest) -> bytes:
-        """By what a spec is known; empty: it is not remembered."""
+        """The cache key of a spec; empty if it is not cached."""
         raw = encode(spec)
         if len(raw) > _LONGEST_BYTES:
             return b""
@@ -40,11 +40,11 @@ class SoundSpecs:
         return raw.replace(names.pop(), b'"*"') if len(names) == 1 else b""
 
     def warnings(self, key: bytes) -> list[str] | None:
-        """The warnings about a sound spec; None: it is not known."""
+        """The warnings about a valid spec; None if it is not in the cache."""
         return self._known.get(key)
 
     def add(self, key: bytes, warnings: list[str]) -> None:
-        """Remember a spec; the oldest is forgotten for it."""
+        """Add a spec; evicts the oldest when the cache is full."""
         if key:
             self._known[key] = warnings
             if len(self._known) > _MOST:

@@ -1,4 +1,4 @@
-"""What is wrong with a pod or a pod template: the whole of it, part by part, in Kubernetes' order."""
+"""Validation of a pod or a pod template, part by part, in Kubernetes' order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 def validate_template(template: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with a workload's pod template; which restart policies it may have is the caller's."""
+    """Validation errors of a workload's pod template; the caller checks the restart policy."""
     meta = template.get("metadata") or {}
     spec = template.get("spec") or {}
     errors: list[FieldError] = []
@@ -69,7 +69,7 @@ def validate_template(template: Manifest, path: str) -> list[FieldError]:
 
 
 def validate_pod(pod: Manifest) -> list[FieldError]:
-    """What is wrong with a pod, new or changed, beside its metadata."""
+    """Validation errors of a new or updated pod, except those of its metadata."""
     spec, meta = pod["spec"], pod["metadata"]
     errors: list[FieldError] = []
     if annotations := meta.get("annotations"):
@@ -81,7 +81,7 @@ def validate_pod(pod: Manifest) -> list[FieldError]:
 
 
 def validate_new_pod(pod: Manifest) -> list[FieldError]:
-    """What is wrong with a pod that is to be created, beside its metadata."""
+    """Validation errors of a pod to be created, except those of its metadata."""
     errors = validate_pod(pod)
     spec = pod["spec"]
     if spec.get("ephemeralContainers"):
@@ -93,7 +93,7 @@ def validate_new_pod(pod: Manifest) -> list[FieldError]:
 
 
 def validate_pod_annotations(annotations: dict[str, str], spec: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with the annotations that mean something for pods."""
+    """Validation errors of the annotations with a meaning for pods."""
     errors: list[FieldError] = []
     if MIRROR_ANNOTATION in annotations and not spec.get("nodeName"):
         problem = "must set spec.nodeName if mirror pod annotation is set"
@@ -108,7 +108,7 @@ def _is_int32(text: str) -> bool:
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 10:
         return False
-    # One way to write each number: no plus, and no zeros in front.
+    # Only the canonical form of a number is valid: no plus sign, no leading zeros.
     return str(int(text)) == text and -MOST_INT32 - 1 <= int(text) <= MOST_INT32
 
 
@@ -124,7 +124,7 @@ def _tokens_without_account(spec: Manifest) -> list[FieldError]:
 
 
 def validate_pod_spec(spec: Manifest, path: str, meta: Manifest | None = None) -> list[FieldError]:
-    """What is wrong with a pod's spec; without a pod's metadata it is a template's."""
+    """Validation errors of a pod's spec, or of a template's if there is no pod metadata."""
     errors: list[FieldError] = []
     get = spec.get
     in_pod = meta is not None

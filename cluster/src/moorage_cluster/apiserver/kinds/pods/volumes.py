@@ -1,4 +1,4 @@
-"""What is wrong with a pod's volumes."""
+"""Validation of a pod's volumes."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _NEEDED: Final[dict[str, tuple[str, ...]]] = {
     "iscsi": ("targetPortal", "iqn"),
     "nfs": ("server", "path"),
 }
-"""What kinds of volumes cannot do without, where that is all we ask."""
+"""The required fields of volume types that have no other validation."""
 
 
 def validate_volumes(
     volumes: list[Manifest], pod_name: str, path: str, *, in_pod: bool
 ) -> tuple[dict[str, Manifest], list[FieldError]]:
-    """The usable volumes by name, and what is wrong with the others; without a pod's name there is none."""
+    """The valid volumes by name, and the errors of the others; `pod_name` is empty if there is no pod."""
     errors: list[FieldError] = []
     usable: dict[str, Manifest] = {}
     made = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if "ephemeral" in volume}
@@ -89,7 +89,7 @@ def _validate_source(
     if not kinds:
         return [required(path, "must specify a volume type")]
     errors: list[FieldError] = []
-    # With several, the first in a fixed order counts and the others are one too many.
+    # Of several types, the first in a fixed order is validated and the others are errors.
     if len(kinds) > 1:
         kinds.sort(key=lambda kind: (kind != "emptyDir", kind != "hostPath"))
         for kind in kinds[1:]:

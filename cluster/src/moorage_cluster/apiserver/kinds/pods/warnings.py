@@ -1,4 +1,4 @@
-"""What to tell who creates a pod that is accepted, but perhaps not what was meant."""
+"""Warnings about pods that are accepted, but may not be what the client intended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VOLUMES: Final = {
 }
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _MOST_PORT_WARNINGS = 200
-"""More than a header has room for."""
+"""Maximum number of warnings about ports, more than fit in a header."""
 
 
 def name_warnings(name: str) -> list[str]:
@@ -123,7 +123,7 @@ def _repeated_ports(spec: Manifest) -> list[str]:
         for index, port in enumerate(container.get("ports") or ()):
             where = f"{path}.ports[{index}]"
             others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), _Ports())
-            # Every port may overlap every other: enough is said long before all pairs have been listed.
+            # Every port may overlap every other, so the number of warnings is limited.
             room = max(0, _MOST_PORT_WARNINGS - len(warnings))
             warnings += [
                 f"{where}: {how} port definition with {there}"
@@ -142,11 +142,11 @@ def _repeated_ports(spec: Manifest) -> list[str]:
 
 
 _HostPort = tuple[str, int]
-"""The address and port of a node; empty and 0: not said."""
+"""The host IP and host port; empty and 0 if they are not set."""
 
 
 class _Ports:
-    """Ports with one number and protocol, found by what they overlap with: no pair is looked at in vain."""
+    """Ports with one number and protocol, indexed by overlap: no pair is compared without need."""
 
     def __init__(self) -> None:
         self._places: list[tuple[_HostPort, str]] = []
@@ -154,7 +154,7 @@ class _Ports:
         self._of_number: dict[tuple[int, bool], list[int]] = {}
 
     def added(self, port: Manifest, where: str, most: int) -> list[tuple[str, str]]:
-        """Add a port; the first of those before it that it overlaps with: how, and where they are."""
+        """Add a port; returns the overlap and path of the first earlier ports that it overlaps with."""
         address, number = this = port.get("hostIP", ""), port.get("hostPort", 0)
         found = self._overlapping(this, most)
         index = len(self._places)
