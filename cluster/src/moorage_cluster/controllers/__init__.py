@@ -1,1 +1,1 @@
-"""Controllers: each brings the cluster a little closer to what some objects ask for; one file each."""
+"""Controllers: each reconciles the cluster with the specs of some kinds of objects; one file each."""

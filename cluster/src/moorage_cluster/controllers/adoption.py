@@ -1,7 +1,7 @@
-"""Which objects belong to an owner: by their controller reference, which labels and selectors can change.
+"""Which objects belong to an owner: by their controller reference, which changes with labels and selectors.
 
-Objects without controller that an owner's selector matches are adopted; those it no longer matches are let
-go. Orphans are found by one of the selector's labels, so that the many pods that nobody owns cost nothing.
+Objects without controller that an owner's selector matches are adopted; those it no longer matches are
+released. Orphans are indexed by label and found by one of the selector's labels, not by scanning all pods.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def selector_of(owner: Manifest) -> Manifest:
 
 
 def ready_selector(selector: Manifest) -> Selector:
-    """A selector ready to match; an empty one would own everything, so it matches nothing, as a wrong one."""
+    """A compiled selector; an empty one would own everything, so it matches nothing, like an invalid one."""
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return NOTHING
     return sound_selector(selector)
 
 
 def selects_nothing(owner: Manifest) -> bool:
-    """Whether an owner's selector is empty or wrong: it would never find the pods it makes, and make more."""
+    """Whether an owner's selector is empty or invalid: it would never match its own pods, and create more."""
     return ready_selector(selector_of(owner)) is NOTHING
 
 
 def selects_labels(owner: Manifest, labels: Mapping[str, str]) -> bool:
-    """Whether an owner's selector matches labels; quick to say no."""
+    """Whether an owner's selector matches labels; fast if it does not."""
     selector = selector_of(owner)
     wanted: dict[str, str] = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
@@ -50,7 +50,7 @@ def selects_labels(owner: Manifest, labels: Mapping[str, str]) -> bool:
 
 
 def follow_pods(controller: Controller, owner_kind: Kind) -> None:
-    """Look at the owner of a pod whenever the pod changes, or at those that may adopt it if it has none."""
+    """Enqueue the owner of a pod whenever the pod changes, or those that may adopt it if it has none."""
     cluster = controller.cluster
     cluster.owned(POD)
 
@@ -69,7 +69,7 @@ def follow_pods(controller: Controller, owner_kind: Kind) -> None:
 
 
 def follow_orphans(controller: Controller, kind: Kind, owner_kind: Kind) -> None:
-    """Look at the owners that may adopt an object, when it appears or changes without having a controller."""
+    """Enqueue the owners that may adopt an object, when it appears or changes without having a controller."""
     cluster = controller.cluster
     cluster.orphans(kind)
     owners = cluster.within(owner_kind)
@@ -96,9 +96,9 @@ async def claim(
     keep: Keep | None = None,
     finalizers: tuple[str, ...] = (),
 ) -> list[Manifest]:
-    """An owner's objects of a kind, after adopting (with finalizers) and letting go.
+    """An owner's objects of a kind, after adopting (with finalizers) and releasing.
 
-    Only those to `keep` are looked at.
+    Only those to `keep` are considered.
     """
     selector = ready_selector(selector_of(owner))
     uid = owner["metadata"]["uid"]
@@ -134,7 +134,7 @@ def _orphans(cluster: Cluster, kind: Kind, owner: Manifest) -> Iterable[Manifest
 
 
 async def _still_wanted(cluster: Cluster, owner_kind: Kind, owner: Manifest) -> bool:
-    """Whether the server, asked now, still has the owner: what is adopted by one that goes would go too."""
+    """Whether the owner still exists, by a live read: what a deleted owner adopts would be deleted too."""
     meta = owner["metadata"]
     try:
         fresh = await cluster.client.get(owner_kind, meta["namespace"], meta["name"])

@@ -1,7 +1,7 @@
-"""What a controller sees of the cluster, and how it changes it.
+"""A controller's read and write access to the cluster.
 
-Reading is from informers, so it costs no request. Every write returns only when the informer has seen it:
-a controller never acts on a state older than its own last word, and needs no bookkeeping of expectations.
+Reads are from informers and cost no request. Every write returns only when the informer has seen it:
+a controller never acts on a state older than its own last write, and needs no bookkeeping of expectations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cluster:
     # -- reading
 
     def informer(self, kind: Kind) -> Informer[Manifest]:
-        """The shared informer of a kind; all are asked for before they run."""
+        """The shared informer of a kind; all are requested before they run."""
         if kind not in self._informers:
             self._informers[kind] = Informer(
                 self.client, kind, self.clock, decode=_reader(kind), random=self.random
@@ -51,7 +51,7 @@ class Cluster:
         return self._informers[kind]
 
     def informers(self) -> Iterable[Informer[Manifest]]:
-        """All informers that anybody asked for."""
+        """All informers that were requested."""
         return list(self._informers.values())
 
     def owned(self, kind: Kind) -> Index[Manifest]:
@@ -100,7 +100,7 @@ class Cluster:
     async def delete(
         self, kind: Kind, obj: Manifest, *, grace_seconds: int | None = None, propagation: str = ""
     ) -> None:
-        """Delete that very object, or begin to; one that is gone already is no failure."""
+        """Delete the object with this uid, or begin to; one that is already deleted is no failure."""
         meta = obj["metadata"]
         namespace, name, uid = meta.get("namespace", ""), meta["name"], meta["uid"]
         try:
@@ -132,9 +132,9 @@ class Cluster:
         await informer.until(lambda: _is_at(informer, key, version))
 
     async def event(self, about: Manifest, type: str, reason: str, message: str, component: str) -> None:
-        """Tell what happened to an object, for whoever looks at it with `kubectl describe`.
+        """Record an event about an object, as `kubectl describe` shows it.
 
-        What was told before is counted, not told anew.
+        A repeated event raises the count of the first.
         """
         meta = about["metadata"]
         namespace = meta.get("namespace", "") or "default"
@@ -170,11 +170,11 @@ class Cluster:
         try:
             await self.client.create(CORE_EVENT, namespace, event)
         except RequestError:
-            return  # A namespace that is going takes no more events; nothing depends on them.
+            return  # A terminating namespace accepts no more events; nothing depends on them.
         self._remember(same, name, 1)
 
     async def _told_again(self, namespace: str, same: tuple[str, ...], now: str) -> bool:
-        """Count an event that was told before; False if it has been forgotten meanwhile."""
+        """Raise the count of an event; False if it no longer exists."""
         name, count = self._told.pop(same)
         patch = {"count": count + 1, "lastTimestamp": now}
         try:
@@ -191,7 +191,7 @@ class Cluster:
 
 
 def _reader(kind: Kind) -> Callable[[bytes], Manifest]:
-    """Reads objects of a kind; those that come in a list do not say themselves what they are."""
+    """Decodes objects of a kind; items of a list have no apiVersion and kind of their own."""
 
     def read(raw: bytes) -> Manifest:
         obj = _read_manifest(raw)
@@ -233,7 +233,7 @@ def controller_of(obj: Manifest) -> Manifest | None:
 
 
 def owner_reference(owner: Manifest) -> Manifest:
-    """How a managed object names the object that manages it."""
+    """The controller owner reference to an object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],

@@ -1,8 +1,8 @@
-"""What every controller is: a queue of objects to look at, and one method that looks at one.
+"""The base of all controllers: a queue of objects, and one method that reconciles one.
 
-`reconcile` compares what an object asks for with what is there and does what is missing; it is called again
-whenever something it depends on has changed, and after failures with growing pauses. So it need not remember
-anything, and a missed or repeated call does no harm.
+`reconcile` compares the desired state of an object with the actual one and does what is missing; it is called
+again whenever something it depends on has changed, and after failures with backoff. So it keeps no state, and
+a missed or repeated call does no harm.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 class Controller(ABC):
-    """Brings objects of one kind to what they ask for, one at a time."""
+    """Reconciles objects of one kind, one at a time."""
 
     name: ClassVar[str]
-    """As events and logs name it, such as `replicaset-controller`."""
+    """The name in events and logs, such as `replicaset-controller`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -43,17 +43,17 @@ class Controller(ABC):
         self._timers: dict[Key, tuple[float, Timer]] = {}
         self._failures: dict[Key, int] = {}
         self._resting_until: dict[Key, float] = {}
-        """Objects that took long to look at: what happens to them meanwhile is one look, not many."""
+        """Objects that took long to reconcile: their changes meanwhile are reconciled once."""
         self.is_busy = False
 
     @abstractmethod
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Look at one object, which may be gone; the answer is when to look again (seconds), if at all."""
+        """Reconcile one object, which may be deleted; returns the seconds until it is requeued, if at all."""
 
-    # -- what to look at
+    # -- the queue
 
     def look(self, namespace: str, name: str) -> None:
-        """Look at an object soon; asking twice is asking once."""
+        """Enqueue an object, unless it is queued already."""
         until = self._resting_until.get((namespace, name))
         if until is not None:
             rest = until - self.cluster.clock.now()
@@ -65,7 +65,7 @@ class Controller(ABC):
         self._woken.set()
 
     def look_after(self, namespace: str, name: str, seconds: float) -> None:
-        """Look at an object after a while; the earliest such wish counts."""
+        """Enqueue an object after a delay; the earliest such request counts."""
         key, due = (namespace, name), self.cluster.clock.now() + seconds
         known = self._timers.get(key)
         if known is not None:
@@ -82,7 +82,7 @@ class Controller(ABC):
     def follow(
         self, kind: Kind, also: Callable[[EventType, Manifest, Manifest | None], None] | None = None
     ) -> None:
-        """Look at objects of a kind whenever they change (or do `also` instead)."""
+        """Enqueue objects of a kind whenever they change (or call `also` instead)."""
 
         def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
             self.look(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
@@ -90,7 +90,7 @@ class Controller(ABC):
         self.cluster.informer(kind).listeners.append(also or look)
 
     def follow_owned(self, kind: Kind, owner_kind: str) -> None:
-        """Look at the controller of an object, if it is of a kind, whenever the object changes."""
+        """Enqueue the controller of an object, if it is of a kind, whenever the object changes."""
         self.cluster.owned(kind)
 
         def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
@@ -101,10 +101,10 @@ class Controller(ABC):
 
         self.cluster.informer(kind).listeners.append(look)
 
-    # -- looking
+    # -- reconciling
 
     async def run(self) -> None:
-        """Look at what is to be looked at, until cancelled."""
+        """Reconcile queued objects, until cancelled."""
         while True:
             while self._queue:
                 key = next(iter(self._queue))
@@ -118,7 +118,7 @@ class Controller(ABC):
             await self._woken.wait()
 
     def _rest(self, key: Key, seconds: float) -> None:
-        """Leave an object alone for a while if looking at it takes long, so that others get their turn."""
+        """Delay the next reconciliation of an object that takes long, so that others get their turn."""
         if seconds > _SLOW_SECONDS:
             now = self.cluster.clock.now()
             self._forget_rested(now)
@@ -128,7 +128,7 @@ class Controller(ABC):
                 self.look(*key)
 
     def _forget_rested(self, now: float) -> None:
-        """Let go of objects that have rested: those that are gone are never looked at again."""
+        """Drop the entries of expired delays: deleted objects are never reconciled again."""
         for key in [key for key, until in self._resting_until.items() if until <= now]:
             del self._resting_until[key]
 
@@ -154,7 +154,7 @@ class Controller(ABC):
     def _failed(self, key: Key, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
-        # A conflict only means that somebody else was faster; the next look sees what they wrote.
+        # Another client has written first; the next reconciliation reads what it wrote.
         if not (isinstance(error, RequestError) and error.is_conflict):
             log.warning("%s: %s/%s: %s", self.name, *key, error)
         self.look_after(*key, pause)

@@ -21,12 +21,12 @@ from moorage_cluster.controllers.statuses import write_status
 
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _LATENESS: Final = timedelta(milliseconds=100)
-"""How long after a scheduled time the CronJob is looked at, so that the time has surely come."""
+"""Delay of reconciliation after a scheduled time, so that the time has surely come."""
 _MANY_MISSED: Final = 100
 
 
 class _NoScheduleError(Exception):
-    """A CronJob that says no times; the reason and the message are those of the event about it."""
+    """A CronJob without a usable schedule; the reason and the message are those of the event about it."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -52,13 +52,13 @@ class CronJobController(Controller):
         self.follow_owned(JOB, "CronJob")
 
     def _changed(self, type: EventType, cron_job: Manifest, before: Manifest | None) -> None:
-        """Look at a CronJob; one that has another schedule only when its next time comes."""
+        """Enqueue a CronJob; after a change of its schedule only when its next time comes."""
         meta = cron_job["metadata"]
         if before is not None and _timing(before) != _timing(cron_job):
             try:
                 wait = _seconds_to_next(cron_job, _schedule_of(cron_job), self.cluster.now())
             except _NoScheduleError:
-                wait = 0.0  # The look tells why.
+                wait = 0.0  # Reconciliation reports why.
             self.look_after(meta["namespace"], meta["name"], wait or 0.0)
         else:
             self.look(meta["namespace"], meta["name"])
@@ -83,10 +83,10 @@ class CronJobController(Controller):
     async def _tell(self, cron_job: Manifest, reason: str, message: str, type: str = "Normal") -> None:
         await self.cluster.event(cron_job, type, reason, message, self.name)
 
-    # -- jobs that are there
+    # -- existing jobs
 
     async def _count(self, cron_job: Manifest, jobs: Iterable[Manifest], status: _Status) -> None:
-        """Note which jobs run, which have ended, and which have gone."""
+        """Record which jobs run, which have finished, and which were deleted."""
         uids = set()
         for job in jobs:
             uid, name = job["metadata"]["uid"], job["metadata"]["name"]
@@ -125,7 +125,7 @@ class CronJobController(Controller):
     # -- the next job
 
     async def _start(self, cron_job: Manifest, status: _Status) -> float | None:
-        """Start a job if it is time for one; the answer is how many seconds it is to the next time."""
+        """Start a job if one is due; returns the seconds until the next scheduled time."""
         if is_deleted(cron_job) or cron_job["spec"].get("suspend"):
             return None
         now = self.cluster.now()
@@ -160,14 +160,14 @@ class CronJobController(Controller):
         return True
 
     async def _replace(self, cron_job: Manifest, status: _Status) -> None:
-        """Delete jobs that still run, where a new one takes their place."""
+        """Delete jobs that still run, for the concurrency policy Replace."""
         if cron_job["spec"]["concurrencyPolicy"] == "Replace":
             jobs = {job["metadata"]["uid"]: job for job in self._jobs.get(cron_job["metadata"]["uid"])}
             for uid in list(status.active):
                 await self._delete(cron_job, jobs[uid], status)
 
     async def _create(self, cron_job: Manifest, due: datetime) -> Manifest | None:
-        """Create the job of a time; one that was created before counts, if it is the CronJob's."""
+        """Create the job of a scheduled time; an existing one counts, if the CronJob owns it."""
         namespace = cron_job["metadata"]["namespace"]
         wanted = _job(cron_job, due)
         try:
@@ -188,7 +188,7 @@ class CronJobController(Controller):
 
 
 class _Status:
-    """The status of a CronJob while it is looked at."""
+    """The status of a CronJob during its reconciliation."""
 
     def __init__(self, cron_job: Manifest) -> None:
         status = status_of(cron_job)
@@ -197,7 +197,7 @@ class _Status:
         self._last_succeeded: str | None = status.get("lastSuccessfulTime")
 
     def succeeded_at(self, time: str | None) -> None:
-        """Note that a job succeeded at a time."""
+        """Record that a job succeeded at a time."""
         self._last_succeeded = max(self._last_succeeded or "", time or "") or None
 
     def is_started(self, name: str, due: datetime) -> bool:
@@ -206,7 +206,7 @@ class _Status:
         return is_active or self.last_started == timestamp(due)
 
     def started(self, job: Manifest, due: datetime) -> None:
-        """Note that the job of a time runs."""
+        """Record that the job of a time runs."""
         meta = job["metadata"]
         self.active[meta["uid"]] = {
             "apiVersion": job["apiVersion"],
@@ -216,7 +216,7 @@ class _Status:
         self.last_started = timestamp(due)
 
     def written(self) -> Manifest:
-        """The status as objects carry it."""
+        """The status as a manifest."""
         return {
             "active": list(self.active.values()) or None,
             "lastScheduleTime": self.last_started,
@@ -225,13 +225,13 @@ class _Status:
 
 
 def _ended_as(job: Manifest) -> str:
-    """How a job ended: `Complete`, `Failed`, or empty if it has not."""
+    """How a job finished: `Complete`, `Failed`, or empty if it has not."""
     condition = finished_condition(job)
     return condition["type"] if condition else ""
 
 
 def _age_key(job: Manifest) -> tuple[bool, str, str]:
-    """Jobs that started first come first, those that never did last."""
+    """Sort key: jobs by start time, those that never started last."""
     started = status_of(job).get("startTime") or ""
     return not started, started, job["metadata"]["name"]
 

@@ -1,4 +1,4 @@
-"""Which nodes a DaemonSet's pods belong on, and what ties each pod to its node."""
+"""Which nodes a DaemonSet's pods belong on, and the affinity of each pod to its node."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NETWORK_UNAVAILABLE: Final = ("node.kubernetes.io/network-unavailable", NO_SCHE
 
 
 class Eligibility(NamedTuple):
-    """Whether a pod should run on a node, and whether one that is there may stay."""
+    """Whether a pod should run on a node, and whether a running one may continue."""
 
     runs: bool
     stays: bool
 
 
 class Daemon:
-    """What a DaemonSet of one generation asks of nodes; verdicts are kept until a node changes."""
+    """The node requirements of a DaemonSet of one generation; results are cached until a node changes."""
 
     def __init__(self, daemon_set: Manifest) -> None:
         spec = with_tolerations(daemon_set["spec"]["template"]["spec"])
@@ -46,7 +46,7 @@ class Daemon:
         self._verdicts: dict[str, tuple[Node, Eligibility]] = {}
 
     def judge(self, node: Node) -> Eligibility:
-        """Whether a node is one for this set."""
+        """The eligibility of a node for this set."""
         known = self._verdicts.get(node.name)
         if known is not None and known[0] is node:
             return known[1]
@@ -55,7 +55,7 @@ class Daemon:
         return verdict
 
     def forget(self, node_name: str) -> None:
-        """A node is gone."""
+        """Drop the cached result of a deleted node."""
         self._verdicts.pop(node_name, None)
 
     def _verdict(self, node: Node) -> Eligibility:
@@ -71,10 +71,10 @@ class Daemon:
 
 
 def with_tolerations(spec: Manifest) -> Manifest:
-    """A pod spec with what daemons tolerate: they are to run, and to stay, where other pods are not."""
+    """A pod spec with the tolerations of daemons: they run, and stay, where other pods are kept out."""
     wanted = [*_TOLERATED, *([_NETWORK_UNAVAILABLE] if spec.get("hostNetwork") else [])]
     added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in wanted]
-    # One that is there already, for some time only, is for ever then.
+    # An existing toleration of limited time becomes unlimited.
     kept = [each for each in spec.get("tolerations") or [] if _without_time(each) not in added]
     return {**copy(spec), "tolerations": [*kept, *added]}
 
@@ -84,7 +84,7 @@ def _without_time(toleration: Manifest) -> Manifest:
 
 
 def tied_to(spec: Manifest, node_name: str) -> Manifest:
-    """A pod spec that only one node fits."""
+    """A pod spec with a required affinity to one node."""
     tied: Manifest = copy(spec)
     field = {"key": NODE_NAME_FIELD, "operator": "In", "values": [node_name]}
     affinity = tied["affinity"] = tied.get("affinity") or {}
@@ -96,7 +96,7 @@ def tied_to(spec: Manifest, node_name: str) -> Manifest:
 
 
 def target_node(pod: Manifest) -> str:
-    """The node that a daemon's pod is on, or is meant for; nothing if it does not say."""
+    """The node that a daemon's pod is bound to, or has its affinity to; empty if neither."""
     if node_of(pod):
         return node_of(pod)
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}

@@ -1,7 +1,7 @@
-"""What a DaemonSet's rolling update may do now: which old pods may go, on which nodes new ones may come.
+"""The next step of a DaemonSet's rolling update: which old pods to delete, and which nodes get new ones.
 
-Without surge, old pods go first, as many as may be unavailable, and new ones follow when they are gone. With
-surge, new pods come first, as many as there may be too many, and old ones go when those are available.
+Without surge, old pods are deleted first, up to maxUnavailable, and new ones follow. With surge, new pods are
+created first, up to maxSurge, and old ones are deleted when those are available.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Changes(NamedTuple):
 
 
 class OnNode(NamedTuple):
-    """A set's pods on one node that are not on their way out; neither if there are too many of a kind."""
+    """A set's pods on one node that are not terminating; neither if there are too many of a kind."""
 
     new: Manifest | None
     old: Manifest | None
@@ -30,7 +30,7 @@ class OnNode(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """A rolling update as it is now."""
+    """The current state of a rolling update."""
 
     pods_by_node: Mapping[str, list[Manifest]]
     is_new: Callable[[Manifest], bool]
@@ -47,7 +47,7 @@ class Rollout(NamedTuple):
         return OnNode(new[0] if new else None, old[0] if old else None, True)
 
     def old_first(self, max_unavailable: int) -> Changes:
-        """Old pods that may go: all that are not available, and as many others as may be missing."""
+        """Old pods to delete: all unavailable ones, and others up to maxUnavailable."""
         unavailable = 0
         broken: list[Manifest] = []
         working: list[Manifest] = []
@@ -65,7 +65,7 @@ class Rollout(NamedTuple):
         return Changes([*broken, *working[: max(0, max_unavailable - unavailable)]], [])
 
     def new_first(self, max_surge: int) -> Changes:
-        """Old pods that are replaced already, and nodes for new ones: where nothing works, and some more."""
+        """Old pods that are replaced already, and nodes for new ones: those without a working pod first."""
         surging = available = 0
         replaced: list[Manifest] = []
         misplaced: list[Manifest] = []
@@ -96,7 +96,7 @@ class Rollout(NamedTuple):
 
 
 def limits(daemon_set: Manifest, desired: int) -> tuple[int, int]:
-    """How many pods there may be too many, and too few, during an update of so many."""
+    """maxSurge and maxUnavailable as numbers of pods, for this number of desired pods."""
     strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     surge = share(strategy.get("maxSurge", 0), desired, round_up=True)
     unavailable = share(strategy.get("maxUnavailable", 0), desired, round_up=True)
@@ -106,7 +106,7 @@ def limits(daemon_set: Manifest, desired: int) -> tuple[int, int]:
 
 
 def is_rolling(daemon_set: Manifest) -> bool:
-    """Whether a set replaces old pods by itself."""
+    """Whether a set has the update strategy RollingUpdate."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 

@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on each node that fits, following nodes as they come and change."""
+"""DaemonSets: one pod on each eligible node, also as nodes are added and change."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _GENERATION_LABEL: Final = "pod-template-generation"
 
 
 class DaemonSetController(Controller):
-    """Keeps a pod of each DaemonSet on every node it is for."""
+    """Keeps a pod of each DaemonSet on every eligible node."""
 
     name = "daemonset-controller"
 
@@ -61,7 +61,7 @@ class DaemonSetController(Controller):
         self.look(obj["metadata"]["namespace"], name_of(obj))
 
     def _node_changed(self, type: EventType, obj: Manifest, before: Manifest | None) -> None:
-        """Nodes say much that is of no interest here; only labels and taints decide."""
+        """Most node updates are irrelevant here; only labels and taints count."""
         name = name_of(obj)
         if type == "DELETED":
             self._nodes.pop(name, None)
@@ -78,7 +78,7 @@ class DaemonSetController(Controller):
             self.look(namespace, daemon_set)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Bring one set's pods to its nodes, one step of an update further, and count them."""
+        """Reconcile one set's pods with its nodes, advance its update by one step, and write its status."""
         obj = self.cluster.informer(DAEMON_SET).get(namespace, name)
         if obj is None or is_deleted(obj) or selects_nothing(obj):
             return None
@@ -104,7 +104,7 @@ class DaemonSetController(Controller):
         waits = [again, next_available_seconds(pods, _min_ready_seconds(obj), now)]
         return min((wait for wait in waits if wait is not None), default=None)
 
-    # -- what there is
+    # -- actual state
 
     def _daemon(self, obj: Manifest) -> Daemon:
         uid, generation = obj["metadata"]["uid"], obj["metadata"].get("generation", 0)
@@ -117,7 +117,7 @@ class DaemonSetController(Controller):
         return self.cluster.owned(POD).get(obj["metadata"]["uid"])
 
     def _pods_by_node(self, obj: Manifest) -> dict[str, list[Manifest]]:
-        """Pods by the node they are on or meant for, on each the one that counts first."""
+        """Pods by the node they are bound to or meant for, the one to keep first."""
         found: dict[str, list[Manifest]] = {}
         for pod in self._pods(obj):
             if node := target_node(pod):
@@ -126,12 +126,12 @@ class DaemonSetController(Controller):
             pods.sort(key=lambda pod: (not node_of(pod), created_at(pod), name_of(pod)))
         return dict(sorted(found.items()))
 
-    # -- what is to be done
+    # -- changes
 
     async def _missing_and_extra(
         self, obj: Manifest, daemon: Daemon, revision: str
     ) -> tuple[Changes, float | None]:
-        """Nodes that need a pod and pods that are not needed, and when to see to those that failed again."""
+        """Nodes that need a pod and pods to delete, and when to retry those that failed."""
         by_node = self._pods_by_node(obj)
         changes = Changes([], [])
         again: float | None = None
@@ -153,7 +153,7 @@ class DaemonSetController(Controller):
     async def _tidy(
         self, obj: Manifest, node: str, pods: list[Manifest], revision: str, runs: bool, changes: Changes
     ) -> float | None:
-        """Pods on one node: ended ones go, and of several only one stays, or one old and one new."""
+        """Pods on one node: finished ones are deleted, and of several one is kept, or one old and one new."""
         running: list[Manifest] = []
         again: float | None = None
         for pod in pods:
@@ -266,7 +266,7 @@ def _min_ready_seconds(obj: Manifest) -> int:
 
 
 def _place(node: Manifest) -> Manifest:
-    """What of a node decides whether it is one for daemons."""
+    """The fields of a node that decide whether it is eligible for daemons."""
     meta, spec = node["metadata"], node.get("spec") or {}
     return {
         "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},

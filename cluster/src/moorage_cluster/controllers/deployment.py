@@ -45,7 +45,7 @@ _KEEP_ALL: Final = 2**31 - 1
 
 
 class DeploymentController(Controller):
-    """Rolls out what Deployments ask for."""
+    """Rolls out the templates of Deployments."""
 
     name = "deployment-controller"
 
@@ -72,7 +72,7 @@ class DeploymentController(Controller):
             self.look(namespace, workload["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Bring one deployment a step further: one set grows or some shrink, then its status says so."""
+        """Advance one deployment by a step: scale one set up or some down, then write its status."""
         deployment = self.cluster.informer(DEPLOYMENT).get(namespace, name)
         if deployment is None or selects_nothing(deployment):
             return None
@@ -106,12 +106,12 @@ class DeploymentController(Controller):
         await write_status(self.cluster, DEPLOYMENT, deployment, status)
 
     def _fresh(self, deployment: Manifest, sets: Sets) -> Sets:
-        """The sets as they are after what was just written."""
+        """The sets after the last writes."""
         known = self.cluster.owned(REPLICA_SET).get(deployment["metadata"]["uid"])
         names = {each["metadata"]["name"] for each in sets.all}
         return sort_out(deployment, [each for each in known if each["metadata"]["name"] in names])
 
-    # -- the two ways to roll out
+    # -- the two strategies
 
     async def _roll(
         self, deployment: Manifest, conditions: list[Manifest], sets: Sets
@@ -146,7 +146,7 @@ class DeploymentController(Controller):
     async def _kept_up(
         self, deployment: Manifest, conditions: list[Manifest], sets: Sets
     ) -> tuple[Manifest, list[Manifest], Sets]:
-        """Give the new set the newest revision and the deployment's annotations; tell the deployment."""
+        """Give the new set the newest revision and the deployment's annotations; update the deployment."""
         new = sets.new
         assert new is not None
         change: Manifest = {}
@@ -170,14 +170,14 @@ class DeploymentController(Controller):
         revision = annotations_of(new).get(REVISION, "")
         if annotations_of(deployment).get(REVISION) == revision:
             return deployment
-        # By way of the status: otherwise a new annotation is a new generation of a deployment.
+        # Through the status subresource: otherwise a new annotation would raise the deployment's generation.
         change = {"metadata": {"annotations": {REVISION: revision}}}
         return await self.cluster.patch(DEPLOYMENT, deployment, change, "merge", "status")
 
     async def _created(
         self, deployment: Manifest, conditions: list[Manifest], sets: Sets
     ) -> tuple[Manifest, list[Manifest], Sets]:
-        """Make the set for the present template."""
+        """Create the set for the current template."""
         size = new_size(deployment, sets)
         wanted = new_set(deployment, next_revision(sets.old), size)
         name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
@@ -220,14 +220,14 @@ class DeploymentController(Controller):
         return known if is_same else None
 
     async def _count_collision(self, deployment: Manifest) -> None:
-        """A set of that name has another template: the next attempt makes another name."""
+        """A set of that name has another template: the next attempt generates another name."""
         collisions = int(status_of(deployment).get("collisionCount") or 0) + 1
         await self._write(deployment, {"collisionCount": collisions})
 
-    # -- changing sets
+    # -- scaling sets
 
     async def _scale(self, deployment: Manifest, sizes: Sizes, tell_all: bool = False) -> bool:
-        """Give sets their sizes; whether any has changed. `tell_all`: also tell the others the new total."""
+        """Scale sets; returns whether any has changed. `tell_all`: also annotate others with the total."""
         is_scaled = False
         told = replica_annotations(deployment)
         for replica_set, size in sizes:
@@ -251,7 +251,7 @@ class DeploymentController(Controller):
             await self._clean_up(deployment, sets.old)
 
     async def _clean_up(self, deployment: Manifest, old: list[Manifest]) -> None:
-        """Delete the oldest sets beyond those kept for going back to."""
+        """Delete the oldest sets beyond the revision history limit."""
         limit = deployment["spec"].get("revisionHistoryLimit", _KEEP_ALL)
         alive = sorted((each for each in old if not is_deleted(each)), key=revision_of)
         for each in alive[: max(0, len(alive) - limit)]:

@@ -1,4 +1,4 @@
-"""A deployment's status: counts, and whether its rollout goes on."""
+"""A deployment's status: counts, and whether its rollout progresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOREVER: Final = 2**31 - 1
 
 
 def deadline_seconds(deployment: Manifest) -> int | None:
-    """How long a rollout may stand still before it counts as failed, if there is a limit."""
+    """Progress deadline of a rollout in seconds, if there is one."""
     seconds: int | None = deployment["spec"].get("progressDeadlineSeconds")
     return None if seconds is None or seconds == _FOREVER else seconds
 
@@ -31,7 +31,7 @@ def progressing(now: datetime, status: str, reason: str, message: str) -> Manife
 
 
 def conditions_after_pausing(deployment: Manifest, now: datetime) -> list[Manifest]:
-    """The conditions, with a note when the deployment was paused or resumed: time does not count then."""
+    """The conditions, with Progressing set after pausing or resuming: paused time does not count."""
     status = status_of(deployment)
     conditions: list[Manifest] = status.get("conditions") or []
     known = find_condition(status, PROGRESSING)
@@ -47,7 +47,7 @@ def conditions_after_pausing(deployment: Manifest, now: datetime) -> list[Manife
 
 
 def counted_status(deployment: Manifest, sets: Sets, conditions: list[Manifest], now: datetime) -> Manifest:
-    """The status by what is there, with the Available condition."""
+    """The status from the sets' counts, with the Available condition."""
     available = counted(sets.all, "availableReplicas")
     _, max_unavailable = fenceposts(deployment)
     if available >= size_of(deployment) - max_unavailable:
@@ -67,7 +67,7 @@ def counted_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
 
 
 def rollout_status(deployment: Manifest, sets: Sets, conditions: list[Manifest], now: datetime) -> Manifest:
-    """The status by what is there, with all conditions."""
+    """The status from the sets' counts, with all conditions."""
     status = counted_status(deployment, sets, conditions, now)
     kept: list[Manifest] = status["conditions"]
     if deadline_seconds(deployment) is None:
@@ -86,7 +86,7 @@ def rollout_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
 
 
 def seconds_to_deadline(deployment: Manifest, status: Manifest, now: datetime) -> float | None:
-    """When to see whether a rollout has stood still for too long; None if it is over, in whatever way."""
+    """Seconds until the progress deadline of a rollout; None if it has completed or failed."""
     seconds, known = deadline_seconds(deployment), find_condition(status, PROGRESSING)
     if (
         seconds is None
@@ -100,7 +100,7 @@ def seconds_to_deadline(deployment: Manifest, status: Manifest, now: datetime) -
 
 
 def is_complete(deployment: Manifest, status: Manifest) -> bool:
-    """Whether a status says that all pods are new, there and available."""
+    """Whether a status has all pods updated and available, and no old ones."""
     size = size_of(deployment)
     counts = (status.get(field) or 0 for field in ("updatedReplicas", "replicas", "availableReplicas"))
     observed: int = status.get("observedGeneration") or 0
@@ -132,7 +132,7 @@ def _with_progress(deployment: Manifest, sets: Sets, status: Manifest, now: date
 
 
 def _has_moved(before: Manifest, after: Manifest) -> bool:
-    """Whether a rollout is further on than it was."""
+    """Whether a rollout has progressed."""
 
     def grew(field: str) -> bool:
         return int(after.get(field) or 0) > int(before.get(field) or 0)
@@ -159,7 +159,7 @@ def _is_late(deployment: Manifest, known: Manifest | None, now: datetime) -> boo
 
 
 def _failure(sets: Sets) -> Manifest | None:
-    """What keeps a set from making or deleting pods, the new one first."""
+    """The ReplicaFailure condition of a set, the new one first."""
     for each in [*([sets.new] if sets.new is not None else []), *sets.all]:
         known = find_condition(status_of(each), FAILURE)
         if known is not None:

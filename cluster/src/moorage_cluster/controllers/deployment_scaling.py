@@ -1,4 +1,4 @@
-"""How large a deployment's sets are to be next: pure arithmetic, from sizes and availability to sizes."""
+"""The next sizes of a deployment's sets: pure functions of sizes and availability."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Sizes = list[tuple[Manifest, int]]
 
 
 def is_resized(deployment: Manifest, sets: Sets) -> bool:
-    """Whether the deployment's size has changed since its sets were last told."""
+    """Whether the deployment's size differs from the one in its sets' annotations."""
     told = (annotation_number(each, DESIRED_REPLICAS) for each in sets.active)
     return any(desired is not None and desired != size_of(deployment) for desired in told)
 
 
 def new_size(deployment: Manifest, sets: Sets) -> int:
-    """How large the new set may be now: as many as wanted, as far as the surge allows."""
+    """The size of the new set: as many as desired, up to the surge limit."""
     size = size_of(deployment)
     if not is_rolling(deployment):
         return size
@@ -37,14 +37,14 @@ def new_size(deployment: Manifest, sets: Sets) -> int:
     if known >= size:
         return size
     surge, _ = fenceposts(deployment)
-    # Old pods count until they are really on their way out, or there would be too many for a moment.
+    # Old pods count until they are terminating, otherwise the surge limit would be exceeded.
     old = sum(max(size_of(each), counted([each], "replicas")) for each in sets.old)
     room = size + surge - old - known
     return known + max(0, min(room, size - known))
 
 
 def old_sizes(deployment: Manifest, sets: Sets) -> Sizes:
-    """How small the old sets may be now: pods that do not work go first, then as many as are not needed."""
+    """The sizes of the old sets: unhealthy pods are removed first, then those that are not needed."""
     assert sets.new is not None
     old = by_age([each for each in sets.old if size_of(each) > 0])
     _, max_unavailable = fenceposts(deployment)
@@ -70,7 +70,7 @@ def old_sizes(deployment: Manifest, sets: Sets) -> Sizes:
 
 
 def resized(deployment: Manifest, sets: Sets) -> Sizes:
-    """How large sets are to be after the deployment's size has changed, in the middle of a rollout or not."""
+    """The sizes of sets after the deployment's size has changed, during a rollout or not."""
     size = size_of(deployment)
     active = sets.active
     if not sets.all:
@@ -86,7 +86,7 @@ def resized(deployment: Manifest, sets: Sets) -> Sizes:
 def _in_proportion(deployment: Manifest, active: list[Manifest]) -> Sizes:
     size, (surge, _) = size_of(deployment), fenceposts(deployment)
     to_add = (size + surge if size > 0 else 0) - total_size(active)
-    # The largest set takes what rounding leaves; of equal ones the newest grows, the oldest shrinks.
+    # The largest set gets the rounding remainder; of equal ones the newest grows, the oldest shrinks.
     ordered = by_age(active) if to_add < 0 else by_age(active)[::-1]
     ordered.sort(key=size_of, reverse=True)
     added = 0
@@ -103,7 +103,7 @@ def _in_proportion(deployment: Manifest, active: list[Manifest]) -> Sizes:
 
 
 def _proportion(deployment: Manifest, replica_set: Manifest, most: int) -> int:
-    """By how much a set grows (or shrinks), if all do in proportion."""
+    """The change of a set's size in proportion to the others."""
     size = size_of(replica_set)
     if size_of(deployment) == 0:
         return -size
@@ -121,5 +121,5 @@ def _is_saturated(deployment: Manifest, new: Manifest) -> bool:
 
 
 def _available(replica_set: Manifest) -> int:
-    """How many pods of a set are available and stay: its status may not know yet that it has shrunk."""
+    """Number of available pods that a set keeps: its status may be from before it was scaled down."""
     return min(size_of(replica_set), int(status_of(replica_set).get("availableReplicas") or 0))

@@ -1,4 +1,4 @@
-"""A deployment's ReplicaSets: which is the new one, what it is called, and which revision it is."""
+"""A deployment's ReplicaSets: which is the new one, its name and its revision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_NAME: Final = 253
 
 
 class Sets(NamedTuple):
-    """A deployment's sets: the one with its present template, if there is one, and all others."""
+    """A deployment's sets: the one with its current template, if there is one, and all others."""
 
     new: Manifest | None
     old: list[Manifest]
@@ -44,22 +44,22 @@ class Sets(NamedTuple):
 
     @property
     def active(self) -> list[Manifest]:
-        """Those that ought to have pods."""
+        """Those with desired replicas."""
         return [each for each in self.all if size_of(each) > 0]
 
 
 def size_of(replica_set: Manifest) -> int:
-    """How many pods a set, or a deployment, is to have."""
+    """Desired replicas of a set or a deployment."""
     return int(replica_set["spec"].get("replicas", 1))
 
 
 def total_size(sets: list[Manifest]) -> int:
-    """How many pods sets are to have together."""
+    """Desired replicas of sets in total."""
     return sum(map(size_of, sets))
 
 
 def counted(sets: list[Manifest], field: str) -> int:
-    """A count of sets' statuses, added up."""
+    """The sum of a count over the sets' statuses."""
     return sum(int(status_of(each).get(field) or 0) for each in sets)
 
 
@@ -79,13 +79,13 @@ def sort_out(deployment: Manifest, sets: list[Manifest]) -> Sets:
 
 
 def is_rolling(deployment: Manifest) -> bool:
-    """Whether old pods are replaced bit by bit instead of all at once."""
+    """Whether the strategy is RollingUpdate, not Recreate."""
     strategy = deployment["spec"].get("strategy") or {}
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def fenceposts(deployment: Manifest) -> tuple[int, int]:
-    """How many pods there may be too many, and too few, during a rolling update."""
+    """maxSurge and maxUnavailable of a rolling update, as numbers of pods."""
     if not is_rolling(deployment):
         return 0, 0
     limits = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
@@ -93,13 +93,13 @@ def fenceposts(deployment: Manifest) -> tuple[int, int]:
     surge = share(limits.get("maxSurge", 0), size, round_up=True)
     unavailable = share(limits.get("maxUnavailable", 0), size, round_up=False)
     if surge == 0 and unavailable == 0:
-        # Both were rounded away; without either nothing could ever be replaced.
+        # Both were rounded to zero; with both at zero nothing could ever be replaced.
         unavailable = 1
     return surge, min(unavailable, size)
 
 
 def revision_of(obj: Manifest) -> int:
-    """Which revision a set is; 0 if it does not say."""
+    """The revision of a set; 0 if it has none."""
     text = annotations_of(obj).get(REVISION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 
@@ -110,13 +110,13 @@ def next_revision(old: list[Manifest]) -> int:
 
 
 def replica_annotations(deployment: Manifest) -> dict[str, str]:
-    """What a set is told of its deployment's size, so that a change of it can be noticed."""
+    """The annotations with the deployment's size on its sets, to detect a change of it."""
     size, (surge, _) = size_of(deployment), fenceposts(deployment)
     return {DESIRED_REPLICAS: str(size), MAX_REPLICAS: str(size + surge)}
 
 
 def annotation_number(replica_set: Manifest, annotation: str) -> int | None:
-    """A count that a set was told, if it is one."""
+    """A count in a set's annotation, if it is a number."""
     text = annotations_of(replica_set).get(annotation, "")
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -127,7 +127,7 @@ def shared_annotations(deployment: Manifest) -> dict[str, str]:
 
 
 def changed_annotations(deployment: Manifest, new: Manifest, revision: int) -> dict[str, str]:
-    """The annotations of the new set that are to be changed, so that it is a revision."""
+    """The annotations to change on the new set to make it a revision."""
     known = annotations_of(new)
     wanted = shared_annotations(deployment)
     before = revision_of(new)
@@ -139,7 +139,7 @@ def changed_annotations(deployment: Manifest, new: Manifest, revision: int) -> d
 
 
 def _history(before: str, revision: str) -> str:
-    """The revisions that a set has been, the oldest forgotten when there are too many."""
+    """The revision history of a set; the oldest are dropped when there are too many."""
     revisions = [*filter(None, before.split(",")), revision]
     while len(",".join(revisions)) > _LONGEST_HISTORY and len(revisions) > 1:
         revisions.pop(0)
@@ -147,7 +147,7 @@ def _history(before: str, revision: str) -> str:
 
 
 def new_set(deployment: Manifest, revision: int, size: int) -> Manifest:
-    """The set for a deployment's present template."""
+    """The set for a deployment's current template."""
     spec, meta = deployment["spec"], deployment["metadata"]
     collisions = int(status_of(deployment).get("collisionCount") or 0)
     name_of_template = content_hash(without_label(spec["template"], HASH_LABEL), collisions)

@@ -1,4 +1,4 @@
-"""Pod disruption budgets: how many pods of an application may be taken away now."""
+"""Pod disruption budgets: how many pods of an application may be disrupted now."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from moorage_cluster.controllers.statuses import share
 
 COMPONENT: Final = "controllermanager"
 _DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""A pod whose eviction was allowed should be on its way out within this time; else it counts again."""
+"""Time limit for an allowed eviction to begin; after it the pod counts again."""
 _STALE_AFTER: Final = timedelta(minutes=2)
 _RETRY_SECONDS: Final = 5.0
 _ALLOWED: Final = "DisruptionAllowed"
 
 
 class Disruption(Controller):
-    """Looks at budgets."""
+    """Reconciles budgets."""
 
     name = "disruption-controller"
 
@@ -85,10 +85,10 @@ class Disruption(Controller):
         await self._write(budget, self._status(budget, healthy, desired, expected, disrupted))
         return recheck_after
 
-    # -- how many there should be
+    # -- expected pods
 
     async def _expected(self, budget: Manifest, pods: list[Manifest]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them must be healthy."""
+        """Numbers of expected pods and of pods that must be healthy."""
         spec = budget["spec"]
         if (wanted := spec.get("maxUnavailable")) is not None:
             expected = await self._expected_scale(budget, pods)
@@ -100,7 +100,7 @@ class Disruption(Controller):
         return (len(pods), wanted) if wanted is not None else (0, 0)
 
     async def _expected_scale(self, budget: Manifest, pods: list[Manifest]) -> int:
-        """The replicas that the controllers of pods are to have in all."""
+        """Desired replicas of the controllers of pods, in total."""
         expected, unmanaged = await self._scales.total(pods)
         if unmanaged:
             message = (
@@ -116,7 +116,7 @@ class Disruption(Controller):
     async def _still_disrupted(
         self, budget: Manifest, pods: Iterable[Manifest]
     ) -> tuple[dict[str, str], float | None]:
-        """The pods whose eviction was allowed and has not begun, and when the first has taken too long."""
+        """The pods with an allowed eviction that has not begun, and seconds until the first times out."""
         known: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
         now = self.cluster.now()
         still: dict[str, str] = {}
@@ -180,7 +180,7 @@ class Disruption(Controller):
 
 
 class StaleDisruption(Controller):
-    """Takes back, after a while, the word that a pod is to be disrupted, if nothing came of it."""
+    """Sets the DisruptionTarget condition of pods to False if they were not deleted within a timeout."""
 
     name = "disruption-controller-stale-pods"
 
@@ -194,7 +194,7 @@ class StaleDisruption(Controller):
             self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Look whether one pod was only threatened."""
+        """Set the condition of one pod to False, if it is stale."""
         pod = self._pods.get(namespace, name)
         if pod is None or not _is_to_be_disrupted(pod):
             return None
@@ -229,7 +229,7 @@ def _is_to_be_disrupted(pod: Manifest) -> bool:
 
 
 def _what_counts(pod: Manifest) -> tuple[object, ...]:
-    """What of a pod its budgets go by."""
+    """The fields of a pod that budgets depend on."""
     meta = pod["metadata"]
     is_going = "deletionTimestamp" in meta
     return is_going, is_ready(pod), meta.get("labels"), meta.get("ownerReferences")

@@ -1,4 +1,4 @@
-"""How many replicas the controllers of pods are to have: what a budget's percentages are taken of."""
+"""Desired replicas of the controllers of pods: the base of a budget's percentages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KNOWN = {
 
 
 class UnknownScaleError(Exception):
-    """Nobody can tell how many pods there are to be."""
+    """The number of expected pods cannot be determined."""
 
 
 class Scales:
@@ -46,7 +46,7 @@ class Scales:
         return sum(replicas.values()), unmanaged
 
     async def _find(self, owner: Manifest, namespace: str) -> tuple[str, int] | None:
-        """The uid and the replicas of the controller that decides."""
+        """The uid and the replicas of a controller, or of the Deployment that owns it."""
         group = owner["apiVersion"].rpartition("/")[0]
         kind = _KNOWN.get((group, owner["kind"]))
         if kind is None:
@@ -81,7 +81,7 @@ class Scales:
         return owner["uid"], (scale.get("spec") or {}).get("replicas", 0)
 
     async def _resource(self, root: str, owner: Manifest) -> tuple[str, bool]:
-        """The plural of an owner's kind, and whether such objects have a scale."""
+        """The plural of an owner's kind, and whether it has a scale subresource."""
         try:
             found = await self._cluster.client.call("GET", root)
         except RequestError as error:

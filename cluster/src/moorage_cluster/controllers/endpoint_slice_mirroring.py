@@ -25,7 +25,7 @@ _ANNOTATIONS_LEFT_OUT: Final = (
 
 
 class EndpointSliceMirroringController(Controller):
-    """Looks at Endpoints and at the services of the same name."""
+    """Reconciles Endpoints with the services of the same name."""
 
     name = "endpointslice-mirroring-controller"
 
@@ -39,7 +39,7 @@ class EndpointSliceMirroringController(Controller):
         self.follow_owned(ENDPOINT_SLICE, "Endpoints")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Bring the slices of one Endpoints up to date; those of one that is gone are collected."""
+        """Bring the slices of one Endpoints up to date; those of a deleted one are garbage collected."""
         endpoints = self._endpoints.get(namespace, name)
         if endpoints is None or is_deleted(endpoints):
             return None
@@ -56,7 +56,7 @@ def _is_for_mirrors(endpoints: Manifest) -> bool:
 
 
 def _wanted(endpoints: Manifest) -> Iterator[Manifest]:
-    """A slice for each set of ports and type of addresses, without what is beyond a thousand addresses."""
+    """A slice for each set of ports and address type; each is truncated to a thousand addresses."""
     groups: dict[tuple[str, tuple[Port, ...]], list[Manifest]] = {}
     for endpoint, ports in _by_address(endpoints):
         key = (family_of(endpoint["addresses"][0]), tuple(sorted(ports)))

@@ -31,7 +31,7 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class SliceWriter:
-    """Brings the slices that an object owns up to date, of those that a controller manages."""
+    """Updates the slices that an object owns and that this controller manages."""
 
     def __init__(self, cluster: Cluster, manager: str) -> None:
         self._cluster = cluster
@@ -39,7 +39,7 @@ class SliceWriter:
         self._manager = manager
 
     async def bring(self, owner: Manifest, wanted: list[Manifest]) -> None:
-        """Create, change and delete slices until those that are wanted are there."""
+        """Create, update and delete slices to match the wanted ones."""
         known = [each for each in self._slices.get(owner["metadata"]["uid"]) if self._is_managed(each)]
         known.sort(key=lambda each: str(each["metadata"]["name"]))
         for new in wanted:
@@ -66,7 +66,7 @@ class SliceWriter:
 
 
 class EndpointSliceController(ServiceEndpointsController):
-    """Looks at services that select pods."""
+    """Reconciles services that select pods."""
 
     name = "endpointslice-controller"
 
@@ -77,7 +77,7 @@ class EndpointSliceController(ServiceEndpointsController):
         self.follow_owned(ENDPOINT_SLICE, "Service")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Bring the slices of one service up to date; those of a service that is gone are collected."""
+        """Bring the slices of one service up to date; those of a deleted service are garbage collected."""
         service = self._services.get(namespace, name)
         if service is None or is_deleted(service) or not has_endpoints(service):
             return None
@@ -114,7 +114,7 @@ class EndpointSliceController(ServiceEndpointsController):
 
 
 def _has_place(endpoint_slice: Manifest, new: Manifest) -> bool:
-    """Whether a slice can hold other endpoints: its type of addresses cannot change, its ports should not."""
+    """Whether a slice can get other endpoints: its address type cannot change, its ports should not."""
     same_ports = endpoint_slice["ports"] == new["ports"] or not endpoint_slice["ports"]
     return endpoint_slice["addressType"] == new["addressType"] and same_ports
 
@@ -139,5 +139,5 @@ def _slice(service: Manifest, family: str, ports: tuple[Port, ...], endpoints: l
 
 
 def slice_ports(ports: Iterable[Port]) -> list[Manifest]:
-    """Ports as slices have them."""
+    """Ports in the form of slices."""
     return [{"name": "", **endpoint_port(port)} for port in ports]

@@ -1,4 +1,4 @@
-"""Endpoints: the addresses of the pods that a service selects, of ready ones and of others."""
+"""Endpoints: the addresses of the pods that a service selects, ready and not ready."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from moorage_cluster.controllers.service_pods import (
 
 ENDPOINTS: Final = Kind("", "v1", "Endpoints", "endpoints")
 CAPACITY: Final = 1000
-"""More addresses than this are cut off."""
+"""Maximum number of addresses; the rest is truncated."""
 
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 
 
 class EndpointsController(ServiceEndpointsController):
-    """Looks at services that select pods."""
+    """Reconciles services that select pods."""
 
     name = "endpoint-controller"
 
@@ -86,7 +86,7 @@ class EndpointsController(ServiceEndpointsController):
 
 
 def _subsets(service: Manifest, pods: Iterable[Manifest]) -> list[Manifest]:
-    """Addresses with the ports they offer; ports that the same pods offer are named together."""
+    """Addresses with their ports; ports with the same pods are in one subset."""
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     addresses: dict[str, tuple[Manifest, bool]] = {}
     by_port: dict[Port | None, list[str]] = {}
@@ -135,13 +135,13 @@ def _address(service: Manifest, pod: Manifest) -> Manifest | None:
 
 
 def _ports(service: Manifest, pod: Manifest) -> list[Port] | list[None]:
-    """The ports of a service that a pod has; None alone: a headless service that names no ports."""
+    """The ports of a service that a pod has; None alone: a headless service without ports."""
     is_bare = not service["spec"].get("ports") and service["spec"].get("clusterIP") == "None"
     return [None] if is_bare else ports_of(service, pod)
 
 
 def _within_capacity(subsets: list[Manifest]) -> tuple[list[Manifest], bool]:
-    """Subsets of not too many addresses, ready ones before others, and whether some were cut off."""
+    """Subsets within the capacity, ready addresses first, and whether some were truncated."""
     left, is_cut = CAPACITY, False
     for key in ("addresses", "notReadyAddresses"):
         for subset in subsets:

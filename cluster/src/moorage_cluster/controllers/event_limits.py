@@ -1,7 +1,7 @@
-"""Keeping events few: an object that much happens to may tell of some of it, not of all.
+"""Rate limits of events, by reporter and object.
 
 A set with thousands of pods would otherwise write as many events as pods. As with Kubernetes' own components,
-each reporter has 25 events for each object at once, and one more every five minutes.
+each reporter has a burst of 25 events for each object, and one more every five minutes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final
 _BURST: Final = 25.0
 _SECONDS_PER_EVENT: Final = 300.0
 _MOST_OBJECTS: Final = 4096
-"""So many objects are remembered, the last that something happened to."""
+"""Maximum number of remembered objects; the least recently used are dropped."""
 
 
 class EventLimits:
-    """How many events reporters may still write about objects."""
+    """Event budgets by reporter and object."""
 
     def __init__(self) -> None:
         self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()

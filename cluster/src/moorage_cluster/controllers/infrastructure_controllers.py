@@ -1,4 +1,4 @@
-"""The controllers for what workloads stand on: storage, nodes, devices, and how much may be disturbed."""
+"""The controllers of infrastructure: storage, nodes, devices, and disruption budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: pods that are to succeed so many times, so many of them at once."""
+"""Jobs: pods that run until a number of completions, with a limited parallelism."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from moorage_cluster.controllers.statuses import write_status
 
 
 class _Outcome(NamedTuple):
-    """What became of an attempt to have the right pods."""
+    """The result of creating and deleting pods."""
 
     refusal: RequestError | None = None
     again_seconds: float | None = None
@@ -61,12 +61,12 @@ class JobController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._backoffs: dict[Key, tuple[str, Backoff]] = {}
-        """With the job's uid: another job may get its name."""
+        """With the job's uid: another job may reuse the name."""
         self.follow(JOB)
         follow_pods(self, JOB)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Make or delete pods of one job, count those that ended, and end it when it is time."""
+        """Create or delete pods of one job, count finished ones, and finish the job when it is due."""
         job = self.cluster.informer(JOB).get(namespace, name)
         if job is None or is_finished_job(job):
             self._backoffs.pop((namespace, name), None)
@@ -107,7 +107,7 @@ class JobController(Controller):
     def _pods(self, job: Manifest) -> list[Manifest]:
         return self.cluster.owned(POD).get(job["metadata"]["uid"])
 
-    # -- the right pods
+    # -- creating and deleting pods
 
     async def _manage(self, tally: Tally, backoff: Backoff, now: datetime) -> _Outcome:
         job, active = tally.job, len(tally.active)
@@ -151,7 +151,7 @@ class JobController(Controller):
         return _Outcome(refusal, min(waits, default=None))
 
     def _retry(self, tally: Tally, index: int, now: datetime) -> tuple[float, dict[str, str]]:
-        """How long an index that failed has to wait, and what its next pod is told of its failures."""
+        """Remaining backoff of a failed index in seconds, and the failure annotations of its next pod."""
         last = tally.last_failed(index)
         if last is None:
             return 0.0, {FAILURE_COUNT: "0"}
@@ -166,7 +166,7 @@ class JobController(Controller):
         return wait, told | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
 
     def _extra(self, tally: Tally, at_least: int, now: datetime) -> list[Manifest]:
-        """Active pods to delete: of indexes not wanted or that have another pod, then those missed least."""
+        """Active pods to delete: those of unwanted or duplicate indexes, then by deletion rank."""
         if not is_indexed(tally.job):
             return first_to_go(tally.active, at_least, [], now) if at_least else []
         by_index: dict[int, list[Manifest]] = {}
@@ -193,7 +193,7 @@ class JobController(Controller):
         return await together(delete_pod(self.cluster, job, pod, self.name) for pod in pods)
 
     async def _withdraw(self, job: Manifest, pods: list[Manifest]) -> RequestError | None:
-        """Delete pods that are not counted, because they did nothing wrong."""
+        """Delete active pods without counting them as failed."""
 
         async def withdraw(pod: Manifest) -> None:
             await untrack(self.cluster, pod)
@@ -204,7 +204,7 @@ class JobController(Controller):
     # -- status
 
     async def _suspension(self, job: Manifest, started: str | None, now: datetime) -> Manifest:
-        """What changes in the status when a job has been suspended or resumed."""
+        """The status changes after a job was suspended or resumed."""
         conditions: list[Manifest] = status_of(job).get("conditions") or []
         known = find_condition(status_of(job), "Suspended")
         is_noted = known is not None and known["status"] == "True"
@@ -222,7 +222,7 @@ class JobController(Controller):
     async def _count(
         self, tally: Tally, verdict: Verdict | None, draft: Manifest, backoff: Backoff, now: datetime
     ) -> None:
-        """Count pods that ended, let them go, and end the job once none is left."""
+        """Count finished pods, remove their finalizers, and finish the job once none is left."""
         job = tally.job
         conditions: list[Manifest] = draft.get("conditions") or status_of(job).get("conditions") or []
         if verdict is not None and not find_condition({"conditions": conditions}, verdict.type):

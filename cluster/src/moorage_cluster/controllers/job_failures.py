@@ -1,4 +1,4 @@
-"""What a job makes of pods that failed: whether they count, whether the job fails, how long it waits."""
+"""Failed pods of a job: whether they count, whether the job fails, and the backoff."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Action = Literal["Ignore", "FailIndex", "Count", "FailJob"]
 
 
 def only_replaces_failed(job: Manifest) -> bool:
-    """Whether a pod is replaced only when it has really failed, and not when it is on its way out."""
+    """Whether a pod is replaced only when it has failed, and not while it is terminating."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or bool(spec.get("podFailurePolicy"))
 
@@ -29,7 +29,7 @@ def is_failed(job: Manifest, pod: Manifest) -> bool:
 
 
 class Judgement(NamedTuple):
-    """What a job's failure policy says of a failed pod; no action if no rule is about it."""
+    """The result of a job's pod failure policy for a failed pod; no action if no rule matches."""
 
     action: Action | None = None
     message: str = ""
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
 
 
 def judge(job: Manifest, pod: Manifest) -> Judgement:
-    """What a job's failure policy says of a failed pod."""
+    """Apply a job's pod failure policy to a failed pod."""
     rules: list[Manifest] = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
     meta = pod["metadata"]
     name = f"{meta['namespace']}/{meta['name']}"
@@ -79,7 +79,7 @@ def _condition(pod: Manifest, patterns: list[Manifest]) -> str:
 
 
 def restarts_exceed_limit(job: Manifest, pods: list[Manifest]) -> bool:
-    """Whether containers that are restarted in place were so too often."""
+    """Whether containers that are restarted in place have exceeded the backoff limit."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts = 0
@@ -93,12 +93,12 @@ def restarts_exceed_limit(job: Manifest, pods: list[Manifest]) -> bool:
 
 
 def backoff_limit(job: Manifest) -> int:
-    """How many failures a job bears."""
+    """Number of failures before a job fails."""
     return int(job["spec"].get("backoffLimit", 6))
 
 
 def finished_at(pod: Manifest) -> datetime:
-    """When a pod ended, as well as can be told."""
+    """When a pod finished, as far as its status shows."""
     ends = [
         ((each.get("state") or {}).get("terminated") or {}).get("finishedAt")
         for each in (pod.get("status") or {}).get("containerStatuses") or []
@@ -117,13 +117,13 @@ def finished_at(pod: Manifest) -> datetime:
 
 
 class Backoff(NamedTuple):
-    """How often pods failed since one last succeeded, and when that was last."""
+    """Number of failures since the last success, and the time of the last failure."""
 
     failures: int = 0
     last: datetime | None = None
 
     def after(self, succeeded: list[Manifest], failed: list[Manifest]) -> Backoff:
-        """The same after some more pods have ended."""
+        """The backoff after more pods have finished."""
         failures = sorted(map(finished_at, failed))
         if not succeeded:
             return Backoff(self.failures + len(failures), failures[-1]) if failures else self
@@ -132,9 +132,9 @@ class Backoff(NamedTuple):
         return Backoff(len(later), later[-1] if later else None)
 
     def remaining_seconds(self, now: datetime) -> float:
-        """How long to wait before the next pod is made."""
+        """Seconds to wait before the next pod is created."""
         if self.failures == 0 or self.last is None:
             return 0.0
-        # The exponent is bounded, or it would be a very long number.
+        # The exponent is bounded, to keep the number small.
         wait = min(_FIRST_WAIT_SECONDS * 2 ** min(self.failures - 1, 10), _LONGEST_WAIT_SECONDS)
         return max(0.0, (self.last + timedelta(seconds=wait) - now).total_seconds())

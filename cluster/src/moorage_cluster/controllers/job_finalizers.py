@@ -1,4 +1,4 @@
-"""Pods that wait to be counted by a job that is gone or over: they need not wait any longer."""
+"""Removal of the tracking finalizer from pods of deleted or finished jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from moorage_cluster.controllers.job_pods import is_finished_job, is_ours, is_tr
 
 
 class JobFinalizerController(Controller):
-    """Takes the tracking finalizer off pods that no job counts."""
+    """Removes the tracking finalizer from pods that no job counts."""
 
     name = "job-controller"
 
@@ -31,7 +31,7 @@ class JobFinalizerController(Controller):
                 self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Let one pod go, if nobody counts it."""
+        """Remove the finalizer from one pod, if no job counts it."""
         pod = self.cluster.informer(POD).get(namespace, name)
         if pod is not None and self._is_left_over(pod):
             await untrack(self.cluster, pod)

@@ -9,17 +9,17 @@ from typing import Final
 from moorage.api.manifests import Manifest, annotations_of
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
-"""The annotation and label by which a pod says its index."""
+"""The annotation and label with a pod's index."""
 
 
 def index_of(pod: Manifest) -> int | None:
-    """A pod's completion index, if it says one."""
+    """A pod's completion index, if it has one."""
     text = annotations_of(pod).get(INDEX, "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def parse_indexes(text: str, completions: int) -> set[int]:
-    """The indexes that a text says, as far as there are so many; what cannot be read says nothing."""
+    """The indexes in a text, up to the number of completions; invalid parts are ignored."""
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -29,7 +29,7 @@ def parse_indexes(text: str, completions: int) -> set[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Indexes in short form: runs of three and more by their ends."""
+    """Indexes in short form: runs of three and more as `first-last`."""
     runs: list[list[int]] = []
     for index in sorted(indexes):
         if runs and runs[-1][-1] == index - 1:
@@ -43,6 +43,6 @@ def format_indexes(indexes: Iterable[int]) -> str:
 
 
 def first_free(taken: set[int], wanted: int, completions: int) -> list[int]:
-    """The first so many indexes that are not taken."""
+    """The first `wanted` indexes that are not taken."""
     free = (index for index in count() if index not in taken)
     return [index for index in islice(free, max(0, wanted)) if index < completions]

@@ -1,4 +1,4 @@
-"""The pods of a job: how they are made, and the finalizer that keeps them until they are counted."""
+"""The pods of a job: their creation, and the finalizer that keeps them until they are counted."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _OUR_NAME: Final = "kubernetes.io/job-controller"
 
 
 def is_tracked(pod: Manifest) -> bool:
-    """Whether a pod waits to be counted."""
+    """Whether a pod has the tracking finalizer."""
     return FINALIZER in (pod["metadata"].get("finalizers") or [])
 
 
 def is_finished_job(job: Manifest) -> bool:
-    """Whether a job is over, well or not."""
+    """Whether a job has completed or failed."""
     return finished_condition(job) is not None
 
 
 def finished_condition(job: Manifest) -> Manifest | None:
-    """How a job ended, if it has."""
+    """The Complete or Failed condition of a job, if it has finished."""
     for type in ("Complete", "Failed"):
         found = find_condition(status_of(job), type)
         if found is not None and found["status"] == "True":
@@ -40,12 +40,12 @@ def finished_condition(job: Manifest) -> Manifest | None:
 
 
 def is_ours(job: Manifest) -> bool:
-    """Whether a job leaves its pods to this controller and not to one of its own."""
+    """Whether a job is managed by this controller and not by an external one."""
     return job["spec"].get("managedBy") in (None, _OUR_NAME)
 
 
 async def untrack(cluster: Cluster, pod: Manifest) -> None:
-    """Let a pod go that is counted, or never will be."""
+    """Remove the tracking finalizer from a pod that is counted, or never will be."""
     if not is_tracked(pod):
         return
     change = {"metadata": {"uid": pod["metadata"]["uid"], "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
@@ -57,7 +57,7 @@ async def untrack(cluster: Cluster, pod: Manifest) -> None:
 
 
 def job_pod(job: Manifest, index: int | None, annotations: dict[str, str]) -> Manifest:
-    """A new pod of a job, for an index if it has them."""
+    """A new pod of a job, for an index if the job is indexed."""
     pod = pod_from_template(job, job["spec"]["template"])
     meta = pod["metadata"]
     meta["finalizers"] = [

@@ -1,8 +1,8 @@
 """A job's pods, sorted and counted.
 
-A pod that has ended is counted in two steps, so that none is counted twice or not at all whatever happens in
-between: first its uid is written to the status, then its finalizer is removed, then the count is raised and
-the uid forgotten. A uid in the status without a pod that waits has been counted and only has to be added.
+A finished pod is counted in steps, so that none is counted twice or missed after a failure in between: first
+its uid is written to the status, then its finalizer is removed, then the count is raised and the uid removed.
+A uid in the status without a pod that has the finalizer only has to be added to the count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moorage_cluster.controllers.job_pods import FAILURE_COUNT, is_tracked
 from moorage_cluster.controllers.pods import is_active, phase_of
 
 MOST_UNCOUNTED: Final = 500
-"""So many uids are in a status at once; the rest has to wait."""
+"""Maximum number of uids in a status at once; the rest has to wait."""
 
 
 def is_indexed(job: Manifest) -> bool:
@@ -31,14 +31,14 @@ def uid_of(pod: Manifest) -> str:
 
 
 def failure_count(pod: Manifest) -> int:
-    """How often its index had failed when a pod was made."""
+    """Number of failures of its index when a pod was created."""
     text = annotations_of(pod).get(FAILURE_COUNT, "0")
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 @dataclass
 class Tally:
-    """A job's pods as they were when it was looked at, and what they amount to."""
+    """A snapshot of a job's pods, and the counts derived from it."""
 
     job: Manifest
     pods: list[Manifest]
@@ -71,17 +71,17 @@ class Tally:
 
     @property
     def completions(self) -> int:
-        """How many completions are wanted; 0 if that is not said."""
+        """Number of desired completions; 0 if not specified."""
         return int(self.job["spec"].get("completions") or 0)
 
     @property
     def counted_indexes(self) -> set[int]:
-        """Indexes that are completed by the status."""
+        """Completed indexes in the status."""
         text = status_of(self.job).get("completedIndexes") or ""
         return parse_indexes(text, self.completions) if is_indexed(self.job) else set()
 
     def _is_valid(self, pod: Manifest) -> bool:
-        """Whether a pod is for an index that is wanted, if the job has indexes."""
+        """Whether a pod's index is within the completions, if the job is indexed."""
         if not is_indexed(self.job):
             return True
         index = index_of(pod)
@@ -109,14 +109,14 @@ class Tally:
 
     @property
     def succeeded(self) -> int:
-        """How many completions there are."""
+        """Number of completions."""
         if is_indexed(self.job):
             return len(self.succeeded_indexes)
         return self.counted_succeeded + len(self.uncounted_succeeded) + len(self.new_succeeded)
 
     @property
     def failed(self) -> int:
-        """How many failures there are that count."""
+        """Number of failures that count."""
         new = sum(judge(self.job, pod).counts for pod in self.new_failed)
         return self.counted_failed + len(self.uncounted_failed) + new
 
@@ -124,7 +124,7 @@ class Tally:
 
     @property
     def limit_per_index(self) -> int | None:
-        """How often each index may fail, if that is limited."""
+        """Backoff limit per index, if there is one."""
         limit: int | None = self.job["spec"].get("backoffLimitPerIndex")
         return limit
 
@@ -148,7 +148,7 @@ class Tally:
     # -- counting
 
     def to_count(self, is_over: bool, is_failure: bool) -> tuple[list[Manifest], bool]:
-        """Note the uids of pods that can be counted now; those pods, and whether that was all."""
+        """Record the uids of pods that can be counted now; returns those pods, and whether these were all."""
         done: list[Manifest] = []
         is_deleted_job = "deletionTimestamp" in self.job["metadata"]
         for pod in self.tracked:
@@ -169,7 +169,7 @@ class Tally:
         return done, True
 
     def count(self) -> None:
-        """Raise the counts by what was noted, once the pods are let go."""
+        """Raise the counts by the recorded uids, once the pods' finalizers are removed."""
         self.counted_succeeded += len(self.uncounted_succeeded)
         self.counted_failed += len(self.uncounted_failed)
         self.uncounted_succeeded, self.uncounted_failed = [], []

@@ -1,4 +1,4 @@
-"""Jobs that are to be deleted some time after they have ended."""
+"""Deletion of finished jobs after their TTL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moorage_cluster.controllers.pods import is_deleted
 
 
 class JobTtlController(Controller):
-    """Deletes jobs, with their pods, when their time is up."""
+    """Deletes jobs, with their pods, when their TTL has expired."""
 
     name = "ttl-after-finished-controller"
 
@@ -22,7 +22,7 @@ class JobTtlController(Controller):
         self.follow(JOB)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Delete one job, if it is time."""
+        """Delete one job, if its TTL has expired."""
         job = self.cluster.informer(JOB).get(namespace, name)
         if job is None or is_deleted(job):
             return None

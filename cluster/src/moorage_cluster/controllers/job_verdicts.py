@@ -1,4 +1,4 @@
-"""Whether a job is to end, and how: by its conditions, its limits, its deadline, its policies."""
+"""Whether a job completes or fails: by its conditions, limits, deadline and policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILURE: Final = "FailureTarget"
 
 
 class Verdict(NamedTuple):
-    """A job is to end: successfully or not, and why."""
+    """The result of a job: successful or not, and why."""
 
     type: str
     reason: str
@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
 
     @property
     def final_type(self) -> str:
-        """What the job is once none of its pods is left running."""
+        """The type of the final condition, once no pod is running."""
         return "Failed" if self.is_failure else "Complete"
 
 
@@ -50,12 +50,12 @@ def job_condition(now: datetime, type: str, status: str, reason: str, message: s
 
 
 def is_suspended(job: Manifest) -> bool:
-    """Whether a job is to wait, without pods."""
+    """Whether a job is suspended."""
     return bool(job["spec"].get("suspend"))
 
 
 def deadline(job: Manifest, started: str | None) -> datetime | None:
-    """When a job has to be done, if it has to."""
+    """The active deadline of a job, if it has one."""
     seconds = job["spec"].get("activeDeadlineSeconds")
     if seconds is None or not started or is_suspended(job):
         return None
@@ -63,7 +63,7 @@ def deadline(job: Manifest, started: str | None) -> datetime | None:
 
 
 def verdict_on(tally: Tally, started: str | None, now: datetime) -> Verdict | None:
-    """Whether a job is to end now, before all completions are there."""
+    """The result of a job that finishes before all completions; None if it continues."""
     job = tally.job
     for type in (SUCCESS, FAILURE):
         known = find_condition(status_of(job), type)

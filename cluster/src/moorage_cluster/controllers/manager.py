@@ -1,4 +1,4 @@
-"""Running controllers: informers first, then everybody at once."""
+"""Running controllers: informers first, then all controllers concurrently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MakeController = Callable[[Cluster], Controller]
 
 
 class Manager:
-    """Controllers that share one view of the cluster."""
+    """Controllers that share one Cluster."""
 
     def __init__(self, cluster: Cluster, controllers: Iterable[MakeController]) -> None:
         self._cluster = cluster

@@ -1,4 +1,4 @@
-"""Conditions of nodes and pods, written without disturbing others."""
+"""Conditions of nodes and pods, written without changing other conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 def changed_condition(obj: Manifest, new: Manifest, now: datetime) -> Manifest | None:
-    """A condition as it is to be written, with the time it last turned; None if it is like that already."""
+    """A condition to write, with its last transition time; None if it is unchanged."""
     before = find_condition(status_of(obj), new["type"])
     if before is not None and all(before.get(key, "") == value for key, value in new.items()):
         return None
@@ -27,7 +27,7 @@ def changed_condition(obj: Manifest, new: Manifest, now: datetime) -> Manifest |
 async def mark_disrupted(
     cluster: Cluster, pod: Manifest, reason: str, message: str, **further: str
 ) -> Manifest:
-    """Say in a pod's status who ends it and why, and, if wanted, further fields of the status."""
+    """Set a pod's DisruptionTarget condition with its reason, and optionally further status fields."""
     new: Manifest = {
         "type": DISRUPTION_TARGET,
         "status": "True",
@@ -41,6 +41,6 @@ async def mark_disrupted(
 
 
 async def patch_pod_status(cluster: Cluster, pod: Manifest, status: Manifest) -> Manifest:
-    """Change some of a pod's status; conditions that are not named stay as they are."""
+    """Patch a pod's status; other conditions are unchanged."""
     patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
     return await cluster.patch(POD, pod, patch, "strategic", "status")

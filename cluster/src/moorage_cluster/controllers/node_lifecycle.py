@@ -1,7 +1,7 @@
-"""Node lifecycle: nodes that are no longer heard of are marked, tainted, and their pods are not ready.
+"""Node lifecycle: nodes without heartbeats become Unknown and tainted, and their pods not ready.
 
-A heartbeat costs one entry in a dict. Each node has at most one timer, for the moment when it would be
-overdue had it not been heard of since it was last looked at.
+A heartbeat costs one entry in a dict. Each node has at most one timer, for the moment when its grace period
+ends if there was no heartbeat since its last reconciliation.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from moorage_cluster.controllers.node_taints import (
 from moorage_cluster.controllers.node_zones import Zones, zone_of
 
 MONITOR_GRACE_SECONDS: Final = 50.0
-"""A node that was ready may be silent for so long."""
+"""Grace period for the heartbeats of a node that was ready, in seconds."""
 STARTUP_GRACE_SECONDS: Final = 60.0
-"""A new node may be silent for so long."""
+"""Grace period for the first heartbeat of a new node, in seconds."""
 _ASK_AGAIN_SECONDS: Final = 5.0
 _LEASES: Final = "kube-node-lease"
 _REPORTED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
-"""The conditions that only the node itself can know."""
+"""The conditions that only the kubelet can report."""
 _OLD_LABELS: Final = {
     "kubernetes.io/os": "beta.kubernetes.io/os",
     "kubernetes.io/arch": "beta.kubernetes.io/arch",
@@ -38,7 +38,7 @@ _OLD_LABELS: Final = {
 
 
 class NodeLifecycle(Controller):
-    """Looks at nodes and, under namespace and name, at pods that just came to a node."""
+    """Reconciles nodes and, under namespace and name, newly bound pods."""
 
     name = "node-controller"
 
@@ -56,7 +56,7 @@ class NodeLifecycle(Controller):
         self.follow(LEASE, self._lease_changed)
         self.follow(POD, self._pod_changed)
 
-    # -- hearing of nodes
+    # -- heartbeats
 
     def _lease_changed(self, type: EventType, lease: Manifest, before: Manifest | None) -> None:
         meta = lease["metadata"]
@@ -80,7 +80,7 @@ class NodeLifecycle(Controller):
             self._turn_of_all()
 
     def _turn_of_all(self) -> None:
-        """When the first node is heard of again, all others get their time anew."""
+        """When the first node is ready again, the grace periods of all nodes restart."""
         for _, name in self._nodes.objects:
             if not self._all_disrupted:
                 self._heard_at[name] = self.cluster.clock.now()
@@ -91,10 +91,10 @@ class NodeLifecycle(Controller):
         if type != "DELETED" and node_name and (before is None or not before["spec"].get("nodeName")):
             self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
-    # -- looking at one
+    # -- reconciling one
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Look at one node, or at one pod that just came to a node."""
+        """Reconcile one node, or one newly bound pod."""
         if namespace:
             await self._look_at_pod(namespace, name)
             return None
@@ -124,7 +124,7 @@ class NodeLifecycle(Controller):
             await self.cluster.event(node, "Normal", "RegisteredNode", message, self.name)
 
     async def _judge(self, node: Manifest) -> tuple[Manifest, float | None]:
-        """Mark a node that has been silent for too long; else say after how long it will have been."""
+        """Set a node's conditions to Unknown after its grace period; else return the seconds until then."""
         status = condition_status(node, READY)
         if status == "Unknown":
             return node, None
@@ -147,7 +147,7 @@ class NodeLifecycle(Controller):
         return node, None
 
     def _last_heard_at(self, node: Manifest) -> float:
-        """When a node was last heard of; one that never was, when it was made."""
+        """The last heartbeat of a node; without one, its creation."""
         heard = self._heard_at.get(node["metadata"]["name"])
         if heard is not None:
             return heard
@@ -166,7 +166,7 @@ class NodeLifecycle(Controller):
     # -- taints and labels
 
     async def _put_marks(self, node: Manifest) -> float | None:
-        """Bring a node's taints and labels to what its conditions say; the answer is when to try again."""
+        """Update a node's taints and labels from its conditions; returns the seconds until a retry."""
         wanted = keep_away_taints(node)
         wait = None
         drive_out = drive_out_taint(node)
@@ -187,7 +187,7 @@ class NodeLifecycle(Controller):
         return wait
 
     def _wait_to_drive_out(self, node: Manifest) -> float:
-        """After how long a node that is not ready may drive its pods out."""
+        """Seconds until a node that is not ready may get its NoExecute taint."""
         if self._zones.all_disrupted:
             return _ASK_AGAIN_SECONDS
         if is_driving_out(node):
@@ -202,13 +202,13 @@ def _node_names(pod: Manifest) -> list[str]:
 
 
 def _heartbeat(node: Manifest) -> str | None:
-    """When a node says that it last reported itself."""
+    """The last heartbeat time of a node's Ready condition."""
     ready = find_condition(status_of(node), READY)
     return (ready.get("lastHeartbeatTime") or "") if ready else None
 
 
 def _unknown(node: Manifest, type: str) -> Manifest:
-    """A condition of which nothing is heard any more, or never was."""
+    """A condition that is no longer reported, or never was."""
     before = find_condition(status_of(node), type)
     if before is None:
         return {
@@ -229,7 +229,7 @@ def _unknown(node: Manifest, type: str) -> Manifest:
 
 
 def _missing_labels(node: Manifest) -> dict[str, str]:
-    """The old names of labels that follow the new ones."""
+    """The deprecated labels that copy the current ones."""
     labels = labels_of(node)
     return {
         old: labels[new]

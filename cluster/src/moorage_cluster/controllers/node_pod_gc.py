@@ -1,4 +1,4 @@
-"""Pod garbage collection: pods whose node is gone, that nobody will end, or of which there are too many."""
+"""Pod garbage collection: orphaned pods, terminating ones without a kubelet, surplus finished ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from moorage_cluster.controllers.pods import is_finished
 
 _PERIOD_SECONDS: Final = 20.0
 _QUARANTINE_SECONDS: Final = 40.0
-"""A node that is gone may come back within this time, and its pods go on."""
+"""Time after which the pods of a missing node are deleted, in seconds; it may be created again until then."""
 ENDED_PODS_KEPT: Final = 12_500
 
 
 class PodGarbageCollection(Controller):
-    """Looks through all pods now and then."""
+    """Checks all pods periodically."""
 
     name = "pod-garbage-collector"
 
@@ -34,7 +34,7 @@ class PodGarbageCollection(Controller):
         self.look("", "")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Look through all pods."""
+        """Check all pods."""
         pods = list(self._pods.objects.values())
         gone = await self._nodes_that_are_gone(pods)
         ended = []
@@ -54,7 +54,7 @@ class PodGarbageCollection(Controller):
         return _PERIOD_SECONDS
 
     async def _nodes_that_are_gone(self, pods: list[Manifest]) -> set[str]:
-        """Nodes of pods that have been missed for long enough, and that the server does not know either."""
+        """Nodes of pods that have been missing for the quarantine, confirmed by a live read."""
         names = {pod["spec"].get("nodeName") or "" for pod in pods} - {""}
         now = self.cluster.clock.now()
         missed = {name for name in names if self._nodes.get("", name) is None}
@@ -72,14 +72,14 @@ class PodGarbageCollection(Controller):
         return False
 
     def _is_out_of_service(self, node_name: str) -> bool:
-        """Whether somebody has said that a node that is not ready will not come back."""
+        """Whether a node that is not ready has the out-of-service taint."""
         node = self._nodes.get("", node_name)
         if node is None or condition_status(node, READY) == "True":
             return False
         return any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints") or ())
 
     async def _delete(self, pod: Manifest, why: str = "") -> None:
-        """Delete a pod at once; one that had not ended has failed."""
+        """Delete a pod without grace period; one that had not finished becomes Failed."""
         try:
             if not is_finished(pod):
                 if why:

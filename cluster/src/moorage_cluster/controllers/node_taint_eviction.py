@@ -18,7 +18,7 @@ from moorage_cluster.controllers.node_conditions import mark_disrupted
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A pod that is to go: which, since when that is known, and when."""
+    """A pending eviction: the pod, when it was planned, and when it is due."""
 
     uid: str
     since: float
@@ -26,7 +26,7 @@ class _Plan:
 
 
 class TaintEviction(Controller):
-    """Looks at pods on tainted nodes."""
+    """Reconciles pods on tainted nodes."""
 
     name = "taint-eviction-controller"
 
@@ -58,7 +58,7 @@ class TaintEviction(Controller):
         self.look(*self._key(pod))
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Evict one pod, or say when."""
+        """Evict one pod, or return the seconds until it is due."""
         key = (namespace, name)
         pod = self._pods.get(namespace, name)
         plan = self._plans.get(key)
@@ -108,7 +108,7 @@ def _says_where(pod: Manifest) -> tuple[object, object]:
 
 
 def _tolerated_seconds(pod: Manifest, taints: list[tuple[str, str]]) -> float | None:
-    """For how long a pod puts up with taints; None: for ever."""
+    """How long a pod tolerates taints, in seconds; None: for ever."""
     tolerations = [convert(each, Toleration) for each in pod["spec"].get("tolerations") or ()]
     shortest: float | None = None
     for key, value in taints:

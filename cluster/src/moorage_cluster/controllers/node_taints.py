@@ -28,13 +28,13 @@ _MANAGED: Final = frozenset(
     {(key, NO_SCHEDULE) for key in (*_BY_CONDITION.values(), UNSCHEDULABLE)}
     | {(NOT_READY, NO_EXECUTE), (UNREACHABLE, NO_EXECUTE)}
 )
-"""Keys and effects of the taints that come and go with conditions; all others are the users'."""
+"""Keys and effects of the taints that follow conditions; all others belong to users."""
 
 TaintId = tuple[str, str]
 
 
 def keep_away_taints(node: Manifest) -> set[TaintId]:
-    """The taints that keep new pods off a node as it is."""
+    """The NoSchedule taints for a node's conditions, and for `unschedulable`."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     keys = {_BY_CONDITION.get((each["type"], each["status"])) for each in conditions}
     if node["spec"].get("unschedulable"):
@@ -43,13 +43,13 @@ def keep_away_taints(node: Manifest) -> set[TaintId]:
 
 
 def drive_out_taint(node: Manifest) -> TaintId | None:
-    """The taint that drives pods off a node that is not ready."""
+    """The NoExecute taint of a node that is not ready."""
     key = _BY_CONDITION.get((READY, condition_status(node, READY)))
     return (key, NO_EXECUTE) if key else None
 
 
 def is_driving_out(node: Manifest) -> bool:
-    """Whether a node already drives its pods out because it is not ready."""
+    """Whether a node already has the NoExecute taint for not being ready."""
     return any(
         taint["effect"] == NO_EXECUTE and taint["key"] in (NOT_READY, UNREACHABLE)
         for taint in node["spec"].get("taints") or ()
@@ -57,7 +57,7 @@ def is_driving_out(node: Manifest) -> bool:
 
 
 def changed_taints(node: Manifest, wanted: Iterable[TaintId], now: datetime) -> list[Manifest] | None:
-    """All taints that a node is to have, with just these of the managed ones; None if it has them."""
+    """All taints of a node, with exactly these of the managed ones; None if unchanged."""
     missing = set(wanted)
     before: list[Manifest] = node["spec"].get("taints") or []
     after = []

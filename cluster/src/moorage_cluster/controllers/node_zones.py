@@ -1,7 +1,7 @@
-"""How fast nodes may be emptied: slowly when much of a zone is down, for then the zone is at fault.
+"""Eviction rates by zone: reduced when much of a zone is down, since the zone itself may have failed.
 
-Each zone gets one node at once and then so many a second as its state allows. When no node of any zone is
-ready, it is the control plane that is cut off, and nothing is emptied at all.
+Each zone gets one node at once and then as many per second as its state allows. When no node of any zone is
+ready, the control plane itself may be disconnected, and no node is tainted for eviction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moorage_cluster.controllers.node_conditions import READY
 EVICTIONS_PER_SECOND: Final = 0.1
 SECONDARY_EVICTIONS_PER_SECOND: Final = 0.01
 LARGE_ZONE: Final = 50
-"""In a zone of so few nodes that is partly down, none is emptied."""
+"""Largest size of a zone without evictions while it is partly down, in nodes."""
 UNHEALTHY_FRACTION: Final = 0.55
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 
@@ -39,7 +39,7 @@ def zone_of(node: Manifest) -> Zone:
 
 
 class Zones:
-    """Counts nodes by zone, and says when the next may be emptied."""
+    """Counts nodes by zone, and limits the rate of evictions."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[Zone, bool]] = {}
@@ -48,7 +48,7 @@ class Zones:
         self._next_at: dict[Zone, float] = {}
 
     def put(self, node: Manifest) -> None:
-        """Count a node as it is now."""
+        """Add or update a node."""
         name = node["metadata"]["name"]
         self.remove(name)
         if _EXCLUDED in labels_of(node):
@@ -59,13 +59,13 @@ class Zones:
         self._nodes[name] = (zone, is_ready)
 
     def remove(self, name: str) -> None:
-        """Count a node no more."""
+        """Remove a node."""
         zone, was_ready = self._nodes.pop(name, (None, False))
         if zone is not None:
             (self._ready if was_ready else self._down)[zone] -= 1
 
     def state(self, zone: Zone) -> ZoneState:
-        """How a zone is."""
+        """The state of a zone."""
         ready, down = self._ready.get(zone, 0), self._down.get(zone, 0)
         if down and not ready:
             return ZoneState.FULL_DISRUPTION
@@ -75,11 +75,11 @@ class Zones:
 
     @property
     def all_disrupted(self) -> bool:
-        """Whether no node at all is ready, so that it is not the nodes that are at fault."""
+        """Whether no node at all is ready, so that the control plane may be disconnected."""
         return any(self._down.values()) and not any(self._ready.values())
 
     def rate(self, zone: Zone) -> float:
-        """How many nodes of a zone may be emptied per second."""
+        """Number of nodes of a zone from which pods may be evicted, per second."""
         if self.all_disrupted:
             return 0.0
         if self.state(zone) is not ZoneState.PARTIAL_DISRUPTION:
@@ -88,7 +88,7 @@ class Zones:
         return SECONDARY_EVICTIONS_PER_SECOND if size > LARGE_ZONE else 0.0
 
     def take_turn(self, zone: Zone, now_seconds: float) -> float | None:
-        """Begin to empty a node of a zone: 0 if that may be now, else after how long; None: who knows."""
+        """Take one node of a zone's rate: 0 if taken, else seconds to wait; None while the rate is zero."""
         rate = self.rate(zone)
         if not rate:
             return None

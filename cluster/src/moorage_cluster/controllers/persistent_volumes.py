@@ -1,8 +1,8 @@
-"""Persistent volumes: claims get volumes that are there, ask for new ones, and leave them behind.
+"""Persistent volumes: binding claims to volumes, requesting new ones, and releasing them.
 
-Claims and volumes are looked at one by one and may find each other from either side: a claim looks for a
-volume or for somebody to make one; a volume that a claim's reference was written into (by the user, a
-provisioner or the scheduler) sends that claim to finish the binding.
+Claims and volumes are reconciled one by one, and binding can begin from either side: a claim looks for a
+volume or for a provisioner; a volume with a claim reference (written by the user, a provisioner or the
+scheduler) enqueues that claim to finish the binding.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _CSI_NAMES: Final = {
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
 }
-"""Who makes volumes nowadays for classes that name what used to be built in."""
+"""The CSI drivers that replace the in-tree provisioners of storage classes."""
 
 
 class PersistentVolumeBinder(Controller):
-    """Looks at claims and, under their bare names, at volumes."""
+    """Reconciles claims and, under their bare names, volumes."""
 
     name = "persistentvolume-controller"
 
@@ -71,7 +71,7 @@ class PersistentVolumeBinder(Controller):
         self.follow(STORAGE_CLASS, self._class_changed)
         self.follow(POD, self._pod_changed)
 
-    # -- what to look at
+    # -- the queue
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         if type != "DELETED":
@@ -96,7 +96,7 @@ class PersistentVolumeBinder(Controller):
             self._look_at_unbound("")
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
-        """A claim that waits for its first consumer says for which pods it waits."""
+        """Enqueue claims that wait for their first consumer: their event names the pods."""
         if type != "MODIFIED":
             for key in claim_keys_of(pod):
                 self.look(*key.split("/"))
@@ -109,7 +109,7 @@ class PersistentVolumeBinder(Controller):
             self._look_at(claim)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Look at one claim or volume."""
+        """Reconcile one claim or volume."""
         if not namespace:
             volume = self._volumes.get("", name)
             if volume is not None:
@@ -144,7 +144,7 @@ class PersistentVolumeBinder(Controller):
         return storage_class is not None and storage_class["volumeBindingMode"] == WAIT_FOR_FIRST_CONSUMER
 
     async def _assign_default_class(self, claim: Manifest) -> bool:
-        """A default class counts also for claims that were made before it."""
+        """A default class also applies to claims that were created before it."""
         if names_class(claim):
             return False
         defaults = [each for each in self._classes.objects.values() if is_default_class(each)]
@@ -209,7 +209,7 @@ class PersistentVolumeBinder(Controller):
     # -- claims with a volume
 
     async def _take_named(self, claim: Manifest) -> None:
-        """Bind a claim to the volume that it names, if it can have it."""
+        """Bind a claim to the volume that it names, if possible."""
         name = claim["spec"]["volumeName"]
         volume = self._volumes.get("", name)
         if volume is not None and is_bound_to(volume, claim):
@@ -228,7 +228,7 @@ class PersistentVolumeBinder(Controller):
         await self._bindings.set_claim_phase(claim, "Pending")
 
     async def _keep_bound(self, claim: Manifest) -> None:
-        """What was bound once stays bound, or is lost."""
+        """Keep a bound claim bound, or mark it as Lost."""
         name = claim["spec"].get("volumeName")
         volume = self._volumes.get("", name) if name else None
         if volume is not None:
@@ -269,7 +269,7 @@ class PersistentVolumeBinder(Controller):
             await self._bindings.unbind(volume)
 
     async def _send_to(self, claim: Manifest, volume: Manifest) -> None:
-        """A volume that is kept for a claim has the claim finish the binding."""
+        """Enqueue the claim that a volume is reserved for, to finish the binding."""
         if has_same_mode(volume, claim):
             self._look_at(claim)
             return

@@ -1,8 +1,8 @@
-"""Which pods of a set go first when it shrinks: those that are missed least.
+"""The order in which pods of a set are deleted when it is scaled down.
 
 In this order: not assigned, pending, not ready, lower deletion cost, more pods of the same workload on the
 node, ready for less time, more restarts, younger. Times are compared by their order of magnitude, so that
-among pods of a similar age chance decides, and not always the newest nodes are emptied.
+the choice among pods of a similar age is random, and does not always fall on the newest nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COST_RE: Final = re.compile(r"-[0-9]+|0|[1-9][0-9]*")
 def first_to_go(
     pods: list[Manifest], count: int, related: Iterable[Manifest], now: datetime
 ) -> list[Manifest]:
-    """So many of a set's pods, those missed least; `related` are all pods of the same workload."""
+    """The first `count` of a set's pods to delete; `related` are all pods of the same workload."""
     if count >= len(pods):
         return list(pods)
     neighbours = Counter(node_of(pod) for pod in related if is_active(pod))
@@ -36,7 +36,7 @@ def first_to_go(
 
 
 def deletion_cost(pod: Manifest) -> int:
-    """What deleting a pod costs by its annotation; what cannot be understood counts nothing."""
+    """The deletion cost in a pod's annotation; 0 if invalid."""
     text = annotations_of(pod).get(DELETION_COST, "0")
     cost = int(text) if _COST_RE.fullmatch(text) else 0
     return cost if -_LARGEST_COST - 1 <= cost <= _LARGEST_COST else 0
@@ -87,7 +87,7 @@ def _magnitude(since: datetime, now: datetime) -> int:
 
 
 def _restarts(pod: Manifest) -> tuple[int, int]:
-    """How often a pod's containers, and its sidecars, have been restarted, the worst of each."""
+    """The highest restart counts of a pod's containers and of its sidecars."""
     status = pod.get("status") or {}
     sidecars = {
         container["name"]

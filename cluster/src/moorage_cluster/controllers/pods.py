@@ -1,4 +1,4 @@
-"""Pods as controllers see them: whether they count, and making and deleting them with the usual events."""
+"""Pods of controllers: their state, and creating and deleting them with the usual events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moorage.http.errors import RequestError
 from moorage_cluster.controllers.cluster import Cluster, owner_reference
 
 BURST: Final = 500
-"""The most pods that are made or deleted for one owner before it is looked at again."""
+"""Maximum number of pods that are created or deleted in one reconciliation of an owner."""
 
 _FINISHED = ("Succeeded", "Failed")
 
@@ -25,32 +25,32 @@ def phase_of(pod: Manifest) -> str:
 
 
 def is_finished(pod: Manifest) -> bool:
-    """Whether all of a pod's containers have ended for good."""
+    """Whether a pod has succeeded or failed."""
     return phase_of(pod) in _FINISHED
 
 
 def is_deleted(obj: Manifest) -> bool:
-    """Whether an object is on its way out."""
+    """Whether an object is being deleted."""
     return "deletionTimestamp" in obj["metadata"]
 
 
 def is_active(pod: Manifest) -> bool:
-    """Whether a pod counts as a replica: it has not ended and is not on its way out."""
+    """Whether a pod counts as a replica: it is neither finished nor being deleted."""
     return not is_finished(pod) and not is_deleted(pod)
 
 
 def is_terminating(pod: Manifest) -> bool:
-    """Whether a pod is on its way out and still running."""
+    """Whether a pod is being deleted and not finished."""
     return is_deleted(pod) and not is_finished(pod)
 
 
 def node_of(pod: Manifest) -> str:
-    """The node a pod is bound to, or nothing."""
+    """The node a pod is bound to, or empty."""
     return str(pod["spec"].get("nodeName") or "")
 
 
 def ready_since(pod: Manifest) -> datetime | None:
-    """When a pod became ready; None if it is not, or does not say when."""
+    """When a pod became ready; None if it is not, or its condition has no time."""
     ready = find_condition(status_of(pod), "Ready")
     if ready is None or ready.get("status") != "True" or not ready.get("lastTransitionTime"):
         return None
@@ -68,7 +68,7 @@ def is_available(pod: Manifest, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def next_available_seconds(pods: Iterable[Manifest], min_ready_seconds: int, now: datetime) -> float | None:
-    """How long until the next ready pod has been so for long enough; None if no pod is waiting for that."""
+    """Seconds until the next ready pod becomes available; None if there is none."""
     if min_ready_seconds <= 0:
         return None
     waits = [
@@ -80,12 +80,12 @@ def next_available_seconds(pods: Iterable[Manifest], min_ready_seconds: int, now
 
 
 def created_at(obj: Manifest) -> datetime:
-    """When an object was made."""
+    """When an object was created."""
     return moment(obj["metadata"]["creationTimestamp"])
 
 
 def pod_from_template(owner: Manifest, template: Manifest) -> Manifest:
-    """A pod of an owner as its template says, with a name still to be given."""
+    """A pod of an owner from its template, without a name."""
     given = template.get("metadata") or {}
     meta: Manifest = {
         "generateName": f"{owner['metadata']['name']}-",
@@ -100,12 +100,12 @@ def pod_from_template(owner: Manifest, template: Manifest) -> Manifest:
 
 
 def is_namespace_going(error: RequestError) -> bool:
-    """Whether something was refused because its namespace is being deleted; trying again is futile."""
+    """Whether a request was rejected because its namespace is being deleted; a retry is useless."""
     return any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes") or [])
 
 
 async def create_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component: str) -> Manifest | None:
-    """Create a pod and tell of it; None if the namespace is going."""
+    """Create a pod and record an event; None if the namespace is being deleted."""
     try:
         made = await cluster.create(POD, owner["metadata"]["namespace"], pod)
     except RequestError as error:
@@ -120,7 +120,7 @@ async def create_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component
 
 
 async def delete_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component: str) -> None:
-    """Begin to delete a pod and tell of it."""
+    """Begin to delete a pod and record an event."""
     try:
         await cluster.delete(POD, pod)
     except RequestError as error:
@@ -132,9 +132,9 @@ async def delete_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component
 
 
 async def slow_start(count: int, do: Callable[[int], Awaitable[object]]) -> RequestError | None:
-    """Do something so many times, in batches of 1, 2, 4 and so on; after a failure there is no next batch.
+    """Call a function `count` times, in batches of 1, 2, 4 and so on; after a failure there is no next batch.
 
-    What would fail for all, such as a quota that is used up, so fails once instead of count times.
+    What fails for all, such as an exhausted quota, fails once instead of `count` times.
     """
     done, size = 0, 1
     while done < count:
@@ -146,7 +146,7 @@ async def slow_start(count: int, do: Callable[[int], Awaitable[object]]) -> Requ
 
 
 async def together(work: Iterable[Awaitable[object]]) -> RequestError | None:
-    """Do several things at once; the answer is the first refusal, if any."""
+    """Await several things concurrently; returns the first error, if any."""
     results = await asyncio.gather(*work, return_exceptions=True)
     refusal: RequestError | None = None
     for result in results:

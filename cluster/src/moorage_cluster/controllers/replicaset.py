@@ -38,7 +38,7 @@ _FAILURE = "ReplicaFailure"
 
 
 class _ReplicasController(Controller):
-    """Keeps as many pods of one template as are asked for."""
+    """Keeps the desired number of pods of one template."""
 
     kind: ClassVar[Kind]
 
@@ -48,7 +48,7 @@ class _ReplicasController(Controller):
         follow_pods(self, self.kind)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Adopt, make or delete pods of one set, and count them."""
+        """Adopt, create or delete pods of one set, and write its status."""
         owner = self.cluster.informer(self.kind).get(namespace, name)
         if owner is None or selects_nothing(owner):
             return None
@@ -56,7 +56,7 @@ class _ReplicasController(Controller):
         error = None if is_deleted(owner) else await self._manage(owner, pods)
         missing = self._wanted(owner) - len(pods)
         now = self.cluster.now()
-        # What was made or deleted just now is known already; what was adopted too.
+        # The informer has already seen the pods that were just created, deleted or adopted.
         selector = ready_selector(selector_of(owner))
         pods = [pod for pod in self._owned(owner) if selector.matches(labels_of(pod))]
         active = [pod for pod in pods if is_active(pod)]
@@ -122,7 +122,7 @@ class _ReplicasController(Controller):
 
 
 class ReplicaSetController(_ReplicasController):
-    """Keeps as many pods as ReplicaSets ask for."""
+    """Keeps the desired number of pods of ReplicaSets."""
 
     name = "replicaset-controller"
     kind = REPLICA_SET
@@ -135,7 +135,7 @@ class ReplicaSetController(_ReplicasController):
 
 
 class ReplicationManager(_ReplicasController):
-    """Keeps as many pods as ReplicationControllers ask for."""
+    """Keeps the desired number of pods of ReplicationControllers."""
 
     name = "replication-controller"
     kind = REPLICATION_CONTROLLER

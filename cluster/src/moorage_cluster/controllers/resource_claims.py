@@ -1,7 +1,7 @@
-"""Resource claims: made from templates for pods, reserved for pods placed by hand, given back afterwards.
+"""Resource claims: created from templates for pods, reserved for pods bound without a scheduler, deallocated.
 
-Two controllers: one looks at pods and sees that they have their claims, the other looks at claims and sees
-that they are held only by pods that still need them.
+Two controllers: one reconciles pods and creates their claims, the other reconciles claims and removes
+reservations of pods that no longer need them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from moorage_cluster.controllers.pods import is_finished
 
 COMPONENT: Final = "resource_claim"
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
-"""On a claim made from a template: what the pod calls it."""
+"""Annotation of a claim from a template: its name in the pod's spec."""
 DELETE_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 """The finalizer of claims that may hold devices."""
 _LONGEST_BASE: Final = 57
-"""So much of a generated name leaves room for a hyphen and five random characters."""
+"""Maximum length of a generated name's base: leaves room for a hyphen and five random characters."""
 
 
 class PodResourceClaims(Controller):
-    """Looks at pods that use claims."""
+    """Reconciles pods that use claims."""
 
     name = "resourceclaim-controller"
 
@@ -59,7 +59,7 @@ class PodResourceClaims(Controller):
         self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """See that one pod has its claims."""
+        """Create the claims of one pod."""
         pod = self._pods.get(namespace, name)
         if pod is None or "deletionTimestamp" in pod["metadata"] or is_finished(pod):
             return None
@@ -75,7 +75,7 @@ class PodResourceClaims(Controller):
         return None
 
     def _has_claim(self, pod: Manifest, entry: Manifest) -> bool:
-        """Whether a pod's claim was made, or needs not be."""
+        """Whether a pod's claim was created, or does not have to be."""
         known = _status_of(pod, entry)
         if known is None:
             return False
@@ -86,7 +86,7 @@ class PodResourceClaims(Controller):
         return claim is not None and _is_made_for(claim, pod)
 
     async def _make(self, pod: Manifest, entry: Manifest) -> str:
-        """The name of a claim for a pod: one that was made already, or a new one."""
+        """The name of a claim for a pod: an existing one, or a new one."""
         for claim in self._owned.get(pod["metadata"]["uid"]):
             if annotations_of(claim).get(POD_CLAIM) == entry["name"]:
                 return str(claim["metadata"]["name"])
@@ -109,7 +109,7 @@ class PodResourceClaims(Controller):
         await self.cluster.event(pod, "Warning", "FailedResourceClaimCreation", message, COMPONENT)
 
     async def _reserve(self, pod: Manifest) -> None:
-        """A pod that came to its node without a scheduler still holds the claims that have devices."""
+        """Reserve allocated claims for a pod that was bound without a scheduler."""
         meta = pod["metadata"]
         for entry in pod["spec"].get("resourceClaims") or ():
             name = _claim_name(pod, entry)
@@ -126,7 +126,7 @@ class PodResourceClaims(Controller):
 
 
 class ResourceClaimRelease(Controller):
-    """Looks at claims: who is done with one holds it no more, and one that nobody holds has no devices."""
+    """Reconciles claims: removes reservations of finished consumers, and deallocates claims without any."""
 
     name = "resourceclaim-release-controller"
 
@@ -147,7 +147,7 @@ class ResourceClaimRelease(Controller):
                 self.look(namespace, extended["resourceClaimName"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """See that one claim is held only by who needs it."""
+        """Remove the reservations of one claim that are no longer needed."""
         claim = self._claims.get(namespace, name)
         if claim is None:
             return None
@@ -165,11 +165,11 @@ class ResourceClaimRelease(Controller):
 
     async def _still_needs(self, claim: Manifest, holder: Manifest) -> bool:
         if holder.get("apiGroup") or holder["resource"] != "pods":
-            return True  # Whoever that is, only they know.
+            return True  # Not a pod: only its own controller can release the claim.
         namespace = claim["metadata"]["namespace"]
         pod = self._pods.get(namespace, holder["name"])
         if pod is None:
-            # The informer may not have seen the pod yet; only the server can be sure.
+            # The informer may not have seen the pod yet: a live read decides.
             try:
                 pod = await self.cluster.client.get(POD, namespace, holder["name"])
             except RequestError as error:
@@ -186,7 +186,7 @@ class ResourceClaimRelease(Controller):
         return await self.cluster.update(RESOURCE_CLAIM, new, "status")
 
     async def _unprotect(self, claim: Manifest) -> None:
-        """Give back a claim's devices and let it go, or be allocated anew."""
+        """Deallocate a claim and remove its finalizer, so that it can be deleted or allocated again."""
         if (claim.get("status") or {}).get("allocation"):
             claim = await self._keep_holders(claim, [], give_back=True)
         new = copy(claim)
@@ -196,7 +196,7 @@ class ResourceClaimRelease(Controller):
         await self.cluster.update(RESOURCE_CLAIM, new)
 
     async def _delete_unused(self, claim: Manifest) -> None:
-        """A claim that was made for a pod goes when the pod is done, even if the pod stays."""
+        """Delete a claim that was created for a pod once the pod has finished, even if it still exists."""
         owner = controller_of(claim)
         if not owner or (owner["apiVersion"], owner["kind"]) != ("v1", "Pod"):
             return
@@ -229,7 +229,7 @@ def _claim(pod: Manifest, entry: Manifest, template: Manifest) -> Manifest:
 
 
 def _base_name(pod_name: str, entry_name: str) -> str:
-    """What a claim's name begins with; of long names both parts are cut, so that some of each is left."""
+    """The prefix of a claim's name; both parts of a long one are shortened."""
     base = f"{pod_name}-{entry_name}-"
     if len(base) <= _LONGEST_BASE:
         return base
@@ -243,7 +243,7 @@ def _status_of(pod: Manifest, entry: Manifest) -> Manifest | None:
 
 
 def _claim_name(pod: Manifest, entry: Manifest) -> str:
-    """The name of the claim that a pod's entry means; empty if there is none yet, or needs to be none."""
+    """The name of the claim for a pod's entry; empty if there is none yet, or none is needed."""
     if entry.get("resourceClaimName"):
         return str(entry["resourceClaimName"])
     return str((_status_of(pod, entry) or {}).get("resourceClaimName") or "")
@@ -274,5 +274,5 @@ def _is_made_for(claim: Manifest, pod: Manifest) -> bool:
 
 
 def _is_done(pod: Manifest) -> bool:
-    """Whether a pod has ended, or will never start."""
+    """Whether a pod has finished, or will never start."""
     return is_finished(pod) or ("deletionTimestamp" in pod["metadata"] and not pod["spec"].get("nodeName"))

@@ -1,4 +1,4 @@
-"""Waiting longer and longer before doing the same thing again."""
+"""Exponential backoff by key."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 
 class Retries:
-    """How long to wait before something is done once more: each time twice as long, up to a limit.
+    """Backoff before a retry: doubles each time, up to a limit.
 
-    After twice the longest wait without a try, all is forgotten.
+    An entry expires after twice the longest wait without an attempt.
     """
 
     def __init__(self, first_seconds: float, longest_seconds: float) -> None:
@@ -17,13 +17,13 @@ class Retries:
         self._known: dict[Hashable, tuple[float, float]] = {}
 
     def wait(self, key: Hashable, now: float) -> float | None:
-        """How long to wait still; None if it is to be done now, which counts as a try."""
+        """Remaining seconds to wait; None if it is due now, which counts as an attempt."""
         wait, since = self._known.get(key, (0.0, now))
         if now - since > 2 * self._longest:
             wait = 0.0
         if now - since < wait:
             return since + wait - now
-        # Taken out first, so that those tried longest ago come first.
+        # Removed first, so that the order is by the last attempt.
         self._known.pop(key, None)
         self._known[key] = (min(self._longest, wait * 2) if wait else self._first, now)
         self._forget(now)

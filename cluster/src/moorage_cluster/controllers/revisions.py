@@ -1,6 +1,6 @@
-"""Revisions of StatefulSets and DaemonSets: each template they have had, kept so that one can go back.
+"""Revisions of StatefulSets and DaemonSets: the history of their templates, for rollbacks.
 
-A revision's data is a patch that brings its template back, which is what `kubectl rollout undo` sends.
+A revision's data is a patch that restores its template, which is what `kubectl rollout undo` sends.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from moorage_cluster.controllers.pods import created_at
 from moorage_cluster.controllers.templates import content_hash, with_label, without_label
 
 REVISION_LABEL: Final = "controller-revision-hash"
-"""The label by which pods say which revision they are of."""
+"""The label with a pod's revision."""
 _NO_LABEL: Final = ""
 _LONGEST_PREFIX: Final = 223
 
 
 class History(NamedTuple):
-    """All revisions of an owner, the oldest first, and the one of its present template."""
+    """All revisions of an owner, the oldest first, and the one of its current template."""
 
     revisions: list[Manifest]
     update: Manifest
@@ -33,7 +33,7 @@ class History(NamedTuple):
 
     @property
     def old(self) -> list[Manifest]:
-        """All but the present one."""
+        """All but the current one."""
         return [each for each in self.revisions if name_of(each) != name_of(self.update)]
 
 
@@ -43,14 +43,14 @@ def name_of(obj: Manifest) -> str:
 
 
 def template_of(revision: Manifest) -> Manifest:
-    """The pod template that a revision keeps."""
+    """The pod template in a revision."""
     template: Manifest = copy(revision["data"]["spec"]["template"])
     template.pop("$patch", None)
     return template
 
 
 async def history_of(cluster: Cluster, kind: Kind, owner: Manifest, hash_label: str) -> History:
-    """An owner's revisions; one is made for a new template, one that is used again becomes the newest."""
+    """An owner's revisions; one is created for a new template, one that is used again becomes the newest."""
     known = _ordered(await claim(cluster, kind, owner, CONTROLLER_REVISION))
     data = _data(owner)
     newest = max((each["revision"] for each in known), default=0)
@@ -82,7 +82,7 @@ def _ordered(revisions: list[Manifest]) -> list[Manifest]:
 
 
 def _data(owner: Manifest) -> Manifest:
-    """A patch that brings the owner's template back, with sorted keys: clients compare its bytes."""
+    """A patch that restores the owner's template, with sorted keys: clients compare its bytes."""
     patch = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
     data: Manifest = msgspec.json.decode(msgspec.json.encode(patch, order="sorted"))
     return data
@@ -96,7 +96,7 @@ def _is_same(data: Any, other: Any) -> bool:
 async def _created(
     cluster: Cluster, owner: Manifest, data: Manifest, revision: int, hash_label: str, collisions: int
 ) -> tuple[Manifest, int]:
-    """A new revision, and how many names were taken by others."""
+    """A new revision, and the number of name collisions."""
     meta = owner["metadata"]
     while True:
         hash_of_data = content_hash(data, collisions)

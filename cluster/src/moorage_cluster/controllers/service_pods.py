@@ -1,4 +1,4 @@
-"""Services and the pods behind them: what both forms of endpoints are made from."""
+"""Services and the pods behind them, for Endpoints and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
 
 BATCH_SECONDS: Final = 0.5
-"""How long changes of pods are gathered: a rollout of many pods is then some writes, not thousands."""
+"""Batching period for changes of pods, in seconds: a large rollout is then some writes, not thousands."""
 HEADLESS: Final = "service.kubernetes.io/headless"
 
 Port = tuple[str, int, str, str]
@@ -21,7 +21,7 @@ Port = tuple[str, int, str, str]
 
 
 class ServiceEndpointsController(Controller, ABC):
-    """Looks at a service when it or one of its pods changes."""
+    """Reconciles a service when it or one of its pods changes."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -47,13 +47,13 @@ class ServiceEndpointsController(Controller, ABC):
 
 
 def has_endpoints(service: Manifest) -> bool:
-    """Whether the endpoints of a service are those of pods, not what users write."""
+    """Whether the endpoints of a service are derived from pods, not written by users."""
     spec = service["spec"]
     return spec.get("type") != "ExternalName" and bool(spec.get("selector"))
 
 
 def is_headless(service: Manifest) -> bool:
-    """Whether a service has no address of its own."""
+    """Whether a service has no cluster IP."""
     return service["spec"].get("clusterIP") in (None, "", "None")
 
 
@@ -70,13 +70,13 @@ def family_of(address: str) -> str:
 
 
 def target_reference(pod: Manifest) -> Manifest:
-    """How an endpoint names its pod."""
+    """The targetRef of an endpoint."""
     meta = pod["metadata"]
     return {"kind": "Pod", **{key: meta[key] for key in ("namespace", "name", "uid")}}
 
 
 def hostname_of(service: Manifest, pod: Manifest) -> str | None:
-    """The name that a pod has below a service's, if any."""
+    """The hostname of a pod in a service's subdomain, if any."""
     spec = pod["spec"]
     is_below = spec.get("subdomain") == service["metadata"]["name"]
     return (spec.get("hostname") or None) if is_below else None
@@ -115,7 +115,7 @@ def _number(port: Manifest, protocol: str, pod: Manifest) -> int | None:
 
 
 def endpoint_port(port: Port) -> Manifest:
-    """A port as endpoints carry it."""
+    """A port in the form of Endpoints."""
     name, number, protocol, application = port
     found: Manifest = {"port": number, "protocol": protocol}
     if name:

@@ -1,7 +1,7 @@
-"""Claims of a StatefulSet's pods: made with the pod, and owned so that they go when the set's policy says so.
+"""Claims of a StatefulSet's pods: created with the pod, and owned according to the set's retention policy.
 
-A claim that is to go with the set is owned by the set; one that is to go when its pod is scaled away is owned
-by that pod, once it has to go. The garbage collector does the rest.
+A claim that is deleted with the set is owned by the set; one that is deleted on scale-down is owned by its
+pod, once that is to be deleted. The garbage collector does the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _goes(stateful_set: Manifest, when: str) -> bool:
 
 
 async def make_claims(cluster: Cluster, stateful_set: Manifest, ordinal: int, component: str) -> None:
-    """Make the claims of the pod of a number that are not there."""
+    """Create the missing claims of the pod of an ordinal."""
     namespace, set_name = stateful_set["metadata"]["namespace"], name_of(stateful_set)
     pod_name = f"{set_name}-{ordinal}"
     for wanted in claims_for(stateful_set, ordinal).values():
@@ -48,7 +48,7 @@ async def make_claims(cluster: Cluster, stateful_set: Manifest, ordinal: int, co
 
 
 def is_stale(cluster: Cluster, stateful_set: Manifest, ordinal: int) -> bool:
-    """Whether a claim still goes with an earlier pod of that number; the next one has to wait for it."""
+    """Whether a claim is owned by an earlier pod of that ordinal; the next pod waits for its deletion."""
     if not _goes(stateful_set, "whenScaled"):
         return False
     pod_name = f"{name_of(stateful_set)}-{ordinal}"
@@ -60,7 +60,7 @@ def is_stale(cluster: Cluster, stateful_set: Manifest, ordinal: int) -> bool:
 
 
 async def own_claims(cluster: Cluster, stateful_set: Manifest, pod: Manifest, component: str) -> None:
-    """Make the claims of a pod go with whom the set's policy says."""
+    """Set the owner references of a pod's claims according to the set's policy."""
     ordinal = ordinal_of(pod)
     for known in _known(cluster, stateful_set, ordinal):
         owners: list[Manifest] = known["metadata"].get("ownerReferences") or []
@@ -102,6 +102,6 @@ def _is_ours(owner: Manifest, stateful_set: Manifest, pod: Manifest) -> bool:
 
 
 def _is_stale_reference(owner: Manifest, stateful_set: Manifest, pod: Manifest) -> bool:
-    """Whether an owner reference names an earlier set or pod of that name: the claim goes with that one."""
+    """Whether an owner reference names an earlier set or pod of that name: the claim is deleted with it."""
     named = _names(owner, stateful_set, pod)
     return named is not None and bool(named["metadata"]["uid"] != owner["uid"])

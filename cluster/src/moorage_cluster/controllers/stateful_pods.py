@@ -1,4 +1,4 @@
-"""The pods of a StatefulSet: each has a number, which gives it its name, its labels and its claims."""
+"""The pods of a StatefulSet: each has an ordinal, which determines its name, its labels and its claims."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ _LARGEST_ORDINAL: Final = 2**31 - 1
 
 
 def is_member(stateful_set: Manifest, pod: Manifest) -> bool:
-    """Whether a pod's name makes it one of a set's."""
+    """Whether a pod's name belongs to a set."""
     return parent_name(name_of(pod)) == name_of(stateful_set)
 
 
 def parent_name(pod_name: str) -> str:
-    """The set whose pod has such a name; nothing if no set's has."""
+    """The name of the set in a pod's name; empty if there is none."""
     match = _NAME_RE.fullmatch(pod_name)
     return match[1] if match else ""
 
 
 def ordinal_of(pod: Manifest) -> int:
-    """A pod's number; -1 if its name has none."""
+    """A pod's ordinal; -1 if its name has none."""
     match = _NAME_RE.fullmatch(name_of(pod))
     number = int(match[2]) if match else -1
     return number if number <= _LARGEST_ORDINAL else -1
 
 
 def ordinals(stateful_set: Manifest) -> range:
-    """The numbers of the pods that a set is to have."""
+    """The ordinals of a set's desired pods."""
     spec = stateful_set["spec"]
     start = int((spec.get("ordinals") or {}).get("start", 0))
     return range(start, start + int(spec.get("replicas", 1)))
 
 
 def revision_name(pod: Manifest) -> str:
-    """The revision that a pod is of."""
+    """The name of a pod's revision."""
     return labels_of(pod).get(REVISION_LABEL, "")
 
 
 def identity_labels(stateful_set: Manifest, ordinal: int) -> dict[str, str]:
-    """The labels that say which pod of a set a pod is."""
+    """The labels that identify a pod within its set."""
     return {POD_NAME_LABEL: f"{name_of(stateful_set)}-{ordinal}", POD_INDEX_LABEL: str(ordinal)}
 
 
 def new_pod(stateful_set: Manifest, revision: Manifest, ordinal: int) -> Manifest:
-    """A set's pod of a number, as a revision has it."""
+    """A set's pod of an ordinal, from a revision."""
     pod = pod_from_template(stateful_set, template_of(revision))
     meta, spec = pod["metadata"], pod["spec"]
     meta["name"] = f"{name_of(stateful_set)}-{ordinal}"
@@ -70,7 +70,7 @@ def new_pod(stateful_set: Manifest, revision: Manifest, ordinal: int) -> Manifes
 
 
 def claims_for(stateful_set: Manifest, ordinal: int) -> dict[str, Manifest]:
-    """The claims of the pod of a number, by the volumes they are for."""
+    """The claims of the pod of an ordinal, by volume name."""
     selected = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     found = {}
     for template in stateful_set["spec"].get("volumeClaimTemplates") or []:

@@ -1,4 +1,4 @@
-"""StatefulSets: pods with numbers, made from the first to the last, taken away and renewed in reverse."""
+"""StatefulSets: pods with ordinals, created in ascending order, deleted and updated in descending order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HASH_LABEL = "controller.kubernetes.io/hash"
 
 
 class _Set(NamedTuple):
-    """A set as it is while it is looked at."""
+    """The state of a set during its reconciliation."""
 
     obj: Manifest
     history: History
@@ -49,16 +49,16 @@ class _Set(NamedTuple):
 
     @property
     def in_order(self) -> bool:
-        """Whether each pod waits for those before it."""
+        """Whether the pod management policy is ordered."""
         return bool(self.obj["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     @property
     def min_ready_seconds(self) -> int:
-        """How long a pod must have been ready to be available."""
+        """How long a pod must have been ready to be available, in seconds."""
         return int(self.obj["spec"].get("minReadySeconds", 0))
 
     def is_unavailable(self, pod: Manifest | None) -> bool:
-        """Whether a pod is missing, not available or on its way out."""
+        """Whether a pod is missing, not available or being deleted."""
         return pod is None or is_deleted(pod) or not is_available(pod, self.min_ready_seconds, self.now)
 
 
@@ -76,14 +76,14 @@ class StatefulSetController(Controller):
         self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
-        """A pod that comes back waits until the claim that went with its predecessor is gone."""
+        """A recreated pod waits until its predecessor's claim is deleted."""
         if type == "DELETED":
             for owner in claim["metadata"].get("ownerReferences") or []:
                 if owner["kind"] == POD.name and (parent := parent_name(owner["name"])):
                     self.look(claim["metadata"]["namespace"], parent)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Bring one set a step further, as far as its rules allow, and count its pods."""
+        """Advance one set by a step, within its policies, and write its status."""
         obj = self.cluster.informer(STATEFUL_SET).get(namespace, name)
         if obj is None or selects_nothing(obj):
             return None
@@ -137,7 +137,7 @@ class StatefulSetController(Controller):
             await self._renew(being)
 
     async def _for_all(self, being: _Set, count: int, do: Callable[[int], Awaitable[bool]]) -> bool:
-        """Do something for each pod, in order or at once; whether the rest has to wait."""
+        """Call a function for each pod, in order or concurrently; returns whether the rest has to wait."""
         if not being.in_order:
             refusal = await slow_start(count, do)
             if refusal is not None:
@@ -149,7 +149,7 @@ class StatefulSetController(Controller):
         return False
 
     async def _keep(self, being: _Set, ordinal: int, pod: Manifest | None) -> bool:
-        """See to the pod of a number; whether the pods after it have to wait."""
+        """Reconcile the pod of an ordinal; returns whether the pods after it have to wait."""
         if pod is None:
             if not is_stale(self.cluster, being.obj, ordinal):
                 await self._create(being, ordinal)
@@ -174,7 +174,7 @@ class StatefulSetController(Controller):
         await own_claims(self.cluster, being.obj, pod, self.name)
 
     async def _take_away(self, being: _Set, pod: Manifest, first_broken: Manifest | None) -> bool:
-        """Delete a pod that is too many; whether the next one has to wait."""
+        """Delete a surplus pod; returns whether the next one has to wait."""
         if is_deleted(pod):
             return being.in_order
         if being.in_order and being.is_unavailable(pod) and pod is not first_broken:

@@ -1,4 +1,4 @@
-"""Writing what a controller found out: statuses, conditions, and counts that are given as percentages."""
+"""Writing statuses and conditions, and counts that are given as percentages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from moorage_cluster.controllers.cluster import Cluster
 
 
 async def write_status(cluster: Cluster, kind: Kind, obj: Manifest, new: Manifest) -> Manifest:
-    """Make an object's status this one, unless it is already; None removes a field, others are left alone.
+    """Write an object's status, if it has changed; None removes a field, other fields are unchanged.
 
-    Zero, empty and absent are the same: servers do not keep what says nothing.
+    Zero, empty and absent are the same: servers omit empty fields.
     """
     old = status_of(obj)
     if all(_said(old.get(field)) == _said(value) for field, value in new.items()):
         return obj
-    # The uid keeps this from an object of the same name that was made meanwhile.
+    # The uid protects a new object of the same name.
     patch = {"metadata": {"uid": obj["metadata"]["uid"]}, "status": new}
     return await cluster.patch(kind, obj, patch, "merge", "status")
 
 
 def _said(value: Any) -> Any:
-    """What a value says: nothing, if it is empty or has only empty parts."""
+    """A value without empty parts; None if nothing is left."""
     if isinstance(value, dict):
         value = {key: said for key, item in value.items() if (said := _said(item)) is not None}
     return value or None
@@ -35,7 +35,7 @@ def _said(value: Any) -> Any:
 def new_condition(
     now: datetime, type: str, status: str, reason: str, message: str, updated: bool = False
 ) -> Manifest:
-    """A condition that holds from now on; deployments also say when theirs were `updated`."""
+    """A condition with the current transition time; those of deployments also have an `updated` time."""
     made: Manifest = {"type": type, "status": status, "reason": reason, "message": message}
     made["lastTransitionTime"] = timestamp(now)
     if updated:
@@ -44,7 +44,7 @@ def new_condition(
 
 
 def with_condition(conditions: list[Manifest], new: Manifest) -> list[Manifest]:
-    """Conditions with one set; if it says nothing new, they stay as they are."""
+    """Conditions with one set; they are unchanged if its status and reason are the same."""
     known = find_condition({"conditions": conditions}, new["type"])
     if known is not None and known["status"] == new["status"]:
         if known.get("reason") == new.get("reason"):
@@ -54,7 +54,7 @@ def with_condition(conditions: list[Manifest], new: Manifest) -> list[Manifest]:
 
 
 def without_condition(conditions: list[Manifest], type: str) -> list[Manifest]:
-    """Conditions but for one."""
+    """Conditions without one type."""
     return [each for each in conditions if each["type"] != type]
 
 

@@ -1,4 +1,4 @@
-"""Pod templates of workloads: whether two are the same, and a short name for one."""
+"""Pod templates of workloads: equality and hashes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 from moorage.api.manifests import Manifest, copy
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Without vowels, and without digits that look like letters: names made of them cannot turn into words."""
+"""Without vowels, and without digits that look like letters: names cannot form words."""
 _HASH_LENGTH: Final = 10
 
 
 def content_hash(content: Any, collisions: int = 0) -> str:
-    """A short name of some content, always the same; a count of collisions makes another one."""
+    """A short, stable hash of some content; a count of collisions changes it."""
     raw = msgspec.json.encode(content, order="sorted")
     digest = blake2b(raw, digest_size=16, salt=collisions.to_bytes(8, "big")).digest()
     number = int.from_bytes(digest, "big")
@@ -27,7 +27,7 @@ def content_hash(content: Any, collisions: int = 0) -> str:
 
 
 def without_label(template: Manifest, label: str) -> Manifest:
-    """A template without one of its labels, and without what says nothing."""
+    """A template without one of its labels, and without empty fields."""
     plain: Manifest = _without_nothing(template)
     labels = dict((plain.get("metadata") or {}).get("labels") or {})
     labels.pop(label, None)

@@ -1,7 +1,7 @@
-"""Writing bindings of volumes and claims: each step is stored before the next, and can be done again.
+"""Writing bindings of volumes and claims: each step is stored before the next, and is idempotent.
 
-A volume is given to a claim first; only then the claim says that it has the volume. Whoever finds a binding
-half done can finish it.
+The volume is bound to the claim first, then the claim to the volume. An incomplete binding can be finished
+from either side.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
 class VolumeBindings:
-    """Binds and unbinds; every method returns the object as it is stored then."""
+    """Binds and unbinds; every method returns the stored object."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     async def bind(self, volume: Manifest, claim: Manifest) -> None:
-        """Bind both to each other, or finish what was begun."""
+        """Bind both to each other, or finish an incomplete binding."""
         volume = await self._give(volume, claim)
         volume = await self.set_volume_phase(volume, "Bound")
         claim = await self._take(claim, volume)
         await self.set_claim_phase(claim, "Bound", volume)
 
     async def unbind(self, volume: Manifest) -> Manifest:
-        """Take a volume from its claim; what the user wrote is kept, but no longer means this very claim."""
+        """Unbind a volume from its claim; a reference by the user is kept, but without the claim's uid."""
         new = copy(volume)
         if BOUND_BY_CONTROLLER in annotations_of(volume):
             del new["spec"]["claimRef"]
@@ -70,7 +70,7 @@ class VolumeBindings:
         return await self._cluster.update(PERSISTENT_VOLUME_CLAIM, new)
 
     async def set_volume_phase(self, volume: Manifest, phase: str, message: str = "") -> Manifest:
-        """Say in which phase a volume is."""
+        """Set the phase of a volume."""
         if phase_of(volume) == phase:
             return volume
         new = copy(volume)
@@ -80,7 +80,7 @@ class VolumeBindings:
         return await self._cluster.update(PERSISTENT_VOLUME, new, "status")
 
     async def set_claim_phase(self, claim: Manifest, phase: str, volume: Manifest | None = None) -> Manifest:
-        """Say in which phase a claim is, and what it got with its volume."""
+        """Set the phase of a claim, and the properties of its volume."""
         new = copy(claim)
         status = child(new, "status")
         status["phase"] = phase
@@ -99,7 +99,7 @@ class VolumeBindings:
 
 
 def _capacity(volume: Manifest) -> Manifest:
-    """How much a claim gets: while a file system is still to be grown, what it had before."""
+    """The capacity of a claim: while a file system resize is pending, the previous one."""
     capacity = dict(volume["spec"]["capacity"])
     before = annotations_of(volume).get(_PRE_RESIZE_CAPACITY)
     if before is not None:

@@ -1,4 +1,4 @@
-"""Ephemeral volumes: pods that bring a template of a claim get the claim made for them."""
+"""Ephemeral volumes: creates claims from the templates in pods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage_cluster.controllers.volume_facts import claim_key, claim_keys_of, i
 
 
 class EphemeralVolumes(Controller):
-    """Looks at pods with ephemeral volumes."""
+    """Reconciles pods with ephemeral volumes."""
 
     name = "ephemeral_volume"
 
@@ -25,7 +25,7 @@ class EphemeralVolumes(Controller):
         self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
-        """A pod's volumes never change: it is enough to look once."""
+        """A pod's volumes never change: one reconciliation is enough."""
         if type == "ADDED":
             self._look_at(pod)
 
@@ -39,7 +39,7 @@ class EphemeralVolumes(Controller):
             self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Make the claims that one pod lacks."""
+        """Create the missing claims of one pod."""
         pod = self._pods.get(namespace, name)
         if pod is None or "deletionTimestamp" in pod["metadata"]:
             return None

@@ -1,4 +1,4 @@
-"""What the storage controllers read off volumes, claims and pods: annotations, classes, who has whom."""
+"""Properties of volumes, claims and pods for the storage controllers: annotations, classes, bindings."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from moorage_cluster.controllers.cluster import controller_of
 from moorage_cluster.controllers.pods import is_finished
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-"""On a claim: its binding is finished. The value means nothing."""
+"""On a claim: its binding is finished. The value has no meaning."""
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""On a volume or claim: the binding was made by a program, not by the user."""
+"""On a volume or claim: the binding was made by a controller, not by the user."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-"""On a volume: who made it."""
+"""On a volume: its provisioner."""
 MIGRATED_TO: Final = "pv.kubernetes.io/migrated-to"
-"""On a volume: the CSI driver that takes care of it instead of a built-in plugin."""
+"""On a volume: the CSI driver that replaces an in-tree plugin."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""On a claim: the node its volume is to be made for."""
+"""On a claim: the node to provision its volume for."""
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
-"""On a claim: who is to make its volume, in the new place and the old one."""
+"""On a claim: the provisioner of its volume, in the current and the deprecated annotation."""
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""On a volume or claim: its storage class, as it was written before there was a field for it."""
+"""On a volume or claim: its storage class, in the deprecated annotation."""
 DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -40,7 +40,7 @@ def claim_class(claim: Manifest) -> str:
 
 
 def names_class(claim: Manifest) -> bool:
-    """Whether a claim says which class it wants; the empty class is none, but was wished for."""
+    """Whether a claim names a class; the empty class is none, but set explicitly."""
     return BETA_STORAGE_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
@@ -56,7 +56,7 @@ def is_default_class(storage_class: Manifest) -> bool:
 
 
 def is_bound_to(volume: Manifest, claim: Manifest) -> bool:
-    """Whether a volume is bound to a claim, or kept for it by name."""
+    """Whether a volume is bound to a claim, or reserved for it by name."""
     reference, meta = volume["spec"].get("claimRef"), claim["metadata"]
     if not reference or (reference.get("namespace"), reference.get("name")) != (
         meta["namespace"],
@@ -67,7 +67,7 @@ def is_bound_to(volume: Manifest, claim: Manifest) -> bool:
 
 
 def reference_to(claim: Manifest) -> Manifest:
-    """How a volume names the claim it is bound to."""
+    """The claimRef of a volume that is bound to a claim."""
     meta = claim["metadata"]
     return {
         "apiVersion": "v1",
@@ -80,24 +80,24 @@ def reference_to(claim: Manifest) -> Manifest:
 
 
 def claim_key(claim: Manifest) -> str:
-    """A claim's namespace and name, as messages and indexes have it."""
+    """A claim's namespace and name, for messages and indexes."""
     return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
 
 
 def claimed_by(volume: Manifest) -> str:
-    """The key of the claim that a volume is bound to or kept for; empty if there is none."""
+    """The key of the claim that a volume is bound to or reserved for; empty if there is none."""
     reference = volume["spec"].get("claimRef")
     return f"{reference.get('namespace', '')}/{reference.get('name', '')}" if reference else ""
 
 
 def wanted_storage(claim: Manifest) -> Quantity:
-    """How much a claim asks for."""
+    """The storage request of a claim."""
     requests = (claim["spec"].get("resources") or {}).get("requests") or {}
     return parse_quantity(str(requests.get("storage", "0")))
 
 
 def offered_storage(volume: Manifest) -> Quantity:
-    """How much a volume has."""
+    """The storage capacity of a volume."""
     return parse_quantity(str((volume["spec"].get("capacity") or {}).get("storage", "0")))
 
 
@@ -108,7 +108,7 @@ def phase_of(obj: Manifest) -> str:
 
 
 def claims_of(pod: Manifest) -> Iterator[tuple[str, bool]]:
-    """The names of the claims that a pod uses, and whether each is made for the pod alone."""
+    """The names of the claims that a pod uses, and whether each is ephemeral."""
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
             yield volume["persistentVolumeClaim"]["claimName"], False
@@ -122,13 +122,13 @@ def claim_keys_of(pod: Manifest) -> list[str]:
 
 
 def is_made_for(claim: Manifest, pod: Manifest) -> bool:
-    """Whether a claim was made for a pod's ephemeral volume."""
+    """Whether a claim was created for a pod's ephemeral volume."""
     owner = controller_of(claim)
     return owner is not None and owner["uid"] == pod["metadata"]["uid"]
 
 
 def has_ended(pod: Manifest) -> bool:
-    """Whether a pod's containers run no more, and never will again."""
+    """Whether a pod's containers have terminated for good."""
     if is_finished(pod):
         return True
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()

@@ -1,4 +1,4 @@
-"""Which volume a claim takes when nothing depends on where its pods run."""
+"""Matching of claims and volumes for immediate binding."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FILESYSTEM: Final = "Filesystem"
 
 
 def best_match(claim: Manifest, volumes: Iterable[Manifest]) -> Manifest | None:
-    """What a claim takes: of those with the fewest access modes, one kept for it or the smallest.
+    """The volume for a claim: of those with the fewest access modes, one reserved for it or the smallest.
 
-    The volumes are those of its class, and any that are kept for it.
+    The volumes are those of its class, and any that are reserved for it.
     """
     wanted = set(claim["spec"].get("accessModes") or ())
     by_modes: dict[tuple[str, ...], list[Manifest]] = {}
@@ -46,7 +46,7 @@ def _best(claim: Manifest, volumes: list[Manifest]) -> Manifest | None:
 
 
 def _could_hold(volume: Manifest, claim: Manifest) -> bool:
-    """What also a volume kept for the claim must fulfil."""
+    """Requirements that also apply to a volume reserved for the claim."""
     return (
         (not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
         and offered_storage(volume) >= wanted_storage(claim)
@@ -64,7 +64,7 @@ def _is_free_for(volume: Manifest, claim: Manifest) -> bool:
 
 
 def mismatch(volume: Manifest, claim: Manifest) -> str:
-    """Why a claim cannot have the volume that it asks for by name; empty if it can."""
+    """Why a claim cannot be bound to the volume that it names; empty if it can."""
     if "deletionTimestamp" in volume["metadata"]:
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
     if offered_storage(volume).value < wanted_storage(claim).value:

@@ -1,4 +1,4 @@
-"""Claims, volumes and volume attributes classes that are in use stay until they are not, even if deleted."""
+"""Finalizers that protect claims, volumes and volume attributes classes from deletion while in use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ATTRIBUTES_CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
 
 
 class ClaimProtection(Controller):
-    """Lets a deleted claim go when no pod on a node uses it."""
+    """Removes the finalizer of a deleted claim when no bound pod uses it."""
 
     name = "persistentvolumeclaim-protection-controller"
 
@@ -42,18 +42,18 @@ class ClaimProtection(Controller):
         self.follow(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
-        """A pod that is gone, has ended or has no node may have been what a claim waited for."""
+        """A pod that is deleted, finished or unbound may have been the last user of a deleted claim."""
         if type == "DELETED" or not pod["spec"].get("nodeName") or has_ended(pod):
             for key in claim_keys_of(pod):
                 self.look(*key.split("/"))
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Protect one claim, or let it go."""
+        """Add or remove the finalizer of one claim."""
         claim = self._claims.get(namespace, name)
         if claim is None:
             return None
         if _is_wanted_gone(claim, CLAIM_PROTECTION):
-            # What the informer does not know of may be there all the same: only the server can be sure.
+            # The informer may not have seen a pod yet: a live read decides.
             if not _any_uses(self._users.get(claim_key(claim)), claim) and not _any_uses(
                 await self.cluster.client.list(POD, namespace), claim
             ):
@@ -64,7 +64,7 @@ class ClaimProtection(Controller):
 
 
 class VolumeProtection(Controller):
-    """Lets a deleted volume go when it is no longer bound."""
+    """Removes the finalizer of a deleted volume when it is no longer bound."""
 
     name = "persistentvolume-protection-controller"
 
@@ -74,7 +74,7 @@ class VolumeProtection(Controller):
         self.follow(PERSISTENT_VOLUME)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Protect one volume, or let it go."""
+        """Add or remove the finalizer of one volume."""
         volume = self._volumes.get("", name)
         if volume is None:
             return None
@@ -86,7 +86,7 @@ class VolumeProtection(Controller):
 
 
 class AttributesClassProtection(Controller):
-    """Lets a deleted volume attributes class go when no claim and no volume names it."""
+    """Removes the finalizer of a deleted volume attributes class when no claim or volume names it."""
 
     name = "volumeattributesclass-protection-controller"
 
@@ -100,13 +100,13 @@ class AttributesClassProtection(Controller):
             self.follow(kind, self._user_changed)
 
     def _user_changed(self, type: EventType, user: Manifest, before: Manifest | None) -> None:
-        """A class may have waited for a claim or volume that does not name it any more."""
+        """A claim or volume that no longer names a class may have been its last user."""
         named = () if type == "DELETED" else _attributes_classes(user)
         for name in set(_attributes_classes(before or user)).difference(named):
             self.look("", name)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Protect one class, or let it go."""
+        """Add or remove the finalizer of one class."""
         attributes_class = self._classes.get("", name)
         if attributes_class is None:
             return None
@@ -122,7 +122,7 @@ class AttributesClassProtection(Controller):
 
 
 def _attributes_classes(user: Manifest) -> list[str]:
-    """The names of the volume attributes classes that a claim or volume has, had, or is to have."""
+    """The names of the desired, current and target volume attributes classes of a claim or volume."""
     status = status_of(user)
     names = {
         user["spec"].get("volumeAttributesClassName"),

@@ -1,7 +1,7 @@
-"""The built-in provisioner: makes host-path volumes for claims of its storage classes, and deletes them.
+"""The built-in provisioner: creates host-path volumes for claims of its storage classes, and deletes them.
 
-It goes by the same annotations as any provisioner beside a cluster: the binder names the provisioner in the
-claim, for late binding once the scheduler has named a node. With the class's parameter `topology: node` a
+It uses the same annotations as any external provisioner: the binder names the provisioner in the claim, with
+delayed binding once the scheduler has selected a node. With the class's parameter `topology: node` a
 volume can be reached only from that node; otherwise from everywhere.
 """
 
@@ -28,13 +28,13 @@ from moorage_cluster.controllers.volume_facts import (
 )
 
 PROVISIONER: Final = "moorage.io/hostpath"
-"""What storage classes name to have their volumes made here."""
+"""The name of this provisioner in storage classes."""
 
 _VOLUMES_DIRECTORY: Final = "/var/lib/moorage/volumes"
 
 
 def default_storage_class() -> Manifest:
-    """The class `standard`, which claims get that name none; volumes are made when a pod has its node."""
+    """The default class `standard`, with binding mode WaitForFirstConsumer."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -49,7 +49,7 @@ def default_storage_class() -> Manifest:
 
 
 class HostPathProvisioner(Controller):
-    """Looks at claims that want a volume and, under their bare names, at volumes that are wanted no more."""
+    """Reconciles claims to provision and, under their bare names, volumes to delete."""
 
     name = PROVISIONER
 
@@ -71,7 +71,7 @@ class HostPathProvisioner(Controller):
             self.look("", volume["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
-        """Make a claim's volume, or delete one."""
+        """Provision a claim's volume, or delete a volume."""
         if namespace:
             claim = self._claims.get(namespace, name)
             if claim is not None:
@@ -120,7 +120,7 @@ class HostPathProvisioner(Controller):
         await self.cluster.event(claim, "Normal", "ProvisioningSucceeded", done, self.name)
 
     async def _choose_again(self, claim: Manifest, problem: str) -> None:
-        """Have the scheduler choose another node."""
+        """Remove the selected node, so that the scheduler selects another."""
         await self.cluster.event(claim, "Warning", "ProvisioningFailed", problem, self.name)
         new = copy(claim)
         del new["metadata"]["annotations"][SELECTED_NODE]

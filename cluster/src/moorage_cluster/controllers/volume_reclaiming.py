@@ -1,4 +1,4 @@
-"""What becomes of a volume when its claim is gone: it is kept, emptied or deleted, as its policy says."""
+"""Reclaim policies of volumes with a deleted claim: Retain, Recycle or Delete."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from moorage_cluster.controllers.volume_binding import VolumeBindings
 from moorage_cluster.controllers.volume_facts import MIGRATED_TO, PROVISIONED_BY, phase_of
 
 _DELETABLE_DIRECTORY: Final = "/tmp/"
-"""Host paths elsewhere are not deleted on their own."""
+"""Host paths elsewhere are not deleted by the controller."""
 _RECYCLABLE: Final = ("hostPath", "nfs")
 
 
 class VolumeReclaimer:
-    """Carries out reclaim policies; volumes that a provisioner made are left to it."""
+    """Applies reclaim policies; provisioned volumes are left to their provisioner."""
 
     def __init__(self, cluster: Cluster, bindings: VolumeBindings, component: str) -> None:
         self._cluster = cluster
@@ -24,7 +24,7 @@ class VolumeReclaimer:
         self._component = component
 
     async def release(self, volume: Manifest) -> None:
-        """Take a volume out of use."""
+        """Mark a volume as Released and apply its reclaim policy."""
         if phase_of(volume) not in ("Released", "Failed"):
             volume = await self._bindings.set_volume_phase(volume, "Released")
         if annotations_of(volume).get(MIGRATED_TO):
@@ -64,7 +64,7 @@ class VolumeReclaimer:
 
 
 def _why_not_deletable(volume: Manifest) -> str:
-    """What keeps a volume that nobody provisioned from being deleted; empty if nothing does."""
+    """Why a volume without provisioner cannot be deleted; empty if it can."""
     host_path = volume["spec"].get("hostPath")
     name = volume["metadata"]["name"]
     if not host_path:

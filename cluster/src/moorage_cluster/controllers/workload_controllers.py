@@ -1,4 +1,4 @@
-"""The controllers of workloads, all of them."""
+"""All controllers of workloads."""
 
 from __future__ import annotations
 
