@@ -1,1 +1,1 @@
-"""Simulated nodes: kubelets that admit, run, measure and evict pods; only what they tell is real."""
+"""Simulated nodes: kubelets that admit, run, measure and evict pods; only their API requests are real."""

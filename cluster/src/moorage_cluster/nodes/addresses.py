@@ -10,11 +10,11 @@ _HOSTS: Final = IPv4Network("10.0.0.0/10")
 _PODS: Final = IPv4Network("10.128.0.0/9")
 _POD_PREFIX: Final = 24
 _FIRST_POD: Final = 2
-"""The network itself and its gateway come first."""
+"""Offset of the first pod's address, after the network's own and its gateway's."""
 
 
 class Addresses:
-    """Gives out nodes' addresses and networks, none twice; those that nodes have already are taken."""
+    """Allocates addresses and networks of nodes, each once; those of existing nodes are reserved."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -22,7 +22,7 @@ class Addresses:
         self._networks: Iterator[IPv4Network] = _PODS.subnets(new_prefix=_POD_PREFIX)
 
     def taken(self, *addresses: str) -> None:
-        """These are in use."""
+        """Mark addresses as in use."""
         self._taken.update(addresses)
 
     def host(self) -> str:
@@ -40,7 +40,7 @@ class Addresses:
 
 
 class PodAddresses:
-    """Gives out the addresses of one node's network; one that was given back comes again last."""
+    """Allocates the addresses of one node's network; a released one is reused last."""
 
     def __init__(self, network: str) -> None:
         parsed = ip_network(network, strict=False)
@@ -61,12 +61,12 @@ class PodAddresses:
         return ""
 
     def keep(self, uid: str, address: str) -> None:
-        """A pod has this one already."""
+        """Reserve an address that a pod already has."""
         self._taken[address] = uid
         self._of[uid] = address
 
     def give_back(self, uid: str) -> None:
-        """A pod needs its address no longer; saying it twice does no harm."""
+        """Release a pod's address; idempotent."""
         address = self._of.pop(uid, None)
         if address is not None and self._taken.get(address) == uid:
             del self._taken[address]

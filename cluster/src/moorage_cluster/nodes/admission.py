@@ -1,7 +1,7 @@
-"""Whether a kubelet takes a pod that was bound to its node.
+"""Admission of pods that were bound to a node by its kubelet.
 
-The scheduler has looked at the same things, but its picture may have been old, or there were two schedulers,
-or none: a pod can also name its node itself.
+The scheduler has checked the same, but its snapshot may have been stale, or there were two schedulers, or
+none: a pod can also name its node itself.
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ _MEMORY_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", effect=NO
 
 
 class Refusal(NamedTuple):
-    """Why a pod is not taken."""
+    """Why a pod is rejected."""
 
     reason: str
     message: str
 
 
 class Claims(NamedTuple):
-    """What a pod takes of its node."""
+    """The resources and ports that a pod takes of its node."""
 
     amounts: dict[str, int]
     ports: frozenset[HostPort]
 
 
 def claims_of(pod: Pod) -> Claims:
-    """What a pod takes: cpu in thousandths, all else in units, and the ports of the host."""
+    """The claims of a pod: CPU in thousandths, all else in units, and host ports."""
     return Claims(resource_amounts(pod_requests(pod)), PodInfo(pod).host_ports)
 
 
 class Room:
-    """What the pods of a node have taken of it."""
+    """The resources and ports that the pods of a node have taken."""
 
     def __init__(self) -> None:
         self._taken: dict[str, Claims] = {}
         self.amounts: Counter[str] = Counter()
 
     def take(self, uid: str, claims: Claims) -> None:
-        """A pod is there now, or takes something else than before."""
+        """Set the claims of a pod."""
         self.free(uid)
         self._taken[uid] = claims
         self.amounts.update(claims.amounts)
 
     def free(self, uid: str) -> None:
-        """A pod is there no longer."""
+        """Remove the claims of a pod."""
         claims = self._taken.pop(uid, None)
         if claims is not None:
             self.amounts.subtract(claims.amounts)
 
     @property
     def pods(self) -> int:
-        """How many there are."""
+        """Number of pods."""
         return len(self._taken)
 
     @property
@@ -80,7 +80,7 @@ class Room:
 def refusal(
     pod: Pod, qos_class: str, node: Node, room: Room, conditions: Sequence[str], claims: Claims
 ) -> Refusal | None:
-    """Why a node does not take a pod, or None if it does."""
+    """Why a node rejects a pod, or None if it admits it."""
     if conditions and not _bears(pod, qos_class, conditions):
         return Refusal(EVICTED, f"The node had condition: [{' '.join(conditions)}]. ")
     short = shortage(node, room, claims)
@@ -99,7 +99,7 @@ def refusal(
 
 
 def shortage(node: Node, room: Room, claims: Claims) -> Refusal | None:
-    """What a node has too little of for a pod that is not there yet, if anything."""
+    """The resource that a node has too little of for a new pod, if any."""
     allocatable = resource_amounts(node.status.allocatable)
     slots = node.status.allocatable.get(PODS)
     allowed = slots.value if slots is not None else 0
@@ -108,14 +108,14 @@ def shortage(node: Node, room: Room, claims: Claims) -> Refusal | None:
     for name in _in_order(claims.amounts):
         wanted, used, capacity = claims.amounts[name], room.amounts[name], allocatable.get(name, 0)
         if name not in allocatable and is_extended_resource(name):
-            continue  # Resources that the node does not know are somebody else's: the cluster's, a driver's.
+            continue  # Resources unknown to the node are managed by the cluster, or by a driver.
         if wanted > 0 and wanted > capacity - used:
             return _short(name, wanted, used, capacity)
     return None
 
 
 def _bears(pod: Pod, qos_class: str, conditions: Sequence[str]) -> bool:
-    """Whether a pod may come to a node that runs short of something."""
+    """Whether a pod is admitted by a node under pressure."""
     if pod.priority >= CRITICAL_PRIORITY:
         return True
     if tuple(conditions) != (MEMORY_PRESSURE,):

@@ -1,4 +1,4 @@
-"""The events that `kubectl describe` shows of a pod: what became of its containers."""
+"""The events of a pod's containers, as `kubectl describe` shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage_cluster.nodes.podrun import PodRun
 
 
 class Announcement(NamedTuple):
-    """An event to be."""
+    """An event to record."""
 
     type: str
     reason: str
@@ -20,24 +20,24 @@ class Announcement(NamedTuple):
 
 
 class Announcer:
-    """Remembers what was told of each container."""
+    """Remembers the last recorded state of each container."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], str] = {}
         self._pulls: dict[str, float] = {}
 
     def pulling(self, image: str, seconds: float) -> Announcement:
-        """An image that takes so long to come."""
+        """The event of an image pull, which takes this many seconds."""
         self._pulls[full_name(image)] = seconds
         return Announcement("Normal", "Pulling", f'Pulling image "{image}"')
 
     def forget(self, run: PodRun) -> None:
-        """A pod is gone."""
+        """Drop the state of a deleted pod."""
         for each in run.containers:
             self._told.pop((run.uid, each.name), None)
 
     def news(self, run: PodRun) -> Iterator[Announcement]:
-        """What has not been told yet."""
+        """The events that have not been recorded yet."""
         for each in run.containers:
             state = each.state
             mark = each.container_id if isinstance(state, Running) else f"{state}"

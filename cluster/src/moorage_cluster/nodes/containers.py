@@ -1,7 +1,7 @@
-"""One container over time: waiting, running, ended, and running again after a pause that grows.
+"""The state machine of one container: waiting, running, terminated, and restarted with backoff.
 
-Nothing here waits or writes: `step` does what is due at a moment, `due` says when there is something again.
-What runs in the container, and when that ends, is its workload's business.
+Nothing here waits or writes: `step` does what is due at a moment, `due` is the time of the next change.
+What runs in the container, and when it ends, is up to its workload.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from moorage_cluster.nodes.workload import Ended, Probed, Report, StartDelayed, 
 FIRST_PAUSE_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 300.0
 RESTART_SECONDS: Final = 1.0
-"""Until the kubelet has noticed and started it again, where there is no pause."""
+"""Time until the kubelet restarts a container without backoff, in seconds."""
 UNKNOWN_STATUS: Final = "ContainerStatusUnknown"
 _LOST: Final = "The container could not be located when the pod was terminated"
 
 
 class Role(Enum):
-    """What a container is for its pod."""
+    """The role of a container in its pod."""
 
     INIT = "init"
     SIDECAR = "sidecar"
@@ -35,7 +35,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It does not run yet, or not at the moment."""
+    """It is not running yet, or not at the moment."""
 
     reason: str
     message: str = ""
@@ -50,7 +50,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
-    """It has ended; without times if it never ran."""
+    """It has terminated; without times if it never ran."""
 
     exit_code: int
     reason: str
@@ -66,7 +66,7 @@ CREATING: Final = Waiting("ContainerCreating")
 
 
 class ContainerRun:
-    """A container of a pod on a node; `described` is how its pod is called in messages."""
+    """A container of a pod on a node; `described` names its pod in messages."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class ContainerRun:
         self.restarts = 0
         self.container_id = ""
         self.is_started = False
-        """Whether it runs, and its startup probe has passed."""
+        """Whether it is running, and its startup probe has passed."""
         self.is_ready = False
         self.start_at: float | None = None
         """When it starts or starts again."""
@@ -105,7 +105,7 @@ class ContainerRun:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it runs or ever did."""
+        """Whether it is running or ever was."""
         return not isinstance(self.state, Waiting) or self.last is not None
 
     @property
@@ -115,7 +115,7 @@ class ContainerRun:
 
     @property
     def ended(self) -> Terminated | None:
-        """How it has ended, if it has for good."""
+        """How it has terminated, if it has for good."""
         return self.state if isinstance(self.state, Terminated) and not self.is_to_start else None
 
     def usage(self, now: float) -> Usage:
@@ -132,7 +132,7 @@ class ContainerRun:
         return self.workload.due if self.start_at is None else self.start_at
 
     def step(self, now: float) -> bool:
-        """Do what is due; whether that was anything."""
+        """Do what is due; returns whether anything was."""
         changed = False
         while self._advance(now):
             changed = True
@@ -187,9 +187,9 @@ class ContainerRun:
             self.workload.stop(now, grace_seconds, after_completion=after_completion)
 
     def end(self, now: float, exit_code: int, reason: str, message: str = "") -> None:
-        """It ends; unless it was to stop, it may start again after a pause, as its restart policy has it.
+        """Terminate; unless it was to stop, it may be restarted with backoff, as its restart policy requires.
 
-        The first time there is no pause worth the name; then it is ten seconds, and doubles each time.
+        The first restart has almost no backoff; then it is ten seconds, and doubles each time.
         """
         since = self.state.since if isinstance(self.state, Running) else None
         self.state = ended = Terminated(exit_code, reason, message, since, now, self.container_id)
@@ -212,7 +212,7 @@ class ContainerRun:
         self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
 
     def resume(self, now: float) -> None:
-        """It was found as another kubelet left it: if that was about to start it again, it starts now."""
+        """Continue from the state that another kubelet left: a pending restart takes place now."""
         is_due = (
             self.last is not None
             if isinstance(self.state, Waiting)
@@ -222,13 +222,13 @@ class ContainerRun:
             self.start_at = now
 
     def renew(self) -> None:
-        """Begin from the start, as what it was is gone with its sandbox; that counts as a restart."""
+        """Reset the state, as its sandbox is gone; that counts as a restart."""
         self.restarts += self.has_begun
         self.state, self.last, self.start_at = CREATING, None, None
         self.is_started = self.is_ready = False
 
     def abandon(self, now: float, exit_code: int, grace_seconds: float = 0.0) -> None:
-        """Its pod ends, and so does it, whatever it was doing."""
+        """Terminate in any state, because its pod ends."""
         self._is_stopping, self._is_starting, self.start_at = True, False, None
         self.is_ready = False
         self.workload.discard(grace_seconds)

@@ -1,4 +1,4 @@
-"""What a kubelet does when its node runs short: tell it, collect images, evict one pod at a time."""
+"""Node-pressure eviction: a kubelet sets conditions, collects images, and evicts one pod at a time."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from moorage_cluster.nodes.usage import INODES, NOTHING, PIDS, Usage
 _BYTES_PER_INODE = 16 << 10
 _SYSTEM_PIDS = 200
 _IMMEDIATE_GRACE_SECONDS = 1.0
-"""The grace period of pods that are evicted at once."""
+"""Grace period of pods that are evicted immediately, in seconds."""
 
 
 def node_usage(kubelet: Kubelet, now: float) -> Usage:
-    """What is used of a node: by pods, by images, and by the system, which takes half of its reserve."""
+    """The usage of a node by pods, by images, and by the system, which takes half of its reserve."""
     total = NOTHING
     for run in kubelet.pods.values():
         total = total.plus(run.usage(now))
@@ -50,7 +50,7 @@ def node_usage(kubelet: Kubelet, now: float) -> Usage:
 
 
 def observe(kubelet: Kubelet, now: float) -> Observations:
-    """What is left of a node's memory, disk and processes; images are on the same disk as all else."""
+    """The available memory, disk and processes of a node; images are on the same disk as all else."""
     used = node_usage(kubelet, now)
     capacity = {name: amount // NANO for name, amount in _amounts(kubelet, "capacity").items()}
     max_pids = kubelet.around.settings.max_pids
@@ -75,7 +75,7 @@ def _amounts(kubelet: Kubelet, part: str) -> Mapping[str, int]:
 
 
 def _reserved_memory(kubelet: Kubelet) -> int:
-    """What pods cannot have of the memory, beside what hard eviction keeps free."""
+    """The memory that is reserved from pods, beside what hard eviction keeps free."""
     capacity = _amounts(kubelet, "capacity").get(MEMORY, 0) // NANO
     allocatable = _amounts(kubelet, "allocatable").get(MEMORY, 0) // NANO
     kept = sum(
@@ -87,7 +87,7 @@ def _reserved_memory(kubelet: Kubelet) -> int:
 
 
 def needs_a_look(kubelet: Kubelet) -> bool:
-    """Whether a node's situation may have changed since it was last looked at."""
+    """Whether a node's usage may have changed since it was last observed."""
     if kubelet.is_cut_off:
         return False
     if kubelet.has_news or not kubelet.pressure.is_calm:
@@ -96,7 +96,7 @@ def needs_a_look(kubelet: Kubelet) -> bool:
 
 
 def relieve(kubelet: Kubelet, now: float) -> bool:
-    """Look at a node and do what is to be done; whether its conditions have changed."""
+    """Observe a node and reclaim resources if needed; returns whether its conditions have changed."""
     kubelet.has_news = False
     pressure, before = kubelet.pressure, kubelet.pressure.conditions
     observations = observe(kubelet, now)
@@ -112,7 +112,7 @@ def relieve(kubelet: Kubelet, now: float) -> bool:
 
 
 def _reclaim(kubelet: Kubelet, due: Sequence[Threshold], observations: Observations, now: float) -> None:
-    """Images that nobody uses go first; if that does not help, one pod."""
+    """Remove unused images; if that is not enough, evict one pod."""
     resource = due[0].resource
     kubelet.tell(kubelet.node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
     active = {run.uid: run for run in kubelet.pods.values() if not run.is_finished}
@@ -132,7 +132,7 @@ def _reclaim(kubelet: Kubelet, due: Sequence[Threshold], observations: Observati
 
 
 def _grace_seconds(kubelet: Kubelet, run: PodRun, threshold: Threshold) -> float:
-    """How long a pod may take to end: hardly any time, unless the threshold is soft."""
+    """The grace period of an evicted pod: minimal, unless the threshold is soft."""
     if not threshold.grace_seconds:
         return _IMMEDIATE_GRACE_SECONDS
     longest = kubelet.around.settings.eviction_max_pod_grace_seconds
@@ -151,14 +151,14 @@ def _candidate(run: PodRun, resource: str, now: float) -> Candidate:
     if resource == EPHEMERAL_STORAGE:
         return Candidate(run.uid, run.priority, usage.disk, disk)
     if resource == INODES:
-        # Nobody requests inodes, yet the kubelet deducts what is requested of the disk they are on.
+        # There are no requests of inodes, yet the kubelet deducts the requests of the disk they are on.
         return Candidate(run.uid, run.priority, usage.inodes, 0, disk)
     assert resource == PIDS
     return Candidate(run.uid, run.priority, usage.pids)
 
 
 def eviction_message(run: PodRun, due: Sequence[Threshold], observations: Observations, now: float) -> str:
-    """Why a pod has to go: what is short, and which of its containers use more than they requested."""
+    """Why a pod is evicted: the resource that is short, and which containers exceed their requests."""
     resource = due[0].resource
     message = f"The node was low on resource: {resource}. "
     threshold = next(each for each in due if RESOURCES[each.signal] == resource)
@@ -191,7 +191,7 @@ def _bytes(amount: int) -> str:
 
 
 def _evict_beyond_limits(kubelet: Kubelet, now: float) -> bool:
-    """Evict all pods that use more of the disk than they may; whether there were any."""
+    """Evict all pods that exceed their disk limits; returns whether there were any."""
     evicted = False
     for run in list(kubelet.pods.values()):
         if run.is_finished or run.priority >= CRITICAL_PRIORITY:

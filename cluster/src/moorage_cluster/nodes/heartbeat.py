@@ -1,4 +1,4 @@
-"""How a node says that it lives: a lease, renewed often, and its status, when something in it has changed."""
+"""Heartbeats of nodes: a lease, renewed often, and the node status, when it has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Heartbeat:
         )
 
     def close(self) -> None:
-        """Beat no more."""
+        """Stop the heartbeat."""
         self._timer.cancel()
 
     def _beat(self) -> None:
@@ -60,7 +60,7 @@ class Heartbeat:
         self._kubelet.send(("node", self._kubelet.name), self._write)
 
     def adopt(self) -> None:
-        """Make a node that was there before into one of ours, if it lacks anything."""
+        """Add what an existing node lacks to be a simulated one."""
         node = self._kubelet.node
         change = missing_parts(node, self._kubelet.network)
         status = missing_status(node, self._kubelet.host)
@@ -98,7 +98,7 @@ class Heartbeat:
     # -- the lease
 
     async def _renew(self) -> None:
-        """Renew the lease as it was left; if somebody has changed or removed it, as it is now."""
+        """Renew the last written lease; after a conflict or a deletion, read or create it first."""
         client = self._around.cluster.client
         try:
             if self._lease is not None:

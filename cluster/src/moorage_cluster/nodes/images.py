@@ -11,7 +11,7 @@ from typing import Final
 from moorage.api.manifests import Manifest
 
 _LISTED: Final = 50
-"""The kubelet lists the largest images only."""
+"""Maximum number of images in a node's status: the largest ones, as with the kubelet."""
 _SMALLEST: Final = 5_000_000
 _SPREAD: Final = 395_000_000
 INODES_PER_IMAGE: Final = 2_000
@@ -19,7 +19,7 @@ INODES_PER_IMAGE: Final = 2_000
 
 @lru_cache(maxsize=4096)
 def full_name(image: str) -> str:
-    """An image's name with registry and tag, as container runtimes tell it."""
+    """An image's name with registry and tag, as container runtimes report it."""
     first, slash, _ = image.partition("/")
     if not slash:
         image = f"docker.io/library/{image}"
@@ -31,7 +31,7 @@ def full_name(image: str) -> str:
 
 @lru_cache(maxsize=4096)
 def digest_name(image: str) -> str:
-    """An image by its digest, which in a simulation is that of its name."""
+    """An image by its digest, which is simulated by the digest of its name."""
     name = full_name(image)
     if "@" in name:
         return name
@@ -40,7 +40,7 @@ def digest_name(image: str) -> str:
 
 @lru_cache(maxsize=4096)
 def size_of(image: str) -> int:
-    """How large an image is: made up, but always the same."""
+    """The size of an image in bytes: simulated, but always the same."""
     return _SMALLEST + int.from_bytes(hashlib.sha256(full_name(image).encode()).digest()[:8]) % _SPREAD
 
 
@@ -62,7 +62,7 @@ class Images:
                 self._images[full_name(names[-1])] = _Image(names, known.get("sizeBytes", 0), 0.0)
 
     def need(self, image: str, now: float, pull_seconds: float) -> float:
-        """When an image is there; if it is not, pulling it begins now."""
+        """When an image is present; if it is not, its pull begins now."""
         name = full_name(image)
         known = self._images.get(name)
         if known is None:
@@ -71,21 +71,21 @@ class Images:
         return max(known.ready_at, now)
 
     def has(self, image: str) -> bool:
-        """Whether an image is there or being pulled."""
+        """Whether an image is present or being pulled."""
         return full_name(image) in self._images
 
     @property
     def bytes_used(self) -> int:
-        """What all images take of the disk."""
+        """The disk usage of all images, in bytes."""
         return sum(image.size for image in self._images.values())
 
     @property
     def inodes_used(self) -> int:
-        """How many files that is."""
+        """The number of inodes of all images."""
         return len(self._images) * INODES_PER_IMAGE
 
     def collect(self, in_use: Iterable[str]) -> int:
-        """Remove all images that no container uses; how many bytes that frees."""
+        """Remove all unused images; returns the number of freed bytes."""
         kept = {full_name(image) for image in in_use}
         gone = [name for name in self._images if name not in kept]
         return sum(self._images.pop(name).size for name in gone)

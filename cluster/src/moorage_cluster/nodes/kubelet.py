@@ -1,7 +1,7 @@
-"""One node's kubelet: takes the pods that are bound to it, runs them, and tells the server how they are.
+"""One node's kubelet: admits the pods that are bound to it, runs them, and reports their statuses.
 
-Everything happens in answer to an event or a timer, at once and without waiting; what is to be written goes
-to the outbox. A kubelet that is cut off keeps its pods running but neither hears nor writes anything.
+Everything is done in response to an event or a timer, without waiting; writes go to the outbox. A
+disconnected kubelet keeps its pods running but neither receives nor writes anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Kubelet:
         self.images = Images((node.get("status") or {}).get("images") or ())
         self.pressure = Pressure(around.thresholds, around.settings.pressure_transition_seconds)
         self.has_news = True
-        """Whether something has changed since the node was last looked at for pressure."""
+        """Whether something has changed since the node was last checked for pressure."""
         self.is_cut_off = False
         self._addresses = PodAddresses(network)
         self._timers: dict[str, Timer] = {}
@@ -67,14 +67,14 @@ class Kubelet:
             self._decoded = (self.node, convert(self.node, Node))
         return self._decoded[1]
 
-    # -- being cut off
+    # -- disconnection
 
     def cut_off(self) -> None:
-        """Neither hear nor write anything from now on."""
+        """Neither receive nor write anything from now on."""
         self.is_cut_off = True
 
     def reconnect(self, pods: Iterable[Manifest]) -> None:
-        """Hear and write again: these pods are on the node."""
+        """Receive and write again: these pods are on the node."""
         self.is_cut_off = False
         there = {pod["metadata"]["uid"]: pod for pod in pods}
         for uid in [uid for uid in self.pods if uid not in there]:
@@ -86,14 +86,14 @@ class Kubelet:
             self.look_at(pod)
 
     def send(self, key: Hashable, write: Write) -> None:
-        """Have something written, now or once the node is connected again."""
+        """Enqueue a write, now or once the node is connected again."""
         if self.is_cut_off:
             self._held[key] = write
         else:
             self.around.outbox.put(key, write)
 
     def tell(self, about: Manifest, type: str, reason: str, message: str) -> None:
-        """Record an event, unless there is no way to."""
+        """Record an event, unless the node is disconnected."""
         if not self.is_cut_off:
             self.around.tell(about, type, reason, message)
 
@@ -106,10 +106,10 @@ class Kubelet:
             if run.sandbox is not None:
                 run.sandbox.close()
 
-    # -- what the server says
+    # -- watch events
 
     def look_at(self, pod: Manifest) -> None:
-        """A pod is on this node, or has changed."""
+        """Handle a pod that was bound to this node, or has changed."""
         if self.is_cut_off:
             return
         run = self.pods.get(pod["metadata"]["uid"])
@@ -124,7 +124,7 @@ class Kubelet:
         self._step(run, now)
 
     def forget(self, uid: str) -> None:
-        """A pod is gone."""
+        """Handle a deleted pod."""
         run = None if self.is_cut_off else self.pods.pop(uid, None)
         if run is None:
             return
@@ -136,7 +136,7 @@ class Kubelet:
         self._announcer.forget(run)
 
     def _take(self, pod: Manifest) -> PodRun:
-        """Admit a pod, refuse it, or go on with it where another kubelet left it."""
+        """Admit a pod, reject it, or continue it from the state that another kubelet left."""
         now = self.around.clock.now()
         if was_running(pod):
             run = self._new_run(pod)
@@ -253,7 +253,7 @@ class Kubelet:
             run.sandbox.update(pod)
         status = pod.get("status") or {}
         if status.get("phase") in FINISHED:
-            # Somebody else has declared it ended, which is final.
+            # Another client has written a final phase.
             outcome = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
             run.kill(self.around.clock.now(), outcome)
             self._changed(run)
@@ -261,15 +261,15 @@ class Kubelet:
         if before["spec"] != pod["spec"] or annotations_of(before) != annotations_of(pod):
             self._reconsider(run)
             if before["metadata"].get("generation") != pod["metadata"].get("generation"):
-                self._changed(run)  # The status says which generation of the spec it is about.
+                self._changed(run)  # The status contains the observed generation.
         wanted = ready_status(run)
         known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
         if known.get(READY) != wanted and not self.around.outbox.holds(("pod", run.uid)):
-            # Somebody else has spoken for the pod while its node was away, or a readiness gate has opened.
+            # Another client wrote the condition while the node was away, or a readiness gate has passed.
             self._changed(run)
 
     def _reconsider(self, run: PodRun) -> None:
-        """Containers do something else from now on, or get other resources, if there are so many."""
+        """Apply changed programs and resources of containers, if the node has enough of them."""
         pending, wanted = run.pending_resize, claims_of(convert(run.manifest, Pod))
         if wanted != run.claims:
             self.room.free(run.uid)
@@ -303,7 +303,7 @@ class Kubelet:
     # -- time
 
     def _step(self, run: PodRun, now: float) -> None:
-        """Do what is due for a pod, and wake up when there is something again."""
+        """Do what is due for a pod, and set the timer for the next change."""
         if not run.has_volumes and not run.is_finished:
             run.has_volumes = self._has_volumes(run)
         if run.step(now):
@@ -311,7 +311,7 @@ class Kubelet:
         self._cancel(run.uid)
         due = run.due
         if due is not None:
-            # The clock may come to a hair's breadth before the moment; it counts as the moment itself.
+            # The timer may fire slightly before the moment; it counts as the moment itself.
             self._timers[run.uid] = self.around.clock.call_later(
                 due - now, lambda: self._step(run, max(due, self.around.clock.now()))
             )
@@ -340,7 +340,7 @@ class Kubelet:
             timer.cancel()
 
     def evict(self, run: PodRun, message: str, *, is_disrupted: bool, grace_seconds: float) -> None:
-        """Kill a pod because the node cannot bear it any longer."""
+        """Kill a pod because of node pressure."""
         now = self.around.clock.now()
         self.tell(run.manifest, "Warning", "Evicted", message)
         run.is_disrupted = is_disrupted
@@ -365,7 +365,7 @@ class Kubelet:
         return self._addresses.take(run.uid) if run.sandbox is None else run.sandbox.address
 
     def _free(self, run: PodRun) -> None:
-        """What a pod had is there for others, of which some may have asked for more."""
+        """Free the resources of a pod, and retry the pending resizes of others."""
         self.has_news = True
         self.room.free(run.uid)
         self._addresses.give_back(run.uid)
@@ -374,7 +374,7 @@ class Kubelet:
                 self._reconsider(other)
                 self._retry(other)
 
-    # -- what the server is told
+    # -- writes
 
     async def _write(self, run: PodRun) -> None:
         if self.pods.get(run.uid) is not run:

@@ -1,6 +1,6 @@
-"""KubeletConfiguration (kubelet.config.k8s.io/v1beta1), as far as simulated kubelets follow it.
+"""KubeletConfiguration (kubelet.config.k8s.io/v1beta1), as far as simulated kubelets implement it.
 
-Flags are fields of the same document: what they say takes the place of what a file says, as with the kubelet.
+Flags are fields of the same document and override those of a file, as with the kubelet.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FIELDS_WITHOUT_EFFECT: Final = """
     volumeStatsAggPeriod
 """
 _WITHOUT_EFFECT: Final = frozenset(_FIELDS_WITHOUT_EFFECT.split())
-"""Fields of a kubelet's configuration that mean nothing to a simulated one."""
+"""Fields of a kubelet's configuration that have no effect on a simulated one."""
 
 
 class KubeletConfiguration(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
@@ -72,7 +72,7 @@ class KubeletConfiguration(msgspec.Struct, rename="camel", kw_only=True, frozen=
 
 
 class Kubelets(NamedTuple):
-    """How kubelets behave, and what their nodes look like."""
+    """The settings of kubelets, and the template of their nodes."""
 
     settings: KubeletSettings
     template: NodeTemplate
@@ -81,11 +81,11 @@ class Kubelets(NamedTuple):
 
 
 Where = Callable[[str], str]
-"""How a field is called in a complaint: by its flag, or by its file and its name there."""
+"""The name of a field in an error: its flag, or its file and its name there."""
 
 
 def configured(document: Any, template: NodeTemplate, where: Where) -> Kubelets:
-    """Kubelets with a configuration, whose nodes are otherwise made from a template; InputError if wrong."""
+    """Kubelets with a configuration and a template of their nodes; InputError if invalid."""
     known, ignored = _known_fields(document, where)
     try:
         config = convert(known, KubeletConfiguration)
@@ -157,7 +157,7 @@ def _settings(config: KubeletConfiguration, where: Where) -> KubeletSettings:
 
 
 def _hard(config: KubeletConfiguration) -> str:
-    """The hard thresholds: a configuration that names any has no others, unless it merges the defaults."""
+    """The hard thresholds: those of a configuration replace the defaults, unless it merges them."""
     if config.eviction_hard is None:
         return HARD_EVICTION
     defaults = {}
@@ -184,7 +184,7 @@ def _seconds(text: str, where: str) -> float:
 
 
 def _reserved(config: KubeletConfiguration, template: NodeTemplate, where: Where) -> dict[str, str]:
-    """What Kubernetes and the system keep of a node; the template's part is the default of the latter."""
+    """The resources reserved for Kubernetes and the system; the template's are the default of the latter."""
     system = template.reserved if config.system_reserved is None else config.system_reserved
     total: dict[str, int] = {}
     for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", system)):

@@ -1,4 +1,4 @@
-"""Which part of a container's log is asked for: the query of `kubectl logs`."""
+"""Which part of a container's log is requested: the query of `kubectl logs`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """PodLogOptions, as far as they matter."""
+    """PodLogOptions, as far as they are implemented."""
 
     follows: bool = False
     is_previous: bool = False
@@ -26,7 +26,7 @@ class LogOptions:
 
     @classmethod
     def of(cls, query: Mapping[str, str], now: datetime) -> LogOptions:
-        """The options of a request; ApiError if one cannot be read."""
+        """The options of a request; ApiError if one is invalid."""
         seconds = _number(query, "sinceSeconds")
         return cls(
             follows=_is_true(query, "follow"),
@@ -42,13 +42,13 @@ class LogOptions:
         return self.since is None or at >= self.since
 
     def latest(self, lines: Sequence[T]) -> Sequence[T]:
-        """Of some lines, as many of the last ones as are asked for."""
+        """The last lines, as many as were requested."""
         if self.tail_lines is None or self.tail_lines >= len(lines):
             return lines
         return lines[len(lines) - self.tail_lines :]
 
     def limited(self, text: bytes) -> bytes:
-        """As much of a text as is asked for."""
+        """The text up to the requested number of bytes."""
         return text if self.limit_bytes is None else text[: self.limit_bytes]
 
 

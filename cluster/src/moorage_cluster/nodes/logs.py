@@ -11,18 +11,18 @@ from moorage_cluster.apiserver import errors
 from moorage_cluster.nodes.log_options import LogOptions
 
 ReadLog = Callable[[Manifest, Manifest, LogOptions], bytes | Stream | None]
-"""What a container of a pod has written for real; None if it is simulated."""
+"""The output of a container of a pod; None if it is simulated."""
 
 
 class Logs:
-    """The logs of all containers; `read_log` knows those that are not simulated."""
+    """The logs of all containers; `read_log` reads those that are not simulated."""
 
     def __init__(self, now: Now = utc_now, read_log: ReadLog | None = None) -> None:
         self._now = now
         self._read_log = read_log
 
     def __call__(self, pod: Manifest, query: Mapping[str, str]) -> bytes | Stream:
-        """What a container of a pod has written; ApiError if it has not begun."""
+        """The log of a container of a pod; ApiError if it has not started."""
         options = LogOptions.of(query, self._now())
         container, status = _container(pod, query.get("container") or "")
         state = _state(pod["metadata"]["name"], container["name"], status, is_previous=options.is_previous)
@@ -46,7 +46,7 @@ def _container(pod: Manifest, name: str) -> tuple[Manifest, Manifest]:
 
 
 def _state(pod: str, name: str, status: Manifest, *, is_previous: bool) -> Manifest:
-    """What a container is or was doing when it wrote the log that is asked for."""
+    """The state of a container that belongs to the requested log."""
     state, previous = _states(status)
     if is_previous:
         if not previous:
@@ -62,7 +62,7 @@ def _state(pod: str, name: str, status: Manifest, *, is_previous: bool) -> Manif
 
 
 def _states(status: Manifest) -> tuple[Manifest, Manifest]:
-    """What a container is or was doing, and what it did before that."""
+    """The current or last state of a container, and the one before."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
     return state.get("running") or state.get("terminated") or last, last
 

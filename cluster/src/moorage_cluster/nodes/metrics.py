@@ -1,4 +1,4 @@
-"""metrics.k8s.io/v1beta1: what nodes and pods use, as `kubectl top` asks for it."""
+"""metrics.k8s.io/v1beta1: the usage of nodes and pods, for `kubectl top`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WINDOW: Final = "10s"
 
 
 def node_metrics(kubelets: Iterable[Kubelet], seconds: float, now: datetime) -> Manifest:
-    """A NodeMetricsList of all nodes that can be asked."""
+    """A NodeMetricsList of all connected nodes."""
     stamp = timestamp(now)
     items = [
         {

@@ -1,4 +1,4 @@
-"""Node objects: what a kubelet says of its machine."""
+"""Node objects, as kubelets register them."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ PRESSURE_EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     DISK_PRESSURE: ("NodeHasNoDiskPressure", "NodeHasDiskPressure"),
     PID_PRESSURE: ("NodeHasSufficientPID", "NodeHasInsufficientPID"),
 }
-"""What is told when a pressure ends and when it begins."""
+"""Event reasons for the end and the begin of a pressure."""
 
 
 def conditions(pressures: Sequence[str], before: Sequence[Manifest], now: str) -> list[Manifest]:
-    """A node's conditions now; those that were the same before keep the time of their last change."""
+    """A node's conditions now; unchanged ones keep their last transition time."""
     known = {each["type"]: each for each in before}
     listed = []
     for type, texts in _PRESSURES.items():
@@ -128,7 +128,7 @@ def new_node(
 def allocatable(
     capacity: Mapping[str, str], reserved: Mapping[str, str], thresholds: Sequence[Threshold]
 ) -> dict[str, str]:
-    """What pods may have: all, less what is reserved, less what hard eviction keeps free."""
+    """Allocatable resources: the capacity, less what is reserved, less what hard eviction keeps free."""
     left = {name: int(parse_quantity(text)) for name, text in capacity.items()}
     for name, text in reserved.items():
         left[name] = left.get(name, 0) - parse_quantity(text)
@@ -159,12 +159,12 @@ def own_labels(name: str) -> dict[str, str]:
 
 
 def addresses(name: str, host: str) -> list[Manifest]:
-    """Where a node is found."""
+    """The addresses of a node."""
     return [{"type": "InternalIP", "address": host}, {"type": "Hostname", "address": name}]
 
 
 def node_info(name: str) -> Manifest:
-    """What runs on a node; its ids are made up, but always the same."""
+    """The nodeInfo of a node; its ids are simulated, but always the same."""
     return {
         "architecture": _ARCHITECTURE,
         "bootID": _made_up_uuid(f"{name} boot"),
@@ -184,7 +184,7 @@ def _made_up_uuid(text: str) -> str:
 
 
 def missing_parts(node: Manifest, network: str) -> Manifest:
-    """What a node that was there before its kubelet lacks beside its status, as a patch."""
+    """The missing fields of a node that existed before its kubelet, without its status, as a patch."""
     meta, spec = node["metadata"], node.get("spec") or {}
     labels = {
         key: value for key, value in own_labels(meta["name"]).items() if key not in (meta.get("labels") or {})
@@ -198,7 +198,7 @@ def missing_parts(node: Manifest, network: str) -> Manifest:
 
 
 def missing_status(node: Manifest, host: str) -> Manifest:
-    """What the status of such a node lacks; its capacity stays as it is."""
+    """The missing fields of such a node's status; its capacity is unchanged."""
     name, status = node["metadata"]["name"], node.get("status") or {}
     missing: Manifest = {}
     if not status.get("addresses"):

@@ -1,8 +1,7 @@
-"""Writes that wait to be sent: at most one of a key at a time, and only the newest counts.
+"""A queue of writes: at most one of a key at a time, and only the newest counts.
 
-State machines change in no time and say afterwards what is to be written. A write is a function that looks
-at the state when it is its turn, so whatever changed meanwhile is one write, not two. Failures that may pass
-are tried again.
+State machines change without waiting and enqueue their writes. A write is a function that reads the state
+when it is sent, so several changes meanwhile are one write. Transient failures are retried.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Outbox:
         self._woken = asyncio.Event()
 
     def put(self, key: Hashable, write: Write) -> None:
-        """Send a write soon, instead of one with this key that waits; after one that is being sent."""
+        """Enqueue a write; it replaces a waiting one with this key, and follows one that is being sent."""
         if key in self._sending:
             self._sending[key] = write
         else:
@@ -67,7 +66,7 @@ class Outbox:
                 again = self._sending.pop(key)
                 if again is not None:
                     self.put(key, again)
-                # A server in the same process answers at once; others must get their turn all the same.
+                # A server in the same process responds without waiting; other tasks still need their turn.
                 await asyncio.sleep(0)
             self._woken.clear()
             await self._woken.wait()

@@ -1,7 +1,7 @@
-"""One pod on a node over time: its containers in their order, its end.
+"""The state machine of one pod on a node: the order of its containers, and its end.
 
-Init containers come first, one after another; sidecars start in between and stay; then all others start
-together. As with containers, nothing here waits or writes: `step` does what is due, `due` says when.
+Init containers run first, one after another; sidecars start in between and keep running; then all others
+start together. As with containers, nothing here waits or writes: `step` does what is due, `due` is when.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FINISHED: Final = ("Succeeded", "Failed")
 _DEADLINE: Final = "Pod was active on the node longer than the specified deadline"
 
 StartsAt = Callable[["PodRun", Sequence[ContainerRun], float], float]
-"""When containers of a pod run if they are started now: images may have to be pulled."""
+"""When containers of a pod are running if they are started now: images may have to be pulled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pod ended that did not end by itself, or was not taken at all."""
+    """The outcome of a pod that was killed or rejected."""
 
     phase: str
     reason: str
@@ -34,7 +34,7 @@ class Outcome:
 
 
 class PodRun:
-    """A pod that a kubelet has taken (or refused: then it has an outcome from the beginning)."""
+    """A pod that a kubelet has admitted (or rejected: then it has an outcome from the beginning)."""
 
     def __init__(self, manifest: Manifest, containers: Sequence[ContainerRun], starts_at: StartsAt) -> None:
         self.manifest = manifest
@@ -44,25 +44,25 @@ class PodRun:
         self.started_at: float | None = None
         self.ip = ""
         self.claims: Claims | None = None
-        """What it takes of its node, while it does."""
+        """The resources that it takes of its node, while it does."""
         self.pending_resize = ""
-        """Why it does not have the resources that it asks for by now."""
+        """Why its resize is pending."""
         self.outcome: Outcome | None = None
         known = (manifest.get("status") or {}).get("conditions") or ()
         self.conditions: dict[str, Manifest] = {each["type"]: each for each in known}
-        """As they were last written."""
+        """The conditions as they were last written."""
         self.has_volumes = False
         self.sandbox: Sandbox | None = None
-        """Where those of its containers run that are not simulated; None if all are."""
+        """The sandbox of its containers that are not simulated; None if all are."""
         self.is_stopping = False
         """Whether its containers were asked to end, because it is being deleted."""
         self.is_disrupted = False
-        """Whether its end is the node's doing and not its own."""
+        """Whether it was terminated by the node."""
         self._starts_at = starts_at
 
     @property
     def uid(self) -> str:
-        """What tells it from another pod of the same name."""
+        """Its uid."""
         uid: str = self.manifest["metadata"]["uid"]
         return uid
 
@@ -80,22 +80,22 @@ class PodRun:
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether it is to go."""
+        """Whether it is being deleted."""
         return "deletionTimestamp" in self.manifest["metadata"]
 
     @property
     def grace_seconds(self) -> int:
-        """How long it may take to stop, if it is to go; 0 also says that nothing waits for it to stop."""
+        """Its grace period in seconds, if it is being deleted; 0 also means a forced deletion."""
         return self.manifest["metadata"].get("deletionGracePeriodSeconds") or 0
 
     @property
     def priority(self) -> int:
-        """How important it is."""
+        """Its priority."""
         return self.manifest["spec"].get("priority") or 0
 
     @property
     def phase(self) -> str:
-        """How far it is."""
+        """Its phase."""
         if self.outcome is not None:
             return self.outcome.phase
         phase = self._phase_without_sidecars
@@ -116,16 +116,16 @@ class PodRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended, for good."""
+        """Whether it has succeeded or failed."""
         return self.phase in FINISHED
 
     @property
     def has_sandbox(self) -> bool:
-        """Whether it has a network to run in."""
+        """Whether it has a sandbox."""
         return not self.is_finished and any(each.has_begun for each in self.containers)
 
     def usage(self, now: float) -> Usage:
-        """What all its containers use."""
+        """The usage of all its containers."""
         total = NOTHING
         for each in self.containers:
             if isinstance(each.state, Running):
@@ -155,7 +155,7 @@ class PodRun:
         return None if seconds is None or self.started_at is None else self.started_at + seconds
 
     def step(self, now: float) -> bool:
-        """Do what is due; whether that was anything."""
+        """Do what is due; returns whether anything was."""
         if self.is_finished:
             return False
         if (deadline := self._deadline) is not None and deadline <= now:
@@ -180,7 +180,7 @@ class PodRun:
         return changed
 
     def _begin_next(self, now: float) -> None:
-        """Start the containers whose turn it is."""
+        """Start the next containers."""
         if self._phase_without_sidecars in FINISHED:
             return
         for each in self.inits:
@@ -198,7 +198,7 @@ class PodRun:
                 each.start_at = at
 
     def _end_rest(self, now: float) -> bool:
-        """Sidecars have nothing left to serve, and what has not begun never will; whether one has ended."""
+        """End sidecars, and containers that have not started; returns whether one has ended."""
         changed = False
         grace_seconds = self.manifest["spec"].get("terminationGracePeriodSeconds") or 0
         for each in self.containers:
@@ -216,7 +216,7 @@ class PodRun:
             self.outcome = Outcome("Failed", "", "")
 
     def kill(self, now: float, outcome: Outcome, grace_seconds: float = 0.0) -> None:
-        """End all containers, because the node wants it."""
+        """End all containers, because the node requires it."""
         self.outcome = outcome
         for each in self.containers:
             each.abandon(now, KILLED, grace_seconds)
@@ -231,7 +231,7 @@ class PodRun:
 
 
 def waiting_reason(run: PodRun, container: ContainerRun) -> Waiting:
-    """Why a container waits that has not begun: for init containers, or for its own creation."""
+    """Why a container that has not started waits: for init containers, or for its own creation."""
     assert isinstance(container.state, Waiting)
     if container.last is not None or container.state != CREATING:
         return container.state

@@ -20,7 +20,7 @@ _ENDED: Final = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
 def pod_status(run: PodRun, host_ip: str, now: float, moment: Moment) -> Manifest:
-    """The status to write; conditions are remembered, so that they know when they last changed."""
+    """The status to write; conditions are remembered for their last transition times."""
     status: Manifest = {"phase": run.phase}
     if run.outcome is not None and run.outcome.reason:
         status |= {"reason": run.outcome.reason, "message": run.outcome.message}
@@ -42,7 +42,7 @@ def pod_status(run: PodRun, host_ip: str, now: float, moment: Moment) -> Manifes
 
 
 def _addresses(run: PodRun) -> list[Manifest]:
-    """The pod's address, as the only one: a patch would keep the one that it had before."""
+    """The pod's address, as the only one: a patch would keep the previous one."""
     before = (run.manifest.get("status") or {}).get("podIP") or run.ip
     return [{"ip": run.ip}] if before == run.ip else [{"$patch": "replace"}, {"ip": run.ip}]
 
@@ -153,7 +153,7 @@ def _containers_ready(run: PodRun) -> Manifest:
 
 
 def _ready(run: PodRun, containers_ready: Manifest) -> Manifest:
-    """A pod is ready if its containers are, and if all say so who were given a say."""
+    """The Ready condition: True if all containers are ready and all readiness gates are True."""
     gates = run.manifest["spec"].get("readinessGates") or ()
     if containers_ready["status"] != "True" or not gates:
         return containers_ready
@@ -179,7 +179,7 @@ def _dated(run: PodRun, condition: Manifest, now: float, moment: Moment) -> Mani
     dated: Manifest = {**condition, "lastTransitionTime": since}
     if generation := run.manifest["metadata"].get("generation"):
         dated["observedGeneration"] = generation
-    # An empty reason or message is not there at all; null takes away what was there before.
+    # An empty reason or message is absent; null removes the previous one.
     for key in ("reason", "message"):
         dated[key] = dated[key] or None
     run.conditions[condition["type"]] = dated

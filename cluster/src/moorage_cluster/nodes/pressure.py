@@ -1,4 +1,4 @@
-"""Whether a node runs short of something: thresholds against what is observed, over time."""
+"""Node pressure: eviction thresholds against observations, over time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from moorage_cluster.nodes.thresholds import Threshold
 
 
 class Observation(NamedTuple):
-    """What is left of something, and how much there is in all."""
+    """The available amount of a resource, and its capacity."""
 
     available: int
     capacity: int
 
     @classmethod
     def of(cls, capacity: int, used: int) -> Observation:
-        """What is left where so much is used; nobody finds less than nothing."""
+        """The observation for a used amount; available is at least 0."""
         return cls(max(capacity - used, 0), capacity)
 
 
@@ -26,7 +26,7 @@ Observations = Mapping[str, Observation]
 
 
 class Pressure:
-    """The memory of one node: since when thresholds are met, when conditions were last seen."""
+    """The pressure state of one node: since when thresholds are met, when conditions were last observed."""
 
     def __init__(self, thresholds: Iterable[Threshold], transition_seconds: float) -> None:
         self._thresholds = tuple(thresholds)
@@ -34,12 +34,12 @@ class Pressure:
         self._met_since: dict[Threshold, float] = {}
         self._last_seen: dict[str, float] = {}
         self.conditions: tuple[str, ...] = ()
-        """What the node suffers from, also for a while after it was last seen."""
+        """The pressure conditions of the node, also for a transition period after they were last observed."""
 
     def observe(self, now: float, observations: Observations) -> list[Threshold]:
-        """Take note of what is left; the answer are the thresholds to act on, memory first.
+        """Record observations; returns the thresholds to act on, memory first.
 
-        A threshold that was met stays so until enough has been reclaimed.
+        A threshold stays met until enough has been reclaimed.
         """
         met = [
             each for each in self._thresholds if is_met(each, observations, reclaim=each in self._met_since)
@@ -54,17 +54,17 @@ class Pressure:
         return sorted(due, key=lambda each: each.resource != MEMORY)
 
     def is_relieved(self, observations: Observations) -> bool:
-        """Whether no threshold is met, with all that they want reclaimed."""
+        """Whether no threshold is met, minimum reclaim included."""
         return not any(is_met(each, observations, reclaim=True) for each in self._thresholds)
 
     @property
     def is_calm(self) -> bool:
-        """Whether nothing is short, nor was a short while ago."""
+        """Whether there is no pressure, nor was within the transition period."""
         return not self.conditions and not self._met_since
 
 
 def is_met(threshold: Threshold, observations: Observations, *, reclaim: bool) -> bool:
-    """Whether too little is left; with `reclaim`, less than a threshold wants to be free afterwards."""
+    """Whether too little is available; with `reclaim`, less than the value and the minimum reclaim."""
     observed = observations.get(threshold.signal)
     if observed is None:
         return False

@@ -1,4 +1,4 @@
-"""What a container does when it runs: its pod's annotations say so."""
+"""The simulated behaviour of a container, from its pod's annotations."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from moorage_cluster.nodes.settings import KubeletSettings
 from moorage_cluster.nodes.usage import UsageModel, usage_model
 
 DURATION: Final = "moorage.io/duration"
-"""How long containers run, such as `30s`; without it, until they are stopped."""
+"""Run time of containers, such as `30s`; without it, until they are stopped."""
 EXIT_CODE: Final = "moorage.io/exit-code"
-"""How they end then; 0 if it is not said."""
+"""Exit code after the run time; 0 by default."""
 READY_AFTER: Final = "moorage.io/ready-after"
-"""How long a running container is not ready; without it, its readiness probe's initial delay."""
+"""Time until a running container is ready; without it, its readiness probe's initial delay."""
 USAGE: Final = "moorage.io/usage"
-"""What each container uses; see `usage`."""
+"""The usage of each container; see `usage`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a container does."""
+    """The simulated behaviour of a container."""
 
     usage: UsageModel
     seconds: float | None = None
@@ -38,10 +38,10 @@ def program_of(
     is_init: bool = False,
     is_sidecar: bool = False,
 ) -> Program:
-    """What a container of a pod does; ValueError if an annotation cannot be read.
+    """The program of a container of a pod; ValueError if an annotation is invalid.
 
-    An annotation is about all containers of a pod but the init containers, which end by themselves; and
-    sidecars do not end. With `.NAME` at its end it is about that container alone.
+    An annotation applies to all containers of a pod but the init containers, which end by themselves; and
+    sidecars do not end. With the suffix `.NAME` it applies to that container alone.
     """
     annotations = annotations_of(pod)
     own_only = {DURATION, EXIT_CODE} if is_sidecar else {DURATION, EXIT_CODE, READY_AFTER, USAGE}
@@ -65,7 +65,7 @@ def program_of(
     try:
         usage = usage_model(
             said(USAGE) or "",
-            # Who has no limit of their own may have all that the pod may have.
+            # Containers without limits of their own have the pod's.
             {**own, "limits": {**whole, **(own.get("limits") or {})}},
             cpu_share=settings.cpu_share,
             memory_share=settings.memory_share,

@@ -1,4 +1,4 @@
-"""Which pod goes first when a node runs short."""
+"""The order of pods for node-pressure eviction."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class Candidate(NamedTuple):
-    """A pod that may have to go, as far as that depends on it."""
+    """A candidate for eviction, with what its rank depends on."""
 
     key: str
     priority: int
     usage: int | None
-    """Of what is short; None if nobody knows."""
+    """Usage of the resource that is short; None if unknown."""
     request: int = 0
     deduction: int | None = None
-    """What is taken off the usage to see how far it is above; the request, unless it is said."""
+    """Amount subtracted from the usage to rank pods; the request by default."""
 
     @property
     def is_critical(self) -> bool:
-        """Whether the cluster cannot do without it: such pods are never evicted."""
+        """Whether its priority is critical: such pods are never evicted."""
         return self.priority >= CRITICAL_PRIORITY
 
 
 def eviction_order(resource: str, pods: Iterable[Candidate]) -> list[Candidate]:
-    """Pods in the order in which they go, critical ones left out.
+    """Pods in the order of eviction, without critical ones.
 
-    First those above their request, of these the least important, of these the one that is furthest above.
-    Processes are not requested: there only priority and number count. A pod of which nothing is known goes
-    before all others.
+    First those above their request, then by lowest priority, then by the largest excess. There are no
+    requests of processes: only priority and usage count. Pods with unknown usage come before all others.
     """
     ranked = [pod for pod in pods if not pod.is_critical]
     if resource == PIDS:

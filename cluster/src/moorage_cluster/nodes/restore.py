@@ -1,4 +1,4 @@
-"""Taking over a pod that was running before its kubelet was: from its status, as far as that goes."""
+"""Restoring pods that ran before their kubelet started, from their statuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SecondsOf = Callable[[str], float]
 
 
 def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
-    """Let a pod go on where its status says it was."""
+    """Continue a pod from its status."""
     status = run.manifest.get("status") or {}
     run.ip = "" if run.sandbox is not None else status.get("podIP") or ""
     if "startTime" in status:
@@ -39,14 +39,14 @@ def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
 
 
 def _start_again(run: PodRun) -> None:
-    """Let a pod whose sandbox is gone begin with its init containers, as the kubelet does after a reboot."""
+    """Restart a pod without sandbox from its init containers, as the kubelet does after a reboot."""
     for container in run.containers:
         if not container.workload.is_simulated:
             container.renew()
 
 
 def was_running(manifest: Manifest) -> bool:
-    """Whether some kubelet has already taken a pod."""
+    """Whether a kubelet has already started a pod."""
     status = manifest.get("status") or {}
     return status.get("phase") in ("Running", *FINISHED) or any(
         "running" in (each.get("state") or {}) for each in status.get("initContainerStatuses") or ()

@@ -1,4 +1,4 @@
-"""How simulated nodes look, and how their kubelets behave."""
+"""Templates of simulated nodes, and settings of their kubelets."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ HARD_EVICTION: Final = (
     "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
     "imagefs.available<15%,imagefs.inodesFree<5%"
 )
-"""The kubelet's own thresholds."""
+"""The kubelet's default hard eviction thresholds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTemplate:
-    """A machine, as often as nodes are made from it; amounts are quantities such as `8` or `32Gi`."""
+    """The machine of any number of nodes; amounts are quantities such as `8` or `32Gi`."""
 
     cpu: str = "8"
     memory: str = "32Gi"
     pods: int = 110
     ephemeral_storage: str = "100Gi"
     resources: Mapping[str, str] = field(default_factory=dict)
-    """Further resources by their names: `example.com/gpu`."""
+    """Extended resources by name: `example.com/gpu`."""
     zones: int = 1
-    """Nodes are spread over so many zones, one after another."""
+    """Number of zones that nodes are spread over, round robin."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     reserved: Mapping[str, str] = field(default_factory=lambda: {"cpu": "100m", "memory": "256Mi"})
-    """What the system itself keeps: pods get the rest, less what hard eviction keeps free."""
+    """Resources reserved for the system: pods get the rest, less what hard eviction keeps free."""
     name_prefix: str = "node"
     instance_type: str = "moorage.simulated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletSettings:
-    """What all kubelets of a simulation have in common; latencies vary by `jitter` around their value."""
+    """Settings of all kubelets of a simulation; latencies vary by `jitter` around their value."""
 
     start_seconds: float = 1.0
     pull_seconds: float = 2.0
-    """Comes on top, the first time a node needs an image."""
+    """Additional start latency the first time a node needs an image, in seconds."""
     init_seconds: float = 1.0
-    """How long an init container works, unless it says so itself."""
+    """Run time of init containers without a duration of their own, in seconds."""
     stop_seconds: float = 1.0
     jitter: float = 0.2
     lease_seconds: int = 40
@@ -53,15 +53,15 @@ class KubeletSettings:
     eviction_minimum_reclaim: str = ""
     pressure_transition_seconds: float = 300.0
     eviction_max_pod_grace_seconds: int = 0
-    """Longest grace period of a pod that is evicted for a soft threshold; negative: the pod's own."""
+    """Longest grace period of evictions for a soft threshold, in seconds; negative: the pod's own."""
     max_pids: int = 32768
     cpu_share: float = 0.5
     memory_share: float = 0.8
-    """What containers use of their requests, unless they say so themselves."""
+    """Default usage of containers, as a fraction of their requests."""
     normal_events: bool = True
-    """Whether pods get the usual events (Pulled, Created, Started, Killing) beside those that warn."""
+    """Whether pods get the usual events (Pulled, Created, Started, Killing) beside warnings."""
 
     @property
     def renew_seconds(self) -> float:
-        """How often a lease is renewed: four times within its duration."""
+        """Interval of lease renewals in seconds: a quarter of the lease's duration."""
         return self.lease_seconds / 4

@@ -1,4 +1,4 @@
-"""A container of which nothing is real: its program says when it is ready and when it ends."""
+"""The workload of a simulated container: its program determines when it is ready and when it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STOPPED: Final = 143
 
 
 class SimulatedWorkload:
-    """Does what a program says, which may change while it runs; `stop_seconds` is how long stopping takes."""
+    """Follows a program, which may change while it runs; `stop_seconds` is how long stopping takes."""
 
     is_simulated: ClassVar[bool] = True
 
@@ -33,7 +33,7 @@ class SimulatedWorkload:
         self._since, self._has_reported_start, self._is_ready, self._stop = now, False, False, None
 
     def adopt(self, since: float, *, is_ready: bool) -> bool:
-        """Go on as if it had been started here."""
+        """Continue as if it had been started here."""
         self._since, self._has_reported_start, self._is_ready, self._stop = since, True, is_ready, None
         return True
 
@@ -66,7 +66,7 @@ class SimulatedWorkload:
             self._stop = Ended(at, STOPPED, "Error")
 
     def discard(self, grace_seconds: float) -> None:
-        """Forget all about it."""
+        """Reset the state."""
         self._since = None
 
     @property

@@ -1,7 +1,7 @@
-"""All simulated nodes of a cluster: every Node object gets a kubelet, every bound pod comes to its own.
+"""All simulated nodes of a cluster: a kubelet for each Node object, which runs the pods bound to it.
 
-Kubelets share the informers of the cluster, one outbox, and one monitor that looks for pressure; each has
-but a timer for its heartbeat, and each pod one for what it does next.
+Kubelets share the informers of the cluster, the outboxes, and one monitor that checks for pressure; each has
+only a timer for its heartbeat, and each pod one for its next change.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from moorage_cluster.nodes.surroundings import Surroundings
 from moorage_cluster.nodes.workload import ContainerRuntime
 
 HEARTBEATS: Final = "moorage.io/heartbeats"
-"""An annotation of nodes: with the value `stopped`, the node is as if it were cut off."""
+"""An annotation of nodes: with the value `stopped`, the node is disconnected."""
 _STOPPED: Final = "stopped"
 _BATCH: Final = 20
-"""So many nodes are made before others get their turn on the loop."""
+"""Nodes created before other tasks get their turn on the loop."""
 
 
 class SimulatedNodes:
@@ -59,23 +59,23 @@ class SimulatedNodes:
         self._nodes.listeners.append(self._follow_node)
         self._pods.listeners.append(self._follow_pod)
 
-    # -- making nodes
+    # -- creating nodes
 
     async def create(self, template: NodeTemplate, count: int = 1) -> list[Manifest]:
-        """Register so many more nodes from a template, with names that are not taken yet."""
+        """Register `count` more nodes from a template, with unused names."""
         await self._see_nodes()
         names = (f"{template.name_prefix}-{index}" for index in itertools.count())
         free = (index for index, name in enumerate(names) if not self._knows(name))
         return await self._register_all(template, itertools.islice(free, count))
 
     async def ensure(self, template: NodeTemplate, count: int) -> list[Manifest]:
-        """See to it that the first so many nodes from a template are there; the answer is who was not."""
+        """Register the missing ones of the first `count` nodes from a template; returns those."""
         await self._see_nodes()
         missing = [index for index in range(count) if not self._knows(f"{template.name_prefix}-{index}")]
         return await self._register_all(template, missing)
 
     async def _see_nodes(self) -> None:
-        """Know the nodes that are there, so that neither names nor addresses are given twice."""
+        """Reserve the names and addresses of existing nodes."""
         await self._nodes.synced()
         for node in self._nodes.objects.values():
             self._addresses.taken(*_addresses_of(node))
@@ -106,12 +106,12 @@ class SimulatedNodes:
     # -- failing nodes
 
     def stop_heartbeats(self, name: str) -> None:
-        """Cut a node off: it keeps its pods but neither hears nor says anything."""
+        """Disconnect a node: it keeps its pods but neither receives nor writes anything."""
         self._stopped.add(name)
         self._connect(name)
 
     def start_heartbeats(self, name: str) -> None:
-        """Connect a node again, unless its annotation says that it is to be cut off."""
+        """Connect a node again, unless its annotation disconnects it."""
         self._stopped.discard(name)
         self._connect(name)
 
@@ -126,21 +126,21 @@ class SimulatedNodes:
             kubelet.reconnect(self._by_node.get(name))
             self._heartbeats[name].tell()
 
-    # -- what can be asked
+    # -- queries
 
     def node_metrics(self) -> Manifest:
-        """What nodes use: a NodeMetricsList."""
+        """The usage of nodes: a NodeMetricsList."""
         return metrics.node_metrics(self._kubelets.values(), self._cluster.clock.now(), self._cluster.now())
 
     def pod_metrics(self, namespace: str | None = None) -> Manifest:
-        """What pods use, all or those of a namespace: a PodMetricsList."""
+        """The usage of pods, all or those of a namespace: a PodMetricsList."""
         return metrics.pod_metrics(
             self._kubelets.values(), namespace, self._cluster.clock.now(), self._cluster.now()
         )
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to be written now."""
+        """Whether there is nothing to write now."""
         return self._around.outbox.is_idle and self._around.heartbeats.is_idle
 
     # -- running

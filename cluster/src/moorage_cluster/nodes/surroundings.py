@@ -1,4 +1,4 @@
-"""What all kubelets of a simulation share: the cluster, the time, chance, and the way to the server."""
+"""Shared state of all kubelets of a simulation: the cluster, the clock, the random numbers, the outboxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moorage_cluster.nodes.workload import ContainerRuntime
 
 
 class Surroundings:
-    """One for a whole simulation."""
+    """The shared state of one simulation."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Surroundings:
         self.settings = settings
         self.random = random
         self.runtime = runtime
-        """Runs containers for real; None: all are simulated."""
+        """The runtime of containers that are not simulated; None: all are."""
         self.thresholds = parse_thresholds(
             settings.eviction_hard,
             settings.eviction_soft,
@@ -39,7 +39,7 @@ class Surroundings:
         self.claims = Claims(cluster)
         self.outbox = Outbox(cluster.clock)
         self.heartbeats = Outbox(cluster.clock, workers=1)
-        """Apart from all else, so that a node is not taken for dead because many pods start."""
+        """Separate from other writes, so that heartbeats are not delayed while many pods start."""
         self._events = 0
 
     @property
@@ -48,7 +48,7 @@ class Surroundings:
         return self.cluster.clock
 
     def timestamp(self, seconds: float) -> str:
-        """A moment of the clock, as objects say it."""
+        """A moment of the clock as a timestamp of objects."""
         return timestamp(self.cluster.now() + timedelta(seconds=seconds - self.clock.now()))
 
     def seconds_of(self, text: str) -> float:
@@ -56,7 +56,7 @@ class Surroundings:
         return self.clock.now() + (moment(text) - self.cluster.now()).total_seconds()
 
     def latency(self, seconds: float) -> float:
-        """About so many seconds."""
+        """A latency in seconds with random jitter."""
         return seconds * (1 + self.settings.jitter * (2 * self.random.random() - 1))
 
     def container_id(self) -> str:
@@ -69,7 +69,7 @@ class Surroundings:
         if type == "Normal" and is_pod and not self.settings.normal_events:
             return
         self._events += 1
-        # Objects from a list do not all say what they are.
+        # Objects from a list may have no apiVersion and kind.
         subject = {**about, "apiVersion": "v1", "kind": "Pod" if is_pod else "Node"}
 
         async def write() -> None:

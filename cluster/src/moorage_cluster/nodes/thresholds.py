@@ -1,7 +1,7 @@
-"""Eviction thresholds: what of a node must be left over, in the kubelet's notation.
+"""Eviction thresholds: what must be available on a node, in the kubelet's notation.
 
 `memory.available<100Mi,nodefs.available<10%` are thresholds; soft ones have a grace period of their own
-(`memory.available=1m30s`), and any may ask for more to be reclaimed than what it takes to be met no longer
+(`memory.available=1m30s`), and any may have a minimum reclaim beyond its value
 (`memory.available=50Mi`).
 """
 
@@ -39,7 +39,7 @@ RESOURCES: Final[Mapping[str, str]] = {
     IMAGEFS_INODES_FREE: INODES,
     PID_AVAILABLE: PIDS,
 }
-"""Of which resource a signal tells how much is left."""
+"""Resources by signal."""
 
 _CONDITIONS: Final = {
     MEMORY: MEMORY_PRESSURE,
@@ -51,45 +51,45 @@ _CONDITIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """An amount, given as such or as a part of the whole."""
+    """An amount, absolute or as a fraction of the capacity."""
 
     amount: int | None = None
     part: float = 0.0
 
     def of(self, whole: int) -> int:
-        """The amount, where there is so much in all."""
+        """The amount for a capacity."""
         return self.amount if self.amount is not None else int(whole * self.part)
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A signal must not fall below a value; for a while it may, if the threshold is soft."""
+    """A signal and its minimum value; a soft threshold has a grace period."""
 
     signal: str
     value: Share
     grace_seconds: float = 0.0
     reclaim: Share | None = None
-    """How much more than the value must be there before it is good again."""
+    """Minimum reclaim: the amount beyond the value at which the threshold is no longer met."""
 
     @property
     def resource(self) -> str:
-        """What runs short."""
+        """The resource that is short."""
         return RESOURCES[self.signal]
 
     @property
     def condition(self) -> str:
-        """What the node's condition is then."""
+        """The node condition while the threshold is met."""
         return _CONDITIONS[self.resource]
 
 
 class ThresholdError(ValueError):
-    """Thresholds that cannot be read."""
+    """Invalid thresholds."""
 
 
 def parse_thresholds(
     hard: str, soft: str = "", soft_grace_period: str = "", minimum_reclaim: str = ""
 ) -> tuple[Threshold, ...]:
-    """All thresholds of a kubelet; what is said of memory counts for the pods' part of it, too."""
+    """All thresholds of a kubelet; those of memory also apply to allocatable memory."""
     thresholds = _parse(hard)
     graces = {signal: _seconds(text) for signal, text in _pairs(soft_grace_period, "=")}
     for threshold in _parse(soft):
@@ -100,7 +100,7 @@ def parse_thresholds(
         thresholds.append(replace(threshold, grace_seconds=graces[threshold.signal]))
     reclaims = {signal: _reclaim(signal, text) for signal, text in _pairs(minimum_reclaim, "=")}
     thresholds = [replace(each, reclaim=reclaims.get(each.signal)) for each in thresholds]
-    # Pods as a whole are held to what is allocatable by the same measure as the node is to all it has.
+    # The same value applies to the pods' usage of allocatable memory as to the node's of its capacity.
     thresholds += [
         replace(each, signal=ALLOCATABLE_MEMORY_AVAILABLE)
         for each in thresholds
@@ -125,7 +125,7 @@ def _parse(text: str) -> list[Threshold]:
     thresholds = []
     for signal, value in _pairs(text, "<"):
         if value in ("0%", "100%"):
-            continue  # These say that the signal is not to be looked at.
+            continue  # These values disable the signal.
         if value.endswith("%"):
             part = _part(value)
             if part < 0:
@@ -154,7 +154,7 @@ def _reclaim(signal: str, value: str) -> Share:
 
 
 def _part(text: str) -> float:
-    """A percentage as a part of one, in the single precision in which the kubelet reckons."""
+    """A percentage as a fraction, in single precision like the kubelet's."""
     try:
         return float(np.float32(text.rstrip("%")) / np.float32(100))
     except ValueError:

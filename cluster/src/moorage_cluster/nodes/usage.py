@@ -1,6 +1,6 @@
-"""What containers use, as a function of how long they have been running.
+"""The usage of containers, as a function of their run time.
 
-Said in an annotation, resource by resource: `cpu=200m~100m/60s,memory=100Mi+1Mi/s` is a CPU usage that swings
+Specified in an annotation, by resource: `cpu=200m~100m/60s,memory=100Mi+1Mi/s` is a CPU usage that swings
 by 100m around 200m once a minute, and memory that begins at 100Mi and grows by 1Mi a second.
 """
 
@@ -32,7 +32,7 @@ _IDLE_INODES: Final = 10
 
 
 class Usage(NamedTuple):
-    """Amounts in use: billionths of a core, bytes, bytes, numbers."""
+    """Amounts in use: billionths of a core, bytes, bytes, counts."""
 
     cpu_nano: int = 0
     memory: int = 0
@@ -41,7 +41,7 @@ class Usage(NamedTuple):
     pids: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Both together."""
+        """The sum of both."""
         return Usage(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
@@ -50,7 +50,7 @@ NOTHING: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An amount over time: where it begins, how it grows, how it swings."""
+    """An amount over time: initial value, growth, oscillation."""
 
     base: float
     per_second: float = 0.0
@@ -58,27 +58,27 @@ class Curve:
     period_seconds: float = 1.0
 
     def at(self, seconds: float) -> int:
-        """The amount after so many seconds."""
+        """The amount after a number of seconds."""
         amount = self.base + self.per_second * seconds
         if self.swing:
             amount += self.swing * math.sin(2 * math.pi * seconds / self.period_seconds)
         return max(int(amount), 0)
 
     def exceeds(self, amount: int) -> float | None:
-        """After how many seconds it is above an amount, if ever; swings do not count."""
+        """Seconds until it exceeds an amount, if ever; oscillation does not count."""
         if self.base > amount:
             return 0.0
         return (amount - self.base) / self.per_second if self.per_second > 0 else None
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is always the same."""
+        """Whether it is constant."""
         return not self.per_second and not self.swing
 
 
 @dataclass(frozen=True, slots=True)
 class UsageModel:
-    """What a container uses over time; CPU never more than its limit, since it is throttled."""
+    """The usage of a container over time; CPU never exceeds its limit, since it is throttled."""
 
     cpu: Curve
     memory: Curve
@@ -89,7 +89,7 @@ class UsageModel:
     memory_limit: int | None = None
 
     def at(self, seconds: float) -> Usage:
-        """The usage after so many seconds."""
+        """The usage after a number of seconds."""
         cpu = self.cpu.at(seconds)
         return Usage(
             cpu if self.cpu_limit is None else min(cpu, self.cpu_limit),
@@ -101,21 +101,21 @@ class UsageModel:
 
     @property
     def out_of_memory_seconds(self) -> float | None:
-        """After how many seconds it needs more memory than it may have, if ever."""
+        """Seconds until it exceeds its memory limit, if ever."""
         return None if self.memory_limit is None else self.memory.exceeds(self.memory_limit)
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is always the same."""
+        """Whether it is constant."""
         return all(curve.is_constant for curve in (self.cpu, self.memory, self.disk, self.inodes, self.pids))
 
 
 def usage_model(
     text: str, resources: Manifest, *, cpu_share: float = 0.5, memory_share: float = 0.8
 ) -> UsageModel:
-    """What a container with these requests and limits uses; ValueError if the text cannot be read.
+    """The usage of a container with these requests and limits; ValueError if the text is invalid.
 
-    What the text does not name is taken from the requests: so much of the CPU's, so much of the memory's.
+    The default usage of CPU and memory is a share of the requests.
     """
     said = _said(text)
     requests: Mapping[str, str] = resources.get("requests") or {}
@@ -133,7 +133,7 @@ def usage_model(
 
 
 def _default_memory(request: str | None, limit: str | None, share: float) -> Curve:
-    """Nobody is killed for a usage that nobody asked for: the default stays within the limit."""
+    """Default memory usage, within the limit: containers are OOM-killed only for a specified usage."""
     amount = parse_quantity(request).value * share if request else _IDLE_MEMORY
     return Curve(min(amount, parse_quantity(limit).value) if limit else amount)
 

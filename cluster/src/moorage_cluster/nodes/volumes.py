@@ -1,4 +1,4 @@
-"""Whether the volumes and devices of a pod are there: pods wait for claims that are not."""
+"""Whether the volumes and devices of a pod are ready: pods wait for claims that are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Claim(NamedTuple):
 
 
 class Claims:
-    """The claims of a cluster, and who waits for which."""
+    """The claims of a cluster, and the pods that wait for them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._volumes = cluster.informer(PERSISTENT_VOLUME_CLAIM)
@@ -28,7 +28,7 @@ class Claims:
             informer.listeners.append(self._follow(informer.kind))
 
     def ready(self, pod: Manifest, again: Callable[[], None]) -> bool:
-        """Whether a pod has what it claims; if not, `again` is called once something has changed."""
+        """Whether a pod's claims are ready; if not, `again` is called once one of them has changed."""
         missing = [claim for claim in _claims(pod) if not self._is_ready(claim, pod)]
         for claim in missing:
             self._waiting.setdefault(claim, {})[pod["metadata"]["uid"]] = again
@@ -68,5 +68,5 @@ def _claims(pod: Manifest) -> Iterator[_Claim]:
         if name is None and claim["name"] in made:
             name = made[claim["name"]]
             if name is None:
-                continue  # Its template asked for nothing, so no claim was made.
+                continue  # Its template requested nothing, so no claim was created.
         yield _Claim(RESOURCE_CLAIM, meta["namespace"], name or "")

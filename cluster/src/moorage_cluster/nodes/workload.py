@@ -1,7 +1,7 @@
-"""The seam between a kubelet and its container runtime: what runs in a container, and what it reports.
+"""The interface between a kubelet and its container runtime: workloads of containers, and their reports.
 
-A simulated workload knows in advance what it will do and when; a process reports what happened to it. A
-container asks either for its next report, and is woken by one that cannot tell when that will be.
+The reports of a simulated workload are known in advance; a process reports what has happened to it. A
+container polls either for its next report, and is woken if the time of that is not known in advance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage_cluster.nodes.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The container runs."""
+    """The container is running."""
 
     at: float
     is_started: bool = True
@@ -58,15 +58,15 @@ class Workload(Protocol):
     """What runs in one container, one start after another."""
 
     program: Program
-    """What the container uses; simulated, also what it does."""
+    """The usage of the container; of a simulated one also its behaviour."""
     is_simulated: ClassVar[bool]
-    """Whether nothing of it is real, its image included; only what is not real outlives its kubelet."""
+    """Whether it is simulated, with its image; only simulated workloads outlive their kubelet."""
 
     def start(self, now: float) -> None:
-        """Start; a report says when it has."""
+        """Start; it reports when it has started."""
 
     def adopt(self, since: float, *, is_ready: bool) -> bool:
-        """Go on with what another kubelet started; False if that is gone."""
+        """Continue what another kubelet started; False if that no longer runs."""
 
     @property
     def due(self) -> float | None:
@@ -86,7 +86,7 @@ class Workload(Protocol):
 
 
 class Host(NamedTuple):
-    """What pods can learn of their node."""
+    """The node's properties that pods can read."""
 
     name: str
     address: str
@@ -98,7 +98,7 @@ Tell = Callable[[str, str, str], None]
 
 
 class Sandbox(Protocol):
-    """The surroundings of a pod's containers outside of the simulation: its volumes and its network."""
+    """The sandbox of a pod's containers that are not simulated: its volumes and its network."""
 
     address: str
     """The pod's address."""
@@ -121,7 +121,7 @@ class Sandbox(Protocol):
 
 
 class ContainerRuntime(Protocol):
-    """Runs some of the containers of a cluster for real."""
+    """Runs the containers of a cluster that are not simulated."""
 
     def sandbox(self, pod: Manifest, host: Host, wake: Callable[[], None], tell: Tell) -> Sandbox | None:
         """The sandbox of a pod, which wakes its kubelet with every report; None if all is simulated."""
