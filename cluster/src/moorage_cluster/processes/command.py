@@ -1,4 +1,4 @@
-"""What is run in place of a container: words, variables and a working directory of this machine."""
+"""The command that runs in place of a container: words, variables and a working directory of this machine."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from signal import SIGKILL
 from typing import Final
 
 PROGRAM: Final = "moorage"
-"""The command that is run without any annotation: this program itself."""
+"""The command that runs as a process without any annotation: this program itself."""
 _CHUNK_BYTES: Final = 64 << 10
 _LAST_OUTPUT_SECONDS: Final = 1.0
-"""Limit for reading the output of a process that has ended, in case that another one holds it open."""
+"""Time limit for reading the output of an ended process, in seconds, in case another one holds it open."""
 
 
 class CommandError(Exception):
-    """There is no command (yet): the message of a container that waits."""
+    """There is no command (yet); the message is that of the waiting container."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A process to be; `rewrite` turns what a pod's spec says into what is there on this machine."""
+    """A process; `rewrite` replaces the paths and addresses of a pod's spec by those of this machine."""
 
     words: Sequence[str]
     variables: Mapping[str, str]
@@ -38,7 +38,7 @@ class Command:
         return replace(self, words=[self.rewrite(word) for word in words])
 
     async def launch(self) -> Launched:
-        """Start the process in a group of its own; OSError or ValueError if it cannot be."""
+        """Start the process in a group of its own; OSError or ValueError if that fails."""
         first, *others = self.words
         program = (sys.executable, "-m", PROGRAM) if first == PROGRAM else (first,)
         read_end, write_end = os.pipe()
@@ -61,7 +61,7 @@ class Command:
         return await Launched.connected(process, read_end)
 
     async def run(self) -> tuple[int, bytes]:
-        """Run the process to its end: its exit code and its output."""
+        """Run the process to its end; returns its exit code and its output."""
         launched = await self.launch()
         output: list[bytes] = []
         reading = asyncio.ensure_future(launched.read(output.append))
@@ -74,7 +74,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A process that was started, and its output: one pipe, which what it has started may hold open."""
+    """A process that was started, and its output: one pipe, which its children may hold open."""
 
     process: Process
     _output: asyncio.StreamReader
@@ -82,7 +82,7 @@ class Launched:
 
     @classmethod
     async def connected(cls, process: Process, read_end: int) -> Launched:
-        """A process whose output comes from a file descriptor."""
+        """A process with its output from a file descriptor."""
         output = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         pipe, _ = await loop.connect_read_pipe(
@@ -91,12 +91,12 @@ class Launched:
         return cls(process, output, pipe)
 
     async def read(self, write: Callable[[bytes], None]) -> None:
-        """Hand on all output, until there is none any more."""
+        """Pass on all output until its end."""
         while data := await self._output.read(_CHUNK_BYTES):
             write(data)
 
     async def finish(self, reading: asyncio.Future[None]) -> None:
-        """Kill what is left of the process, and let `read` read the rest of the output."""
+        """Kill the rest of the process group, and let `read` read the rest of the output."""
         kill_group(self.process.pid)
         await asyncio.wait([reading], timeout=_LAST_OUTPUT_SECONDS)
         reading.cancel()
@@ -104,6 +104,6 @@ class Launched:
 
 
 def kill_group(pid: int) -> None:
-    """Kill a process with all that it has started, if there is anything left of it."""
+    """Kill a process group, if any of it still runs."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, SIGKILL)

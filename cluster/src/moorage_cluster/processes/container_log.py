@@ -1,4 +1,4 @@
-"""What a container has written: the newest lines, each with the time at which it came."""
+"""The log of a container: the newest lines, each with its timestamp."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_BYTES: Final = 10 << 20
 
 
 class LogLine(NamedTuple):
-    """A line with its line break, if it has come to its end."""
+    """A line with its line break, if it is complete."""
 
     at: datetime
     text: bytes
 
 
 class ContainerLog:
-    """The output of one container from its start to its end; older lines go when there is too much."""
+    """The output of one start of a container; the oldest lines beyond a limit are dropped."""
 
     def __init__(self, now: Now, max_bytes: int = MAX_BYTES) -> None:
         self._now = now
@@ -38,7 +38,7 @@ class ContainerLog:
         self.is_closed = False
 
     def write(self, data: bytes) -> None:
-        """Something came."""
+        """Append output."""
         *lines, self._begun = (self._begun + data).split(b"\n")
         at = self._now()
         for line in lines:
@@ -46,7 +46,7 @@ class ContainerLog:
         self._notify()
 
     def close(self) -> None:
-        """Nothing will come any more."""
+        """Mark the end of the output."""
         if self._begun:
             self._append(LogLine(self._now(), self._begun))
             self._begun = b""
@@ -79,11 +79,11 @@ class ContainerLog:
 
     @property
     def changed(self) -> asyncio.Event:
-        """Is set once something has come."""
+        """Set at the next output or at the end."""
         return self._changed
 
     def read(self, options: LogOptions) -> bytes:
-        """What the options ask for of what is there."""
+        """The current lines that the options select."""
         lines = options.latest([line for line in self._lines if options.includes(line.at)])
         return options.limited(b"".join(_shown(line, options) for line in lines))
 
@@ -94,7 +94,7 @@ class ContainerLog:
 
 
 class LogStream(Stream):
-    """A log that is followed: what is there, and then what comes, until the container ends."""
+    """A followed log: the current lines and then new ones, until the container ends."""
 
     def __init__(self, log: ContainerLog, options: LogOptions) -> None:
         self._log = log
@@ -127,7 +127,7 @@ class LogStream(Stream):
                 await _either(changed, self._closed)
 
     def close(self) -> None:
-        """The reader is gone: the iteration ends."""
+        """End the iteration, because the reader has disconnected."""
         self._closed.set()
 
 

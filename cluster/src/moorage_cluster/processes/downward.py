@@ -1,4 +1,4 @@
-"""The downward API: what a pod's containers are told of their pod, their resources and their node."""
+"""The downward API: fields of a pod, its resources and its node for its containers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUBSCRIPT: Final = re.compile(r"(?P<path>[^\[]+)\['(?P<key>.+)'\]")
 
 
 class FieldError(Exception):
-    """A field or a resource that cannot be told."""
+    """A field or a resource that the downward API does not provide."""
 
 
 def field_value(pod: Manifest, path: str, address: str, host: Host) -> str:

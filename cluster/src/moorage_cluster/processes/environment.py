@@ -1,4 +1,4 @@
-"""The variables of a container, resolved as its kubelet does it."""
+"""The variables of a container, resolved as kubelets do it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 class Environment:
-    """Resolves the variables of a container; `rewrite` is applied to what its authors wrote."""
+    """Resolves the variables of a container; `rewrite` is applied to specs, ConfigMaps and Secrets."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Environment:
         self._rewrite = rewrite
 
     async def variables(self, container: Manifest, given: Mapping[str, str]) -> dict[str, str]:
-        """All variables; CommandError if one cannot be had.
+        """All variables; CommandError if one cannot be resolved.
 
-        given: those of services, which the container's own come on top of and may refer to.
+        given: those of services, which the container's own may override and refer to.
         """
         try:
             return await self._variables(container, dict(given))

@@ -1,4 +1,4 @@
-"""What all pods share whose containers run as processes of this machine."""
+"""Shared state of all pods with containers that run as processes of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moorage_cluster.processes.tasks import Tasks
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The way to the API server, the time, and what runs."""
+    """The client of the API server, the clock, and the running processes."""
 
     client: Client
     server: tuple[str, int]

@@ -1,4 +1,4 @@
-"""The objects of a pod's namespace that its volumes and variables are made from."""
+"""ConfigMaps and Secrets of a pod's namespace, the sources of its volumes and variables."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from moorage.http.errors import RequestError
 
 
 class MissingObjectError(Exception):
-    """An object, or a key of it, that is not there."""
+    """A missing object, or a missing key of it."""
 
 
 class NamespacedObjects:
-    """ConfigMaps and Secrets of one namespace, read when they are asked for."""
+    """ConfigMaps and Secrets of one namespace, read on demand."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
 
     async def config_map(self, name: str, *, is_optional: bool = False) -> dict[str, bytes]:
-        """The data of a ConfigMap; nothing if it is not there and need not be."""
+        """The data of a ConfigMap; empty if it is missing and optional."""
         found = await self._get(CONFIG_MAP, name, is_optional)
         texts = {key: text.encode() for key, text in (found.get("data") or {}).items()}
         return texts | _decoded(found.get("binaryData"))
 
     async def secret(self, name: str, *, is_optional: bool = False) -> dict[str, bytes]:
-        """The data of a Secret; nothing if it is not there and need not be."""
+        """The data of a Secret; empty if it is missing and optional."""
         return _decoded((await self._get(SECRET, name, is_optional)).get("data"))
 
     async def _get(self, kind: Kind, name: str, is_optional: bool) -> Manifest:

@@ -1,4 +1,4 @@
-"""Startup, liveness and readiness probes: when they are made, and what follows from their results."""
+"""Startup, liveness and readiness probes: their timing, and the effects of their results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 
 _UNREADY_PERIOD_SECONDS: Final = 0.5
-"""Longest pause between readiness probes before the first one passes: kubelets make extra ones then."""
+"""Longest pause between readiness probes until one passes, in seconds: kubelets make extra ones then."""
 
 Check = Callable[[Manifest], Awaitable[str]]
-"""Makes a probe; the answer is what went wrong, or empty."""
+"""Makes a probe; returns the failure, or empty."""
 
 
 @dataclass(slots=True)
 class ProbeResult:
-    """The results of one probe: what they come to changes after several in a row."""
+    """The results of one probe: the outcome changes after a threshold of equal results in a row."""
 
     success_threshold: int
     failure_threshold: int
@@ -30,11 +30,11 @@ class ProbeResult:
 
     @classmethod
     def of(cls, probe: Manifest, *, passes_at_first: bool) -> ProbeResult:
-        """Before the first probe."""
+        """The result before the first probe."""
         return cls(probe.get("successThreshold") or 1, probe.get("failureThreshold") or 3, passes_at_first)
 
     def add(self, passed: bool) -> bool:
-        """Take note of a probe; whether as many in a row have passed, or failed, as it takes to count."""
+        """Record a result; returns whether the threshold of successes, or failures, in a row is reached."""
         self._run_length = self._run_length + 1 if passed == self._last else 1
         self._last = passed
         is_enough = self._run_length >= (self.success_threshold if passed else self.failure_threshold)
@@ -47,8 +47,8 @@ class Prober:
     """Makes the probes of one container from its start on.
 
     changed: called with whether it has started up and whether it is ready. failed: called with the kind of
-    a probe (`liveness`, `startup`) that says that the container has to be killed. tell: what a probe's
-    failure is told by.
+    a probe (`liveness`, `startup`) after which the container is killed. tell: records the event of a
+    failed probe.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Prober:
         self._tell = tell
 
     async def run(self) -> None:
-        """Probe until cancelled, or until there is nothing to probe any more."""
+        """Probe until cancelled, or until there is nothing left to probe."""
         if not await self._has_started_up():
             return
         readiness, liveness = self._container.get("readinessProbe"), self._container.get("livenessProbe")

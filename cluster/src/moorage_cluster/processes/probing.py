@@ -21,7 +21,7 @@ _MOST_OUTPUT_BYTES: Final = 10 << 10
 
 @cache
 def _unverified() -> ssl.SSLContext:
-    """TLS with anybody: as with kubelets, certificates do not matter to probes."""
+    """TLS without verification: as with kubelets, probes ignore certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -29,11 +29,11 @@ def _unverified() -> ssl.SSLContext:
 
 
 RunCommand = Callable[[Sequence[str]], Awaitable[tuple[int, bytes]]]
-"""Runs a command in a container: its exit code and its output."""
+"""Runs a command in a container; returns its exit code and its output."""
 
 
 class Probing:
-    """Makes the probes of one container. address: where its ports are."""
+    """Makes the probes of one container. address: the address of its ports."""
 
     def __init__(self, container: Manifest, address: str, run_command: RunCommand) -> None:
         ports = container.get("ports") or ()
@@ -42,7 +42,7 @@ class Probing:
         self._run_command = run_command
 
     async def check(self, probe: Manifest) -> str:
-        """Make a probe; the answer is what went wrong, or empty."""
+        """Make a probe; returns the failure, or empty."""
         seconds = probe.get("timeoutSeconds") or 1
         try:
             async with asyncio.timeout(seconds):
@@ -65,7 +65,7 @@ class Probing:
         return await self._connect(action.get("host") or self._address, self._port(action["port"]))
 
     def _port(self, port: int | str) -> int:
-        """The number of a port; ValueError if its name is not that of one."""
+        """The number of a port; ValueError if no port has this name."""
         return port if isinstance(port, int) else self._ports.get(port) or int(port)
 
     async def _get(self, action: Manifest) -> str:

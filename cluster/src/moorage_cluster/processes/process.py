@@ -1,4 +1,4 @@
-"""A container as a process: started, read from, probed, asked to end, killed; and what it reports of that."""
+"""A container as a process: start, output, probes, termination, and the reports of these."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _CONFIG_ERROR: Final = "CreateContainerConfigError"
 _START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128
 _RETRY_SECONDS: Final = 3.0
-"""Pause before a container that could not be created is tried again."""
+"""Pause before the creation of a container is retried, in seconds."""
 _MESSAGE_LINES: Final = 80
 _MESSAGE_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the processes of one pod have in common."""
+    """Shared state of the processes of one pod."""
 
     clock: Clock
     tasks: Tasks
     sweeper: Sweeper
     address: str
-    """Where its ports are."""
+    """The address of its ports."""
     grace_seconds: float
     wake: Callable[[], None]
     tell: Tell
@@ -71,7 +71,7 @@ class ContainerProcess:
     # -- ending
 
     def stop(self, grace_seconds: float) -> None:
-        """Ask it to end, and kill it after the grace period; a shorter one may follow."""
+        """Terminate it, and kill it after the grace period; a shorter one may follow."""
         is_first = not self._is_ending.is_set()
         self._is_ending.set()
         if self._process is None or self._process.returncode is not None:
@@ -112,7 +112,7 @@ class ContainerProcess:
             self._around.sweeper.remove(self._process.pid)
 
     async def _created(self) -> Command | None:
-        """The command, once there is one; None if the container is to end before."""
+        """The command, once there is one; None if the container is stopped before."""
         while not self._is_ending.is_set():
             try:
                 return await self._make_command()
@@ -125,7 +125,7 @@ class ContainerProcess:
         return None
 
     async def _attend(self, launched: Launched, command: Command, log: ContainerLog) -> None:
-        """See a process through to its end; as in a container, nothing outlives its first process."""
+        """Supervise a process until its end; as in a container, nothing outlives its first process."""
         if self._is_ending.is_set():
             kill_group(launched.process.pid)
         self._report(Started(self._now, is_started=not self._container.get("startupProbe")))

@@ -1,4 +1,4 @@
-"""A container's processes, one start after another, as its kubelet sees them."""
+"""The workload of a container that runs as a process, one start after another."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ProcessWorkload:
         self._process = self._start_process()
 
     def adopt(self, since: float, *, is_ready: bool) -> bool:
-        """Processes end with the program that has started them."""
+        """False: processes do not outlive the program that has started them."""
         return False
 
     @property
     def due(self) -> float | None:
-        """A process reports when something has happened; no clock knows before."""
+        """None: the time of the next report is not known in advance."""
         return None
 
     def next_report(self, now: float) -> Report | None:
@@ -45,7 +45,7 @@ class ProcessWorkload:
         return None
 
     def stop(self, now: float, grace_seconds: float, *, after_completion: bool = False) -> None:
-        """SIGTERM, and SIGKILL after the grace period."""
+        """Send SIGTERM, and SIGKILL after the grace period."""
         if self._process is not None:
             self._process.stop(grace_seconds)
 

@@ -1,4 +1,4 @@
-"""Paths and addresses of a container in those of this machine, wherever a pod's spec names them."""
+"""Rewriting of a container's paths and addresses in a pod's spec to those of this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _AFTER_PATH: Final = r"(?![\w.-])"
 
 
 class Rewriting:
-    """Replaces mount paths by the directories that are behind them, and local addresses by the pod's own.
+    """Replaces mount paths by the directories of their volumes, and local addresses by the pod's own.
 
-    paths: what is mounted, by mount path. address: empty if the pod has the machine's network for its own.
+    paths: directories by mount path. address: empty if the pod uses the machine's network.
     """
 
     def __init__(self, paths: Mapping[str, Path], address: str) -> None:
@@ -28,7 +28,7 @@ class Rewriting:
         self._pattern = re.compile("|".join(patterns)) if patterns else None
 
     def __call__(self, text: str) -> str:
-        """A word of a command, or the value of a variable."""
+        """Rewrite a word of a command, or the value of a variable."""
         return text if self._pattern is None else self._pattern.sub(self._replacement, text)
 
     def _replacement(self, match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The container runtime of `moorage up --run-containers`: a sandbox for each pod with something to run."""
+"""The container runtime of `moorage up --run-containers`: a sandbox for each pod with containers to run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from moorage_cluster.processes.tasks import Tasks
 
 _FIRST_NETWORK: Final = 64
 _NETWORKS: Final = 128
-"""A cluster takes one of these many loopback networks at random, so that two seldom have the same."""
+"""Number of loopback networks: a cluster takes one at random, so that two seldom have the same."""
 
 
 class LocalRuntime:
@@ -59,7 +59,7 @@ class LocalRuntime:
         return LOOPBACK if self._addresses is None else self._addresses.take(uid)
 
     def read_log(self, pod: Manifest, container: Manifest, options: LogOptions) -> bytes | Stream | None:
-        """What a container has written; None if it is simulated, ApiError if that is gone."""
+        """The log of a container; None if it is simulated, ApiError if the log no longer exists."""
         if not runs(pod, container):
             return None
         sandbox = self._sandboxes.get(pod["metadata"]["uid"])
@@ -71,7 +71,7 @@ class LocalRuntime:
         return LogStream(logs[-1], options) if options.follows else logs[-1].read(options)
 
     async def close(self) -> None:
-        """End everything that still runs, and remove what was made."""
+        """End all running processes, and remove their files."""
         for sandbox in list(self._sandboxes.values()):
             sandbox.close()
         await self._machine.tasks.finish()
@@ -79,7 +79,7 @@ class LocalRuntime:
 
 
 def _waits(pod: Manifest, container: str) -> bool:
-    """Whether a container waits to start again: its latest process is then the previous one."""
+    """Whether a container waits for its restart: its latest process is then the previous one."""
     status = pod.get("status") or {}
     known = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
     return any(each["name"] == container and "waiting" in (each.get("state") or {}) for each in known)

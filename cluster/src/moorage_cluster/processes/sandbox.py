@@ -25,19 +25,19 @@ from moorage_cluster.processes.standard_variables import standard_variables
 from moorage_cluster.processes.volumes import MountError, PodVolumes
 
 _REFRESH_SECONDS: Final = 60.0
-"""Pause between two looks at what volumes are made from."""
+"""Interval between updates of volumes from their sources, in seconds."""
 _FIRST_MOUNT_PAUSE_SECONDS: Final = 0.5
 _LONGEST_MOUNT_PAUSE_SECONDS: Final = 30.0
 _CLOSE_GRACE_SECONDS: Final = 2.0
-"""Grace period of processes whose pod is gone, or whose cluster ends."""
+"""Grace period of processes after their pod is deleted, or at the end of the cluster, in seconds."""
 _DEFAULT_GRACE_SECONDS: Final = 30.0
 LOOPBACK: Final = "127.0.0.1"
 
 
 class PodSandbox:
-    """The sandbox of a pod, from when its kubelet takes it until it is gone.
+    """The sandbox of a pod, from its admission until its deletion.
 
-    address: the pod's own; empty if it has the machine's network. closed: called when nothing is left.
+    address: the pod's own; empty if it has the machine's network. closed: called when everything is removed.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class PodSandbox:
         """The pod's address."""
         self.is_ready = False
         self.logs: dict[str, list[ContainerLog]] = {}
-        """By container: that of the process before, and the latest."""
+        """By container: the logs of the previous and the latest process."""
         self._machine = machine
         self._pod = pod
         self._host = host
@@ -81,7 +81,7 @@ class PodSandbox:
             self._mounting = self._machine.tasks.start(self._mount())
 
     def update(self, pod: Manifest) -> None:
-        """Labels and annotations may be others, which the downward API tells."""
+        """Update the pod, since the downward API provides its labels and annotations."""
         self._pod = pod
 
     def workload(
@@ -93,7 +93,7 @@ class PodSandbox:
         return ProcessWorkload(lambda: self._start(container), program, has_readiness=has_readiness)
 
     def close(self) -> None:
-        """End all processes; when they have ended, nothing is left."""
+        """End all processes; when they have ended, everything is removed."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -128,14 +128,14 @@ class PodSandbox:
             await self._until_refresh()
 
     async def _until_refresh(self) -> None:
-        """Wait until volumes are to be looked at again: as long as none of their readers runs, not at all."""
+        """Wait until the next update of volumes, which there is only while a process of the pod runs."""
         is_used = False
         while not is_used:
             await sleep(self._machine.clock, _REFRESH_SECONDS)
             is_used = any(not process.task.done() for process in self._processes)
 
     def _paths(self, container: Manifest) -> dict[str, Path]:
-        """What a container mounts, by where."""
+        """The directories of a container's mounts, by mount path."""
         paths = {}
         for mount in container.get("volumeMounts") or ():
             if mount.get("subPathExpr"):
@@ -160,7 +160,7 @@ class PodSandbox:
         return log
 
     async def _command(self, container: Manifest) -> Command:
-        """The process that is started for a container; CommandError if it cannot be (yet)."""
+        """The command of a container; CommandError if there is none (yet)."""
         if not container.get("command"):
             raise CommandError("no command specified: an image's entry point is not known here")
         paths = self._paths(container)
@@ -176,7 +176,7 @@ class PodSandbox:
         )
 
     def _working_folder(self, container: Manifest, rewrite: Rewriting) -> Path:
-        """The working directory: one of a volume, or one that belongs to the pod."""
+        """The working directory: in a volume, or one of the pod."""
         wanted = container.get("workingDir") or "/"
         path = Path(rewrite(wanted))
         if str(path) == wanted:

@@ -1,4 +1,4 @@
-"""Which containers run as processes: those of moorage itself, and those whose pod asks for it."""
+"""Which containers run as processes: those of moorage itself, and those selected by an annotation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from moorage.api.manifests import Manifest, annotations_of
 from moorage_cluster.processes.command import PROGRAM
 
 RUN: Final = "moorage.io/run"
-"""An annotation of pods: `true`, and containers run as processes; any other value, and they are simulated.
+"""An annotation of pods: with `true`, containers run as processes; with any other value, they are simulated.
 
-With `.NAME` at its end it is about that container alone.
+With the suffix `.NAME` it applies to that container alone.
 """
 
 
@@ -25,6 +25,6 @@ def runs(pod: Manifest, container: Manifest) -> bool:
 
 
 def any_runs(pod: Manifest) -> bool:
-    """Whether some container of a pod does."""
+    """Whether any container of a pod runs as a process."""
     spec = pod["spec"]
     return any(runs(pod, each) for each in (*(spec.get("initContainers") or ()), *spec["containers"]))

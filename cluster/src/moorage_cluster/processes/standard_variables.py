@@ -1,4 +1,4 @@
-"""The variables that every process of a pod has, unless its container says otherwise."""
+"""The default variables of every process of a pod; its container may override them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NAME: Final = "moorage"
 def standard_variables(
     machine: Machine, pod: Manifest, folder: Path, mounts: Mapping[str, Path]
 ) -> dict[str, str]:
-    """The variables of a container with these mounts, whose pod has a folder of its own.
+    """The variables of a container with these mounts, and with a folder of its pod.
 
-    Clients that look for an account's token at its well-known path cannot find it there. Moorage is told by a
-    variable where it is; kubectl, client-go's and other clients that look for a kubeconfig find one.
+    Clients that read an account's token from its well-known path cannot find it there. For moorage, a
+    variable contains its directory; kubectl, client-go's and other clients that read a kubeconfig find one.
     """
     home, temporary = folder / "home", mounts.get("/tmp") or folder / "tmp"
     for each in (home, temporary):

@@ -1,7 +1,7 @@
-"""A process that outlives `moorage up` for a moment: it ends what was left running, and removes its files.
+"""A process that briefly outlives `moorage up`: it ends the remaining processes, and removes their files.
 
 It reads lines `+PID` and `-PID`, for process groups that have started and ended, until its input ends, which
-happens however the other process ends. It is run as a script, and imports nothing of moorage.
+also happens when the other process is killed. It is run as a script, and imports nothing of moorage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 
 
 def main() -> None:
-    """Wait for the end of the input, then end all groups and remove the directory that was named."""
+    """Wait for the end of the input, then end all groups and remove the directory in the argument."""
     groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line.startswith("+") else groups.discard)(int(line[1:]))

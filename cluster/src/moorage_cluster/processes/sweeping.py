@@ -13,7 +13,7 @@ from moorage_cluster.processes import sweeper
 
 
 class Sweeper:
-    """Knows which process groups run; however this process ends, they end, and the directory goes."""
+    """Tracks process groups; they and the directory are removed after this process, even if it is killed."""
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix="moorage-containers-"))
@@ -25,11 +25,11 @@ class Sweeper:
         )
 
     def add(self, pid: int) -> None:
-        """A process group has started."""
+        """Record the start of a process group."""
         self._send(f"+{pid}\n")
 
     def remove(self, pid: int) -> None:
-        """A process group has ended."""
+        """Record the end of a process group."""
         self._send(f"-{pid}\n")
 
     def _send(self, line: str) -> None:
@@ -39,7 +39,7 @@ class Sweeper:
             self._process.stdin.flush()
 
     async def close(self) -> None:
-        """Clean up."""
+        """End all groups and remove the directory."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         await asyncio.to_thread(self._process.wait)

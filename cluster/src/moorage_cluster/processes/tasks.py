@@ -1,4 +1,4 @@
-"""Background tasks with an owner that waits for them in the end."""
+"""Background tasks with an owner that awaits them at the end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ log = logging.getLogger(__name__)
 
 
 class Tasks:
-    """Tasks that run until they end by themselves or are cancelled; what goes wrong in one is logged."""
+    """Tasks that run until they end or are cancelled; exceptions are logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin with something."""
+        """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -19,11 +19,11 @@ from moorage_cluster.processes.objects import MissingObjectError, NamespacedObje
 _DEFAULT_MODE: Final = 0o644
 _DEFAULT_TOKEN_SECONDS: Final = 3600
 _TOKEN_LIFETIME_USED: Final = 0.8
-"""The part of its lifetime after which the kubelet replaces a token."""
+"""Fraction of its lifetime after which the kubelet rotates a token."""
 
 
 class MountError(Exception):
-    """A volume that cannot be mounted (yet): the message of its FailedMount event."""
+    """A volume that cannot be mounted (yet); the message is that of its FailedMount event."""
 
 
 class _File(NamedTuple):
@@ -32,7 +32,7 @@ class _File(NamedTuple):
 
 
 _Files = dict[str, _File]
-"""By their paths within a volume."""
+"""Files by their paths within a volume."""
 
 
 class _Token(NamedTuple):
@@ -41,7 +41,7 @@ class _Token(NamedTuple):
 
 
 class PodVolumes:
-    """The volumes of one pod below a folder of its own; claims are below one that all pods share."""
+    """The volumes of one pod below a folder of its own; those of claims are below a shared one."""
 
     def __init__(
         self, client: Client, objects: NamespacedObjects, folder: Path, claims: Path, now: Now
@@ -54,7 +54,7 @@ class PodVolumes:
         self._tokens: dict[tuple[str, int], _Token] = {}
 
     def path(self, pod: Manifest, name: str) -> Path:
-        """The directory that is behind a volume."""
+        """The directory of a volume."""
         volume = next(each for each in pod["spec"].get("volumes") or () if each["name"] == name)
         if source := volume.get("hostPath"):
             return Path(source["path"])
@@ -63,7 +63,7 @@ class PodVolumes:
         return self._folder / name
 
     async def write(self, pod: Manifest, address: str, host: Host) -> None:
-        """Bring all volumes up to date; MountError for the first that cannot be."""
+        """Update all volumes; MountError for the first that cannot be mounted."""
         for volume in pod["spec"].get("volumes") or ():
             try:
                 await self._write(volume, _Facts(pod, address, host))
@@ -96,7 +96,7 @@ class PodVolumes:
             data = await self._objects.config_map(source["name"], is_optional=is_optional)
             return _chosen(data, source, mode, "references non-existent config key")
         if kind == "secret":
-            # Alone, the field has another name than as a part of a projected volume.
+            # The field has another name than in a projected volume.
             name = source.get("secretName") or source["name"]
             data = await self._objects.secret(name, is_optional=is_optional)
             return _chosen(data, source, mode, "references non-existent secret key")
@@ -129,7 +129,7 @@ class PodVolumes:
 
 
 class _Facts(NamedTuple):
-    """What the downward API tells."""
+    """The sources of the downward API."""
 
     pod: Manifest
     address: str
@@ -144,7 +144,7 @@ class _Facts(NamedTuple):
 
 
 def _chosen(data: Mapping[str, bytes], source: Manifest, mode: int, complaint: str) -> _Files:
-    """The files of an object: one for each key, or those that are listed."""
+    """The files of an object: one for each key, or the listed items."""
     if not source.get("items"):
         return {key: _File(content, mode) for key, content in data.items()}
     files = {}
@@ -157,7 +157,7 @@ def _chosen(data: Mapping[str, bytes], source: Manifest, mode: int, complaint: s
 
 
 def _synchronise(folder: Path, files: _Files) -> None:
-    """Make a directory have these files and no others; each is replaced at once."""
+    """Make a directory contain exactly these files; each is replaced atomically."""
     for path, file in files.items():
         target = folder / path
         if not target.resolve().is_relative_to(folder.resolve()):
