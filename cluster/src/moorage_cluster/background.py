@@ -17,7 +17,7 @@ from moorage_cluster.local import LocalCluster, LocalSettings
 
 _ADDRESS: Final = "127.0.0.1"
 _START_SECONDS: Final = 30.0
-"""Time limit for a server to listen and for nodes to be there, in seconds."""
+"""Time limit for a server to listen and for nodes to be registered, in seconds."""
 _GRACE_SECONDS: Final = 0.1
 """Grace period for open connections at the end, in seconds: clients of a test that is over do not answer."""
 _STOP_SECONDS: Final = 30.0
@@ -26,7 +26,7 @@ _STOP_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a running API server is, and what lets clients in."""
+    """The address of a running API server, and the credentials of its administrator."""
 
     url: str
     kubeconfig: Path
@@ -91,7 +91,7 @@ class BackgroundCluster:
 
 
 class _Parts:
-    """What runs behind the HTTP server, while its context is entered."""
+    """The components behind the HTTP server, which run while its context is entered."""
 
     def __init__(self, nodes: int | None) -> None:
         self._cluster = None if nodes is None else LocalCluster(LocalSettings(nodes))

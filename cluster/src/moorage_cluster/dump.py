@@ -1,9 +1,9 @@
-"""Bringing a cluster into an API server from a dump: what `kubectl get ... -o yaml` printed of another one.
+"""Importing a dump of a cluster into an API server: the output of `kubectl get ... -o yaml` of another one.
 
 Objects get new uids, so references by uid are rewritten; owners that the dump does not contain are dropped,
 or garbage collection would delete what they own. A volume and its claim keep each other's names and are bound
-anew: until the volume knows the claim's new uid, a claim that says that it is bound would count as lost.
-Statuses are written after their objects, as their own subresource wants it.
+again: until the volume has the claim's new uid, a claim that is marked as bound would count as lost. Statuses
+are written after their objects, through the status subresource.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ _RANKS: Final = {
         )
     )
 }  # fmt: skip
-"""Who comes first: what others name comes before them, owners before what they own."""
+"""The order of creation by kind: referenced objects before the referring ones, owners before owned ones."""
 _NOT_BROUGHT: Final = frozenset(("Event", "Endpoints", "EndpointSlice", "Lease", "ResourceQuota"))
-"""What a cluster makes again by itself, or what would stand in the way of bringing the rest."""
+"""Kinds that are not imported: the cluster creates them itself, or they would block the import of others."""
 _SERVERS_OWN: Final = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink", "managedFields",
     "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
 
 _BINDERS_OWN: Final = ("pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller")
-"""Annotations that say that a claim and a volume know each other."""
+"""Annotations of the binding between a claim and a volume."""
 _JOBS_OWN: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 """Labels by which a job finds its pods, unless it has a selector of its own."""
 _BATCH: Final = 50
-"""So many objects are created before others get their turn on the loop."""
+"""Objects created before other tasks get their turn on the loop."""
 
 
 @dataclass(slots=True)
 class Brought:
-    """What came of it."""
+    """The result of an import."""
 
     created: int = 0
     there_already: int = 0
     unknown_kinds: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
-    """One line for each object that the server did not take."""
+    """One line for each object that the server rejected."""
 
 
 async def bring(client: Client, documents: Iterable[Any]) -> Brought:
-    """Create all objects of a dump that the server takes."""
+    """Create all objects of a dump that the server accepts."""
     kinds = await served_kinds(client)
     manifests = sorted(
         flattened(documents, "dump"), key=lambda obj: _RANKS.get(str(obj.get("kind")), len(_RANKS))
@@ -91,7 +91,7 @@ async def bring(client: Client, documents: Iterable[Any]) -> Brought:
 
 
 def flattened(documents: Iterable[Any], where: str) -> Iterator[Manifest]:
-    """The objects of documents, lists taken apart; or InputError that says where they are from."""
+    """The objects of documents and of lists in them; InputErrors name `where`."""
     for document in documents:
         if not isinstance(document, Mapping):
             raise InputError(where, "expected objects, or a list of them")
@@ -126,7 +126,7 @@ async def _bring_one(client: Client, kind: Kind, manifest: Manifest, uids: dict[
     if old_uid:
         uids[old_uid] = stored["metadata"]["uid"]
     if status and kind.name not in ("Node", "Namespace"):
-        # A node has its status already, and a namespace that was going is here to stay.
+        # A node has its status already, and a terminating namespace becomes active here.
         await _bring_status(client, kind, stored, status)
 
 
@@ -134,12 +134,12 @@ async def _bring_status(client: Client, kind: Kind, stored: Manifest, status: Ma
     try:
         await client.update(kind, {**stored, "status": status}, "status")
     except RequestError as error:
-        if not error.is_not_found:  # Not every kind has a status of its own.
+        if not error.is_not_found:  # Not every kind has a status subresource.
             raise
 
 
 def _rewrite_reference(reference: Any, uids: Mapping[str, str]) -> None:
-    """A volume's claim has another uid here; an unknown one is left for the binder to find by name."""
+    """Replace the uid of a volume's claim by the new one; without one, the binder matches by name."""
     if isinstance(reference, dict) and "uid" in reference:
         new = uids.get(reference["uid"])
         if new:
@@ -150,7 +150,7 @@ def _rewrite_reference(reference: Any, uids: Mapping[str, str]) -> None:
 
 
 def _forget_selector(job: Manifest) -> None:
-    """Let the server choose the labels that contain the job's uid, and the selector for them, again."""
+    """Remove the labels with the job's uid, and the selector for them: the server generates new ones."""
     if job.get("manualSelector"):
         return
     job.pop("selector", None)
@@ -160,7 +160,7 @@ def _forget_selector(job: Manifest) -> None:
 
 
 async def served_kinds(client: Client) -> dict[tuple[str, str], Kind]:
-    """All kinds that the server knows and that can be created, by apiVersion and kind."""
+    """All kinds that the server serves and that can be created, by apiVersion and kind."""
     groups = await client.call("GET", "/apis")
     addresses = ["/api/v1"] + [
         f"/apis/{version['groupVersion']}" for group in groups["groups"] for version in group["versions"]

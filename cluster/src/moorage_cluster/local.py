@@ -39,7 +39,7 @@ _READ_ONLY: Final = ("get", "list")
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """How a cluster on a laptop is to be."""
+    """Settings of a cluster on a laptop."""
 
     nodes: int = 10
     template: NodeTemplate = field(default_factory=NodeTemplate)
@@ -47,23 +47,23 @@ class LocalSettings:
     server: Settings = field(default_factory=Settings)
     config: SchedulerConfiguration = field(default_factory=default_config)
     registry: Registry = field(default_factory=default_registry)
-    """The plugins there are."""
+    """The available plugins."""
     schedules: bool = True
-    """Whether pods are scheduled here; if not, another process does it."""
+    """Whether pods are scheduled in this process; if not, another one does it."""
     run_containers_with: tuple[str, int] | None = None
-    """Address and port at which processes reach the API server, if containers are to run as such."""
+    """Address and port at which processes reach the API server, if containers run as processes."""
 
 
 class Prepared(NamedTuple):
-    """What a cluster begins with."""
+    """The initial objects of a cluster."""
 
     dump: Brought
     refused: list[str]
-    """A line for each object of a file that the server did not take."""
+    """A line for each object of a file that the server rejected."""
 
 
 class LocalCluster:
-    """Everything that makes a cluster, joined by its API server."""
+    """All components of a cluster, connected by its API server."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class LocalCluster:
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
 
     async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> Prepared:
-        """Make what the cluster begins with: the objects of a dump, nodes up to their number, those of files.
+        """Create the initial objects: those of a dump, nodes up to their number, those of files.
 
-        What is there already, from an earlier run with the same data directory, stays. Nobody is at work
-        before the dump is there as a whole: controllers would make anew what is only still to come.
+        Existing objects, from an earlier run with the same data directory, are kept. No component runs before
+        the dump is complete: controllers would recreate objects that are still to be imported.
         """
         with suppress(RequestError):
             await self.client.create(STORAGE_CLASS, "", default_storage_class())
@@ -115,7 +115,7 @@ class LocalCluster:
         return Prepared(brought, await create_objects(self.client, files))
 
     async def run(self) -> None:
-        """Run all parts, once the cluster is being prepared, until cancelled."""
+        """Run all components until cancelled; all but the API server wait for the dump."""
         self.server.start()
         try:
             await self._may_work.wait()
@@ -129,7 +129,7 @@ class LocalCluster:
                 await self._runtime.close()
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry) -> None:
-        """Let the scheduler go on with other profiles and plugins; RegistryError if that cannot be."""
+        """Continue scheduling with other profiles and plugins; RegistryError if they are invalid."""
         if self._scheduler is not None:
             await self._scheduler.reconfigure(config, registry)
 
@@ -139,10 +139,10 @@ class LocalCluster:
         return self.nodes.is_idle and all(controller.is_idle for controller in self._manager.controllers)
 
     def close(self) -> None:
-        """Let go of the data directory."""
+        """Close the API server and release its data directory."""
         self.server.close()
 
-    # -- what only nodes know
+    # -- metrics
 
     def _node_metrics(self, namespace: str | None) -> list[Manifest]:
         items: list[Manifest] = self.nodes.node_metrics()["items"]
@@ -154,7 +154,7 @@ class LocalCluster:
 
 
 class _Measured:
-    """Objects that a function makes."""
+    """Objects that a function returns."""
 
     def __init__(self, measure: Callable[[str | None], list[Manifest]]) -> None:
         self._measure = measure

@@ -1,4 +1,4 @@
-"""Creating the objects of manifest files as `kubectl create -f` does: in order, and on after a refusal."""
+"""Creating the objects of manifest files as `kubectl create -f` does: in order, also after errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BATCH_OBJECTS: Final = 50
 
 
 class FileObject(NamedTuple):
-    """An object and the file that it is from."""
+    """An object and its file."""
 
     manifest: Manifest
     file: str
@@ -33,7 +33,7 @@ def _text(meta: Any, key: str) -> str:
 
 
 async def create_objects(client: Client, objects: Iterable[FileObject]) -> list[str]:
-    """Create objects in order; the answer is a line for each that could not be. Those there already stay."""
+    """Create objects in order; returns a line for each that was rejected. Existing ones are kept."""
     kinds = await served_kinds(client)
     refused = []
     for index, each in enumerate(objects):

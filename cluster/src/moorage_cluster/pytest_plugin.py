@@ -2,7 +2,7 @@
 
 `kube_apiserver` is an API server alone: objects stay as they are written. `kube_cluster` has controllers,
 simulated nodes and the scheduler: Deployments get pods, and pods run. Both are new for every test, unless
-`kube_scope` in pytest's configuration (or `--kube-scope`) says `class`, `module`, `package` or `session`.
+`kube_scope` in pytest's configuration (or `--kube-scope`) is `class`, `module`, `package` or `session`.
 
 pytest imports this module at every start: the cluster is imported when a test uses it.
 """
