@@ -65,7 +65,7 @@ class Rollout(NamedTuple):
         return Changes([*broken, *working[: max(0, max_unavailable - unavailable)]], [])
 
     def new_first(self, max_surge: int) -> Changes:
-        """Old pods that are replaced already, and nodes for new ones: those without a working pod first."""
+        """Replaced old pods, and nodes for new ones: those without a working pod, others up to maxSurge."""
         surging = available = 0
         replaced: list[Manifest] = []
         misplaced: list[Manifest] = []
