@@ -9,14 +9,14 @@ from typing import Final
 from moorage.http.transport import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""What a client wants to hear before it sends a body, if it says so."""
+"""The interim response to `Expect: 100-continue`."""
 LAST_CHUNK: Final = b"0\r\n\r\n"
-"""The end of a stream."""
+"""The chunk that ends a stream."""
 _NOT_MODIFIED: Final = int(HTTPStatus.NOT_MODIFIED)
 
 
 def whole(response: Response, *, is_last: bool, is_head: bool) -> bytes:
-    """An answer with all of its body; without, if only its head was asked for."""
+    """A complete answer; without its body if the request is a HEAD."""
     body = response.body
     assert isinstance(body, bytes)
     start = _start(response, is_last)
@@ -26,17 +26,17 @@ def whole(response: Response, *, is_last: bool, is_head: bool) -> bytes:
 
 
 def stream_head(response: Response, *, is_last: bool) -> bytes:
-    """The head of an answer whose body comes bit by bit, in chunks."""
+    """The head of an answer with a chunked body."""
     return _start(response, is_last) + b"transfer-encoding: chunked\r\n\r\n"
 
 
 def chunk(piece: bytes) -> bytes:
-    """A piece of a stream."""
+    """One chunk of a stream."""
     return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
 def _start(response: Response, is_last: bool) -> bytes:
-    """The head of an answer up to what tells the length of its body."""
+    """The head of an answer, without the header for the length of its body."""
     first = _first_lines(response.status, response.content_type)
     if not response.headers and not is_last:
         return first

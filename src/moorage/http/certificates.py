@@ -30,12 +30,12 @@ ALWAYS_NAMED: Final = (
     "kubernetes.default.svc.cluster.local",
 )
 _TLS12_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Those that Go prefers; CBC, which it has behind them, is no longer thought safe."""
+"""The ciphers that Go prefers, without CBC, which is no longer considered safe."""
 _CA_LIFETIME: Final = timedelta(days=3650)
 _SERVER_LIFETIME: Final = timedelta(days=365)
 _RENEWED_BEFORE: Final = timedelta(days=30)
 _BACKDATED: Final = timedelta(hours=1)
-"""Clients whose clocks are a little late must not think that a certificate is not valid yet."""
+"""Time before now at which certificates become valid, for clients with slow clocks."""
 
 
 class CertificateError(ValueError):
@@ -52,16 +52,16 @@ def server_context() -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class ServerCertificate:
-    """What the server shows, how it proves it, and what its clients check it with; all in PEM."""
+    """The server's certificate, its key, and the CA certificate for clients; all in PEM."""
 
     ca_pem: str
     certificate_pem: str
     key_pem: str
 
     def ssl_context(self) -> ssl.SSLContext:
-        """What a server that shows this certificate needs."""
+        """The TLS context of a server with this certificate."""
         context = server_context()
-        # The standard library takes certificates from files only; this one is its owner's alone, and brief.
+        # The ssl module reads certificates from files only; this one is private and removed right after.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(self.certificate_pem + self.key_pem)
             file.flush()
@@ -94,8 +94,8 @@ def load_or_make(
 ) -> ServerCertificate:
     """The certificate kept in a directory, made or renewed as needed; without a directory a new one.
 
-    `names` are host names and addresses beyond those that are always named. The authority stays the same
-    until it expires, so that clients that know it go on working. CertificateError or OSError says why not.
+    `names` are host names and addresses in addition to the built-in ones. The CA stays the same
+    until it expires, so that clients that trust it keep working. Raises CertificateError or OSError.
     """
     moment = now or utc_now()
     wanted = [_general_name(name) for name in dict.fromkeys((*ALWAYS_NAMED, *names))]
@@ -160,7 +160,7 @@ def _save(directory: Path | None, name: str, pair: _Pair) -> None:
     if directory is None:
         return
     certificate_file, key_file = _files(directory, name)
-    # A pair without its certificate counts as absent, so a crash in between leaves nothing that is no match.
+    # A pair without its certificate counts as absent, so a crash in between leaves no mismatched pair.
     certificate_file.unlink(missing_ok=True)
     write_private(key_file, pair.key_pem)
     write_private(certificate_file, pair.certificate_pem)
@@ -171,7 +171,7 @@ def _is_due(pair: _Pair, now: datetime) -> bool:
 
 
 def _serves(server: _Pair, authority: _Pair, wanted: list[x509.GeneralName]) -> bool:
-    """Whether a certificate is the authority's and has all the names that are wanted."""
+    """Whether a certificate is signed by the authority and contains all the required names."""
     try:
         server.certificate.verify_directly_issued_by(authority.certificate)
         named = server.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -191,7 +191,7 @@ def _make_authority(now: datetime) -> _Pair:
 
 def _make_server(authority: _Pair, names: list[x509.GeneralName], now: datetime) -> _Pair:
     key = ec.generate_private_key(ec.SECP256R1())
-    # A certificate that outlives its authority is of no use.
+    # A certificate must not outlive its authority.
     lifetime = min(_SERVER_LIFETIME, authority.certificate.not_valid_after_utc - now)
     builder = _builder(_common_name("moorage"), authority.certificate.subject, key, now, lifetime)
     issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())

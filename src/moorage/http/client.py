@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 
 from moorage.http.pipeline import Pipeline
 from moorage.http.pool import ConnectionPool
-from moorage.http.pool import Endpoint as Endpoint  # Who makes a transport finds here what it needs.
+from moorage.http.pool import Endpoint as Endpoint  # Re-exported for callers that create a transport.
 from moorage.http.transport import Request, Response
 
 MOST_CONNECTIONS: Final = 32
-"""For requests that have a connection for themselves; every watch has one besides."""
+"""Maximum connections for requests that are not pipelined; watches have their own in addition."""
 _PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
 _is_plain: Final = re.compile(r"[\w/.:-]*", re.ASCII).fullmatch
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "connection", "transfer-encoding"})
@@ -28,7 +28,7 @@ class HttpTransport:
     """Carries requests to one server over connections that are kept open.
 
     pipelining: send several requests that may share a connection before the first of them is answered.
-    gather_seconds: time that those wait for others, where they are many; only with pipelining.
+    gather_seconds: batch window for those requests while they are frequent; only with pipelining.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class HttpTransport:
         self._first_header = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
         self._introduction: Headers = ()
         self._said: dict[str, tuple[object, str]] = {}
-        """By method, the headers of the latest request and how they are sent: mostly all have the same."""
+        """By method, the headers of the latest request and their encoded form, which are mostly reused."""
         self._silence_seconds = silence_seconds
         self._free = asyncio.Semaphore(most_connections)
         self._pool = ConnectionPool(endpoint, connect_seconds)
@@ -57,7 +57,7 @@ class HttpTransport:
         )
 
     def introduce(self, headers: Iterable[tuple[str, str]]) -> None:
-        """Say who asks, with every request from now on, whatever that says of it itself."""
+        """Set the credentials of all later requests; they replace a request's own headers."""
         self._introduction = tuple(headers)
         self._said.clear()
 
@@ -76,7 +76,7 @@ class HttpTransport:
             return response
 
     def close_idle(self) -> None:
-        """Close connections that nobody uses, so that what follows comes with new credentials."""
+        """Close idle connections, so that later requests use new credentials."""
         self._pool.close_idle()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests, and their answers in the same order.
 
-The parser is httptools (the one of Node.js), fed straight from the socket: no reader between them, no task a
-connection. An answer is either gathered whole or, for a watch, handed over piece by piece as it comes.
+The parser is httptools (the one of Node.js), fed straight from the socket: no stream reader, no task per
+connection. An answer is either collected completely or, for a watch, passed on chunk by chunk.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.transport import Response, Stream
 
 _MOST_BUFFERED_BYTES: Final = 1024 * 1024
-"""So much of a stream is read ahead; then the server has to wait."""
+"""Maximum bytes of a stream that are read ahead before reading pauses."""
 _BATCH_WINDOW_SECONDS: Final = 0.004
-"""Streams on which much comes are read so often: what comes together costs less than what comes alone."""
+"""Batch window for reading busy streams, in seconds: larger reads cost less per byte."""
 _OK: Final = range(200, 300)
 
 
@@ -31,7 +31,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
         self._answers: deque[asyncio.Future[Response]] = deque()
-        """Of what has been asked, in order."""
+        """The pending requests, in order."""
         self._all_answered: Callable[[], None] | None = None
         self._wants_stream = False
         self._stream: BodyStream | None = None
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
 
         The error is AnswerLost; behind an answer that says `Connection: close` it is ConnectionFailed, since
         a server carries out none of those requests (RFC 9112, 9.6). ConnectionFailed is raised if the
-        connection is no more.
+        connection is closed.
         """
         if self._lost.done():
             raise ConnectionFailed("the connection was closed")
@@ -79,27 +79,27 @@ class Connection(asyncio.Protocol):
         self._heard_at = self._loop.time()
         self._first_answer_at = 0.0
         if self._timer is None:
-            # It goes on from request to request, since making a timer costs as much as parsing an answer.
+            # Shared by successive requests, since creating a timer costs as much as parsing an answer.
             self._timer = self._loop.call_later(silence_seconds, self._check_silence)
         self._transport.write(requests)
 
     @property
     def answers_took_seconds(self) -> float:
-        """How long it took from the first answer to what was sent last until the latest one."""
+        """Seconds between the first and the latest answer to the requests that were sent last."""
         return self.idle_since - self._first_answer_at
 
     def abort(self) -> None:
-        """Close at once; whoever waits for something is told."""
+        """Close at once; pending requests fail."""
         self.is_reusable = False
         self._transport.abort()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is no more."""
+        """Whether the connection is closed."""
         return self._lost.done()
 
     async def closed(self) -> None:
-        """Returns once the connection is no more."""
+        """Returns once the connection is closed."""
         await asyncio.shield(self._lost)
 
     def _check_silence(self) -> None:
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
             self._fail(AnswerLost(f"the server has said nothing for {self._silence_seconds:g} s"))
 
     def _fail(self, error: ConnectionFailed) -> None:
-        """Nothing more can come of this connection; all that wait for an answer are told why."""
+        """Mark the connection as unusable and fail all pending requests with the reason."""
         self.abort()
         if self._timer is not None:
             self._timer.cancel()
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
             self._settle(type(error)(str(error)))
 
     def _settle(self, result: Response | ConnectionFailed) -> None:
-        """The first of those who wait has an answer, or will have none."""
+        """Remove the first pending request, which is answered or has failed."""
         answer = self._answers.popleft()
         if not answer.done():
             if isinstance(result, Response):
@@ -134,16 +134,16 @@ class Connection(asyncio.Protocol):
         if not self._answers and self._all_answered is not None:
             self._all_answered()
 
-    # -- what the event loop says
+    # -- callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
-        self._transport = cast(asyncio.Transport, transport)  # As uvloop's are, without being subclasses.
+        """The connection is established."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not subclasses.
 
     def data_received(self, data: bytes) -> None:
-        """Something came."""
+        """Data was received."""
         if not self._answers and self._stream is None:
-            self.abort()  # Nobody asked.
+            self.abort()  # An answer without a request.
             return
         self._heard_at = self._loop.time()
         try:
@@ -154,14 +154,14 @@ class Connection(asyncio.Protocol):
             self._stream.rest()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone; an answer that was not complete stays so."""
+        """The connection is closed; an incomplete answer fails."""
         self.is_reusable = False
         reason = f": {error}" if error else ""
         self._fail(AnswerLost(f"the connection broke{reason}"))
         if not self._lost.done():
             self._lost.set_result(None)
 
-    # -- what the parser says
+    # -- callbacks of the parser
 
     def on_message_begin(self) -> None:
         """An answer begins."""
@@ -169,17 +169,17 @@ class Connection(asyncio.Protocol):
         self._pieces = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header came."""
+        """A header was parsed."""
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The head is over: a stream is handed over now."""
+        """The head is complete: a stream is passed on now."""
         if self._wants_stream and self._parser.get_status_code() in _OK:
             self._stream = BodyStream(self, self._transport)
             self._tell(self._stream)
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body came."""
+        """A piece of the body was received."""
         if self._stream is not None:
             self._stream.add(piece)
         else:
@@ -202,14 +202,14 @@ class Connection(asyncio.Protocol):
 
     def _tell(self, body: bytes | BodyStream) -> None:
         if not self._answers:
-            self.abort()  # Nobody asked; what else it says cannot be trusted either.
+            self.abort()  # An answer without a request: the rest cannot be trusted either.
             return
         kind = self._headers.get("content-type", "")
         self._settle(Response(self._parser.get_status_code(), body, kind, self._headers))
 
 
 class BodyStream(Stream):
-    """A body as it comes; ends as the server ends it, or with ConnectionFailed."""
+    """A streamed body; ends when the server ends it, or with ConnectionFailed."""
 
     def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
         self._connection = connection
@@ -228,7 +228,7 @@ class BodyStream(Stream):
         return self
 
     async def __anext__(self) -> bytes:
-        """All that has come since the last call, once there is something."""
+        """All data received since the last call; waits until there is some."""
         while not self._pieces:
             if self._error is not None:
                 raise self._error
@@ -242,13 +242,13 @@ class BodyStream(Stream):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
-        """Nobody listens any more: the iteration ends."""
+        """Stop the iteration: the stream has no reader any more."""
         self.end(None)
         self._pieces = []
         self._connection.abort()
 
     def add(self, piece: bytes) -> None:
-        """A piece came."""
+        """A piece was received."""
         if self._has_ended:
             return
         self._pieces.append(piece)
@@ -257,7 +257,7 @@ class BodyStream(Stream):
         self._wake()
 
     def rest(self) -> None:
-        """All that was there has come: where much comes, the rest is left until there is more of it."""
+        """The socket was drained: on a busy stream, reading pauses until the batch window ends."""
         if not self._is_resting and not self._has_ended:
             seconds = self._batch_window.wait_seconds(self._loop.time())
             if seconds:
@@ -276,7 +276,7 @@ class BodyStream(Stream):
             (self._transport.resume_reading if wanted else self._transport.pause_reading)()
 
     def end(self, error: ConnectionFailed | None) -> None:
-        """No more comes; what came before is still read."""
+        """Mark the end of the stream; buffered data can still be read."""
         if not self._has_ended:
             self._has_ended = True
             self._error = error

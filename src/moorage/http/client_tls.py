@@ -10,12 +10,12 @@ from moorage.http.errors import KubeconfigError
 
 
 def client_context(ca_pem: bytes | None, *, skip_verification: bool = False) -> ssl.SSLContext:
-    """Trust in the authorities of `ca_pem`; None: in those that the machine trusts."""
+    """A context that trusts the authorities in `ca_pem`; None: those of the system."""
     try:
         context = ssl.create_default_context(cadata=None if ca_pem is None else ca_pem.decode("latin-1"))
     except ssl.SSLError:
         raise KubeconfigError("the certificate authority is not a PEM certificate") from None
-    # Python 3.13 demands of certificates what many clusters' authorities, kubeadm's too, do not have.
+    # Python 3.13's strict checks reject the CA certificates of many clusters, kubeadm's among them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if skip_verification:
         context.check_hostname = False
@@ -24,8 +24,8 @@ def client_context(ca_pem: bytes | None, *, skip_verification: bool = False) -> 
 
 
 def use_certificate(context: ssl.SSLContext, certificate_pem: bytes, key_pem: bytes) -> None:
-    """Show a client certificate on connections that are made from now on."""
-    # OpenSSL reads a key from files only; this one is gone again when it has.
+    """Present a client certificate on later connections."""
+    # The ssl module reads keys from files only; this one is removed right after.
     with TemporaryDirectory(prefix="moorage-") as folder:
         certificate, key = Path(folder, "certificate"), Path(folder, "key")
         certificate.write_bytes(certificate_pem)

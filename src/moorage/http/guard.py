@@ -1,7 +1,7 @@
-"""Who may talk to the server at all: requests for another host, or from another site's page, are refused.
+"""Checks of Host and Origin: requests for another host, or from another site's page, are rejected.
 
-A page in a browser can make requests to loopback; its Origin gives it away, and a name that an attacker made
-point to 127.0.0.1 (DNS rebinding) shows in the Host header.
+A page in a browser can make requests to loopback; its Origin header identifies it, and a name that an
+attacker pointed to 127.0.0.1 (DNS rebinding) is in the Host header.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from moorage.http.api_error import ApiError
 from moorage.http.certificates import ALWAYS_NAMED
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-"""The longest body that is read."""
+"""Maximum bytes of a request's body."""
 
 
 class Guard:
-    """Knows the names under which this server may be called; `*.a.example` is every name in a domain.
+    """Holds the host names of this server; `*.a.example` matches every name in a domain.
 
-    is_for_programs: no page in a browser has any business here, and none is let in; and the server may be
-    called by any address, which cannot be made to point here as a name can.
+    is_for_programs: requests of web pages are all rejected, and any IP address is accepted as Host: unlike a
+    name, it cannot be made to point here.
     """
 
     def __init__(self, names: Iterable[str] = (), *, is_for_programs: bool = False) -> None:
         self._names = {*ALWAYS_NAMED, *(name.lower() for name in names)}
         self._is_for_programs = is_for_programs
         self._last_host = ""
-        """What was found to be ours last: clients say the same with every request."""
+        """The Host header that was accepted last: clients send the same one with every request."""
 
     def check(self, headers: Mapping[str, str]) -> None:
         """ApiError (403) for a foreign Host or Origin."""

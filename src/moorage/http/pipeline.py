@@ -1,12 +1,12 @@
-"""Many small requests over few connections: those of one moment are sent together, without waiting.
+"""Many small requests over few connections: concurrent ones are sent together, without waiting.
 
-A request alone in its packet costs client and server some 40 µs of processor time each for what has nothing
-to do with it: system calls, TLS records, waking up. Eight together cost less than two alone. But a server
-answers the requests of a connection one after the other, so only as many are sent together as it answers in a
-moment; the others go over other connections. How fast it is, is learnt from how its answers come: those that
-are there when we look at the first have cost nobody any time.
+A request alone in its packet costs client and server some 40 µs of CPU time each in overhead: system calls,
+TLS records, waking up. Eight together cost less than two alone. But a server
+answers the requests of a connection one after the other, so only as many are sent together as it answers
+within `_MOMENT_SECONDS`; the others use other connections. The server's speed is measured by the time between
+its answers: those that arrive together with the first count as no time.
 
-Requests that nobody waits for, such as events, can be gathered for longer where they are many.
+Requests that are not urgent, such as events, can be batched for longer while they are frequent.
 
 Without pipelining, a connection has one request under way, and others wait until a connection is free.
 """
@@ -25,18 +25,18 @@ from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Response
 
 MOST_TOGETHER: Final = 32
-"""The most requests that are under way on one connection with pipelining."""
+"""Maximum requests in flight on one connection with pipelining."""
 MOST_GROUPS: Final = 16
-"""The most connections that are used in this way at the same time; at first one, with each answer twice as
-many: a burst at the beginning should not open connections that a fast server does not need."""
+"""Maximum connections with groups in flight. The limit starts at one and doubles with each answer, so that an
+initial burst does not open connections that a fast server does not need."""
 _MOMENT_SECONDS: Final = 0.01
-"""A request waits about so long, at most, for those that were sent before it over its connection."""
+"""Target for the time that a request waits for earlier ones on its connection, in seconds."""
 _RECOVERY: Final = 0.05
-"""After a score of answers to requests that were alone, it is tried whether two together do well."""
+"""Increase of the group size per single answer: after 20 of them, two requests together are tried."""
 
 
 _Waiting = tuple[bytes, asyncio.Future[Response]]
-"""A request, and who waits for its answer."""
+"""An encoded request, and the future of its answer."""
 
 
 class Pipeline:
@@ -56,7 +56,7 @@ class Pipeline:
         self._waiting: deque[_Waiting] = deque()
         self._groups = 0
         self._opening: set[asyncio.Task[Connection]] = set()
-        """Connections that are going to be there."""
+        """Number of connections that are being opened."""
         self._is_due = False
         self._batch_window = BatchWindow(gather_seconds)
         self._most_groups = 1
@@ -72,7 +72,7 @@ class Pipeline:
         return answer
 
     def _send_soon(self) -> None:
-        """Send when all who are about to ask something have done so."""
+        """Send once all tasks that are ready to run have added their requests."""
         if not self._is_due:
             self._is_due = True
             wait_seconds = self._batch_window.wait_seconds(self._loop.time())
@@ -95,7 +95,7 @@ class Pipeline:
             task.add_done_callback(self._opened)
 
     def _opened(self, task: asyncio.Task[Connection]) -> None:
-        """There is one more connection, for those who wait; or there is none, and some of them are told."""
+        """Use a new connection for waiting requests; if it could not be opened, fail some of them."""
         self._opening.discard(task)
         if task.cancelled():
             return
@@ -113,7 +113,7 @@ class Pipeline:
             answer.set_exception(type(error)(str(error)))
 
     def close(self) -> None:
-        """Whoever still waits for a connection is told that there is none."""
+        """Fail the requests that still wait for a connection."""
         for task in self._opening:
             task.cancel()
         while group := self._next_group():
@@ -123,7 +123,7 @@ class Pipeline:
         group: list[_Waiting] = []
         while self._waiting and len(group) < int(self._most_together):
             waiting = self._waiting.popleft()
-            if not waiting[1].done():  # Or else who asked does not wait any more.
+            if not waiting[1].done():  # Otherwise the caller was cancelled.
                 group.append(waiting)
         return group
 
@@ -145,10 +145,10 @@ class Pipeline:
         connection.send(data, [answer for _, answer in group], self._silence_seconds, answered)
 
     def _learn(self, count: int, connection: Connection) -> None:
-        """Draw the consequences of how a group was answered."""
+        """Adjust the limits to how a group was answered."""
         took_seconds = connection.answers_took_seconds
         if count > 1 and not connection.is_reusable:
-            # Some servers answer one request a connection; those are tried less and less.
+            # Some servers answer one request per connection; pipelining is tried less and less often.
             wanted = 1.0
             self._recovery /= 2
         elif count == 1:

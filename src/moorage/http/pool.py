@@ -15,14 +15,14 @@ from moorage.http.errors import ConnectionFailed, NoAccess
 from moorage.http.proxy import open_tunnel
 
 _IDLE_SECONDS: Final = 60.0
-"""After so long a server may have closed a connection, and a request on it would be lost."""
+"""Maximum idle time of a connection, in seconds; later the server may have closed it."""
 _KEEP_ALIVE_SECONDS: Final = 15
 _KEEP_ALIVE_PROBES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server is, and how it is recognised."""
+    """A server's address, and how its identity is verified."""
 
     url: str
     tls: ssl.SSLContext | None = None
@@ -47,7 +47,7 @@ class ConnectionPool:
         self._open: set[Connection] = set()
 
     def take_idle(self) -> Connection | None:
-        """A connection that is open and that nobody uses."""
+        """An open connection that is idle."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while self._idle:
             connection = self._idle.pop()
@@ -57,14 +57,14 @@ class ConnectionPool:
         return None
 
     def give_back(self, connection: Connection) -> None:
-        """A connection that is no longer used: kept if it can be used again."""
+        """Return a connection to the pool; it is kept if it can be reused."""
         if connection.is_reusable:
             self._idle.append(connection)
         else:
             connection.abort()
 
     def close_idle(self) -> None:
-        """Close connections that nobody uses, so that what follows comes with new credentials."""
+        """Close idle connections, so that later requests use new credentials."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.abort()
@@ -77,7 +77,7 @@ class ConnectionPool:
             await connection.closed()
 
     async def connect(self) -> Connection:
-        """A new connection; ConnectionFailed if there cannot be one."""
+        """A new connection; ConnectionFailed if it cannot be opened."""
         try:
             async with asyncio.timeout(self._connect_seconds):
                 connection = await self._opened()
@@ -109,14 +109,14 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error}".lower()
     if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()  # What it says itself differs from one event loop to another.
+        return os.strerror(error.errno).lower()  # The exception's own text depends on the event loop.
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
 def _detect_dead_peers(connected: socket.socket) -> None:
-    """A peer that vanished without a word is noticed within a minute, however long a watch says nothing."""
+    """Detect a peer that vanished within a minute, also on a watch without events."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Only some systems let these be chosen.
+    # Not available on every operating system.
     for option, value in (
         ("TCP_KEEPIDLE", _KEEP_ALIVE_SECONDS),
         ("TCP_KEEPINTVL", _KEEP_ALIVE_SECONDS),

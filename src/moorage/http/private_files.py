@@ -1,4 +1,4 @@
-"""Files that nobody else may read: keys, tokens, kubeconfigs."""
+"""Files that only their owner may read: keys, tokens, kubeconfigs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place at once, readable by its owner only, never for a moment by others.
+    """Write a file atomically, readable by its owner only at all times.
 
-    Parent directories are made; a link stays a link and what it leads to is replaced. OSError says what went
-    wrong.
+    Parent directories are created; a symbolic link is kept and its target replaced. Raises OSError.
     """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    # mkstemp makes a new file with mode 0600 whatever the umask; renaming it keeps the mode.
+    # mkstemp makes a new file with mode 0600 regardless of the umask; renaming it keeps the mode.
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -32,7 +31,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def load_or_make_private(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What a private file holds; if it is not there or empty, it is made."""
+    """The content of a private file, which is created if it is missing or empty."""
     with suppress(FileNotFoundError):
         if content := path.read_bytes():
             return content

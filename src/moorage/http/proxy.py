@@ -1,4 +1,4 @@
-"""Reaching a server through an HTTP proxy: CONNECT, then as if there were none."""
+"""Connections to a server through an HTTP proxy, with CONNECT."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ async def open_tunnel(
 
 
 class _Greeting(asyncio.Protocol):
-    """Waits until the proxy says that the tunnel is open."""
+    """Waits until the proxy confirms the tunnel."""
 
     def __init__(self) -> None:
         self.accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._head = b""
 
     def data_received(self, data: bytes) -> None:
-        """A part of the proxy's answer."""
+        """Receive a part of the proxy's answer."""
         self._head += data
         if self.accepted.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MOST_HEAD_BYTES):
             return
@@ -63,6 +63,6 @@ class _Greeting(asyncio.Protocol):
             self.accepted.set_exception(OSError(f"the proxy says {status_line!r}"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The proxy hung up."""
+        """The proxy closed the connection."""
         if not self.accepted.done():
             self.accepted.set_exception(error or ConnectionResetError("the proxy hung up"))

@@ -1,7 +1,7 @@
-"""Requests as HTTP/1.1 brings them: bytes in, whole requests out, in order and within limits.
+"""HTTP/1.1 requests, parsed: bytes in, complete requests out, in order and within limits.
 
-The parser is httptools. It gathers headers and trailers in memory, however many come, and from clients
-without a token too; so there are limits on what one request may send before it is looked at.
+The parser is httptools. It holds any number of headers and trailers in memory, also of clients without
+a token; so the bytes of one request are limited before it is processed.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from moorage.http.guard import MAX_BODY_BYTES
 from moorage.http.transport import Request, Response
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""The longest head of a request."""
+"""Maximum bytes of a request's head."""
 MAX_HEADERS: Final = 100
 MAX_TARGET_BYTES: Final = 32 * 1024
-"""The longest path with its query: selectors and continue tokens make long ones."""
+"""Maximum bytes of a path with its query: selectors and continue tokens make long ones."""
 _BYTES_A_BODY_BYTE: Final = 8
-"""So many times as long as the longest body is what is read of a request, however little of it is kept.
+"""Maximum bytes read per request, as a multiple of the maximum body length.
 
-A body in chunks of one byte is six times as long as it says. And a body that is too long is read and thrown
-away, within reason: a client that is still sending when the connection is closed does not get to read why.
+A body in chunks of one byte takes six times its length. And a body that is too long is read and discarded up
+to this limit: a client that is still sending when the connection is closed cannot read the error.
 """
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A request, or why what came is none."""
+    """A request, or the error for invalid input."""
 
     request: Request | None
     refusal: Response | None = None
-    """What there is to say if there is no request to be answered."""
+    """The answer if the input is no valid request."""
     is_last: bool = False
-    """Whether nothing that comes after it is to be answered."""
+    """Whether it is the last request of the connection."""
 
 
 class RequestReader:
-    """Reads what comes over one connection; `asked` is what has come whole."""
+    """Parses the input of one connection; `asked` holds the complete requests."""
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._max_body_bytes = max_body_bytes
         self._max_message_bytes = MAX_HEAD_BYTES + _BYTES_A_BODY_BYTE * max_body_bytes
         self.asked: deque[Asked] = deque()
         self.is_awaited = False
-        """Whether a client waits to be told that it may send a body."""
+        """Whether a client waits for `100 Continue` before it sends a body."""
         self._parser = httptools.HttpRequestParser(self)
         self._received_bytes = 0
         self._without_body_bytes = 0
-        """What has come since the last piece of a body."""
+        """Bytes received since the last piece of a body."""
         self.messages = 0
-        """How many requests have begun."""
+        """Number of requests that have begun."""
         self.is_in_head = True
-        """Whether no body is awaited: before a request, and until its headers are there."""
+        """Whether no body is expected: before a request, and until its headers are complete."""
         self.is_between = True
-        """Whether nothing has come of the next request."""
+        """Whether nothing of the next request was received."""
         self._is_over = False
         self._url = b""
         self._came: list[tuple[bytes, bytes]] = []
@@ -69,7 +69,7 @@ class RequestReader:
         self._body_bytes = 0
 
     def read(self, data: bytes) -> None:
-        """Take in what came."""
+        """Parse received bytes."""
         if self._is_over:
             return
         body_bytes = self._body_bytes
@@ -78,7 +78,7 @@ class RequestReader:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # To what, is not looked at: the request is answered as any other, and is the last.
+            pass  # Upgrades are ignored: the request is answered as any other, and is the last.
         except httptools.HttpParserError:
             self._refuse(_NOT_HTTP)
         if self._body_bytes != body_bytes:
@@ -86,13 +86,13 @@ class RequestReader:
         if self.is_in_head:
             if self._received_bytes > MAX_HEAD_BYTES:
                 self._refuse(_HEAD_TOO_LONG)
-        elif self._without_body_bytes > MAX_HEAD_BYTES:  # Trailers, or what is said of chunks.
+        elif self._without_body_bytes > MAX_HEAD_BYTES:  # Trailers, or extensions of chunks.
             self._refuse(_HEAD_TOO_LONG)
         elif self._received_bytes > self._max_message_bytes:
             self._refuse(_body_too_long(self._max_body_bytes))
 
     def close(self) -> None:
-        """Nothing more comes. The parser knows this reader, which must not go on knowing it."""
+        """The connection is closed: drop the parser, to break its reference cycle with this reader."""
         self._is_over = True
         self._parser = _NO_PARSER
         self._known = []
@@ -103,7 +103,7 @@ class RequestReader:
             self._is_over = True
             self.asked.append(Asked(None, why, is_last=True))
 
-    # -- what the parser says
+    # -- callbacks of the parser
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -115,13 +115,13 @@ class RequestReader:
         self._body_bytes = 0
 
     def on_url(self, url: bytes) -> None:
-        """A piece of what is asked for came."""
+        """A piece of the request target was parsed."""
         self._url += url
         if len(self._url) > MAX_TARGET_BYTES:
             self._refuse(_TARGET_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header came, or a trailer, which says nothing that we look for."""
+        """A header was parsed, or a trailer, which is ignored."""
         if self.is_in_head:
             came = self._came
             came.append((name, value))
@@ -130,7 +130,7 @@ class RequestReader:
                 self._refuse(_HEAD_TOO_LONG)
 
     def on_headers_complete(self) -> None:
-        """The head is over."""
+        """The head is complete."""
         self.is_in_head = False
         self._without_body_bytes = 0
         if self._is_over:
@@ -147,7 +147,7 @@ class RequestReader:
         self.is_awaited = self._by_name.get("expect", "").lower() == "100-continue"
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body came."""
+        """A piece of the body was received."""
         self._body_bytes += len(piece)
         if self._body_bytes <= self._max_body_bytes:
             self._pieces.append(piece)
@@ -155,7 +155,7 @@ class RequestReader:
             self._pieces.clear()
 
     def on_message_complete(self) -> None:
-        """A request is over; another may follow."""
+        """A request is complete; another may follow."""
         self.is_in_head = self.is_between = True
         self.is_awaited = False
         self._received_bytes = self._without_body_bytes = 0
@@ -173,7 +173,7 @@ class RequestReader:
 
 
 def _split(url: bytes) -> tuple[str, str]:
-    """The path and the query of what is asked for, which may be a whole address."""
+    """The path and the query of a request target, which may be an absolute URL."""
     text = url.decode("ascii")
     if text.startswith("/") and "#" not in text:
         path, _, query = text.partition("?")
@@ -196,4 +196,4 @@ _TARGET_TOO_LONG: Final = _text(414, b"414 URI Too Long")
 _NOT_HTTP: Final = _text(400, b"Invalid HTTP request received.")
 
 _NO_PARSER: Final = httptools.HttpRequestParser(object())
-"""Replaces the parser of a connection that is gone."""
+"""Replaces the parser of a closed connection."""

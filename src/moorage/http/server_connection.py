@@ -1,4 +1,4 @@
-"""One client's connection: its requests answered in the order in which they came.
+"""One client's connection: its requests are answered in the order in which they were received.
 
 A request that the transport can answer at once needs no task, and the answers to requests that were received
 together are sent together: HTTP is more than half of the cost of a small request. The memory for a client is
@@ -51,7 +51,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_lost = False
 
     def answer_with(self, transport: Transport, max_body_bytes: int = MAX_BODY_BYTES) -> None:
-        """Let a transport answer all requests; only before any have come."""
+        """Set the transport that answers all requests; only before the first one is received."""
         self._server = transport
         self._answer_now = transport.answer if isinstance(transport, Immediate) else None
         self._reader = RequestReader(max_body_bytes)
@@ -75,7 +75,7 @@ class HttpConnection(asyncio.Protocol):
         return self._stream is not None and self._stream.is_behind
 
     def finish(self) -> None:
-        """Close once what is under way is answered; a stream ends now."""
+        """Close once requests in flight are answered; a stream ends now."""
         self._is_ending = True
         self._asked.clear()
         self._unread = b""
@@ -88,7 +88,7 @@ class HttpConnection(asyncio.Protocol):
         """Close once what is written is sent.
 
         asyncio's TLS transports cannot be aborted once they were closed twice, and do not close at all
-        while an end of the client is left unread.
+        while the client's end of the stream is unread.
         """
         if not self._socket.is_closing():
             if not self._is_reading:
@@ -100,15 +100,15 @@ class HttpConnection(asyncio.Protocol):
         """Close at once."""
         self._socket.abort()
 
-    # -- what the event loop says
+    # -- callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
-        self._socket = cast(asyncio.Transport, transport)  # As uvloop's are, without being subclasses.
+        """The connection is established."""
+        self._socket = cast(asyncio.Transport, transport)  # uvloop's are not subclasses.
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         self._is_lost = True
         self._may_write.set()
         self.finish()
@@ -117,16 +117,16 @@ class HttpConnection(asyncio.Protocol):
             self._connections.remove(self)
 
     def pause_writing(self) -> None:
-        """The client does not read what it is sent."""
+        """The send buffer is full: the client does not read."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """The client has read on."""
+        """The send buffer has space again."""
         self._may_write.set()
         self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        """Something came."""
+        """Data was received."""
         if not self._is_ending:
             self._unread = self._unread + data if self._unread else data
             self._go_on()
@@ -134,7 +134,7 @@ class HttpConnection(asyncio.Protocol):
     # -- answering
 
     def _go_on(self) -> None:
-        """Answer what has been asked, as far as that needs no waiting."""
+        """Answer received requests, as far as that needs no waiting."""
         if self._may_answer():
             if not self._asked:
                 self._read_on()
@@ -190,7 +190,7 @@ class HttpConnection(asyncio.Protocol):
             self._reader.read(piece)
 
     def _answered(self, asked: Asked) -> bytes | None:
-        """An answer that can be had at once; None: it is begun."""
+        """An answer that is available at once; None: a task has been started."""
         response = asked.refusal
         if response is None and self._answer_now is not None:
             assert asked.request is not None
@@ -217,7 +217,7 @@ class HttpConnection(asyncio.Protocol):
             return whole(_FAILED, is_last=asked.is_last, is_head=is_head)
 
     async def _answer(self, asked: Asked, response: Response | None) -> None:
-        """Answer what takes its time: to be known, or to be sent."""
+        """Answer a request that takes time to process, or to send."""
         assert asked.request is not None
         try:
             if response is None:
@@ -259,7 +259,7 @@ class HttpConnection(asyncio.Protocol):
             await self._may_write.wait()
 
     async def _send(self, stream: Stream) -> None:
-        """Send pieces as they come, until the stream ends or the client goes."""
+        """Send pieces as they become available, until the stream ends or the client disconnects."""
         self._stream = stream
         try:
             if self._is_ending:

@@ -12,7 +12,7 @@ class Waiting(Enum):
     """What a connection waits for."""
 
     FOR_NOTHING = auto()
-    """An answer is under way."""
+    """An answer in progress."""
     FOR_HEAD = auto()
     """The rest of a request's head; on a new connection, the whole of the first one."""
     FOR_BODY = auto()
@@ -43,7 +43,7 @@ class Connection(Protocol):
         """Whether it sends a stream that can no longer be completed."""
 
     def finish(self) -> None:
-        """Close once what is under way is answered; a stream ends now."""
+        """Close once requests in flight are answered; a stream ends now."""
 
     def abort(self) -> None:
         """Close at once."""
@@ -68,7 +68,7 @@ class Connections:
             await self._one_less.wait()
 
     def open(self, opening: Coroutine[Any, Any, None]) -> None:
-        """Accept a connection, whose TLS handshake is `opening`."""
+        """Accept a connection; `opening` is its TLS handshake."""
         task = asyncio.get_running_loop().create_task(opening)
         self._opening[task] = None
         task.add_done_callback(self._opened)

@@ -1,4 +1,4 @@
-"""Running a server on a socket: HTTP, TLS, and an end without leftovers."""
+"""Running a server on a socket: HTTP, TLS, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from moorage.http.server_connections import Connections
 from moorage.http.transport import Transport
 
 MAX_CONNECTIONS: Final = 2000
-"""How many connections there may be, unless another number is given."""
+"""Default maximum number of connections."""
 _OTHER_FILES: Final = 64
-"""How many open files a process needs beside its connections."""
+"""Number of open files that a process needs in addition to its connections."""
 _GRACE_SECONDS: Final = 2.0
 _CHECK_SECONDS: Final = 4.0
-"""How often connections are asked whether they still wait for the same."""
+"""Interval of the checks for connections that wait too long, in seconds."""
 _HANDSHAKE_SECONDS: Final = 32.0
-"""As long as for the head of a request."""
+"""Time limit of a TLS handshake, in seconds: that of a request's head."""
 _ACCEPT_PAUSE_SECONDS: Final = 1.0
 _BACKLOG: Final = 2048
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")
@@ -35,7 +35,7 @@ class ServingError(Exception):
 
 
 def listen(address: str, port: int, *, shares_port: bool = False) -> socket.socket:
-    """A listening socket; port 0: any free one. Who listens everywhere does so on IPv4 and IPv6.
+    """A listening socket; port 0: any free one. The wildcard addresses stand for IPv4 and IPv6.
 
     shares_port: whether others may listen on the same port.
     """
@@ -43,12 +43,12 @@ def listen(address: str, port: int, *, shares_port: bool = False) -> socket.sock
     is_everywhere = address in _EVERYWHERE
     if is_everywhere and socket.has_dualstack_ipv6():
         family, address = socket.AF_INET6, "::"
-    # Said to be TCP, or asyncio does not turn off waiting for more to send, which costs 40 ms an answer.
+    # The protocol must be TCP: otherwise asyncio does not set TCP_NODELAY, which costs 40 ms an answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if is_everywhere and family is socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        # Who is started again listens at once, as Go programs do whatever they are told.
+        # A restarted server can listen at once, as Go programs always can.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shares_port:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -63,7 +63,7 @@ def listen(address: str, port: int, *, shares_port: bool = False) -> socket.sock
 
 
 class HttpServer:
-    """Serves a transport on a socket until told to stop; without `tls`, in plain HTTP."""
+    """Serves a transport on a socket until `stop`; without `tls`, in plain HTTP."""
 
     def __init__(
         self,
@@ -102,13 +102,13 @@ class HttpServer:
             await connections.close(self._grace_seconds)
 
     async def _accept(self, listener: socket.socket, connections: Connections) -> None:
-        """Let clients in as long as there is room; the others wait until there is, or give up."""
+        """Accept clients up to the maximum; the others wait in the backlog, or give up."""
         loop = asyncio.get_running_loop()
         while True:
             await connections.room()
             try:
                 client, _ = await loop.sock_accept(listener)
-            except OSError as error:  # Too many open files, above all.
+            except OSError as error:  # Mostly too many open files.
                 log.warning("cannot accept a connection: %s", error.strerror)
                 await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
             else:
@@ -124,7 +124,7 @@ class HttpServer:
                 ssl_handshake_timeout=_HANDSHAKE_SECONDS if is_secure else None,
                 ssl_shutdown_timeout=self._grace_seconds if is_secure else None,
             )
-        except OSError as error:  # Also what TLS finds wrong.
+        except OSError as error:  # Includes TLS errors.
             log.debug("a connection was not made: %s", error)
 
     async def listens(self) -> None:
@@ -137,7 +137,7 @@ class HttpServer:
 
 
 def _affordable(max_connections: int) -> int:
-    """This number of connections, or as many as the process may have files open."""
+    """This number of connections, limited by the files that the process may open."""
     most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most_files == resource.RLIM_INFINITY:
         return max_connections

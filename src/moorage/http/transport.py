@@ -1,6 +1,6 @@
-"""The seam between a server and whoever talks to it: one method.
+"""The interface between a server and its clients: one method.
 
-HTTP is one way to carry requests; calling `handle` directly is another, and clients cannot tell.
+HTTP is one implementation; calling `handle` directly is another, and clients see no difference.
 """
 
 from __future__ import annotations
@@ -12,42 +12,42 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(slots=True)
 class Request:
-    """What a client asks."""
+    """A client's request."""
 
     method: str
     path: str
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Names in lower case; of a header given twice, the last."""
+    """Names in lower case; the last value of a repeated header."""
     body: bytes = b""
     repeated: Sequence[tuple[str, str]] = ()
-    """All headers as they came, where that may matter (`Impersonate-Group`)."""
+    """All headers as received, where that may matter (`Impersonate-Group`)."""
     may_share: bool = False
-    """Whether it may be sent right behind others over one connection, before these are answered.
+    """Whether it may be pipelined: sent over a connection before earlier requests are answered.
 
-    If the connection breaks, who asks must be able to find out what became of it, as of any request whose
-    answer is lost.
+    If the connection breaks, the caller must be able to find out whether it was carried out, as for any
+    request without an answer.
     """
 
 
 class Stream(Protocol):
-    """A body that comes bit by bit; derive from it."""
+    """Base class of bodies that are sent in pieces."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces."""
 
     def close(self) -> None:
-        """Nobody listens any more: the iteration ends."""
+        """Stop the iteration: the stream has no reader any more."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether what comes next is no longer kept, so that the body cannot be completed."""
+        """Whether the next part is no longer available, so that the body cannot be completed."""
         return False
 
 
 @dataclass(slots=True)
 class Response:
-    """What a server answers."""
+    """A server's answer."""
 
     status: int
     body: bytes | Stream
@@ -64,7 +64,7 @@ class Transport(Protocol):
 
 @runtime_checkable
 class Immediate(Transport, Protocol):
-    """A transport that need not wait for anything to answer, only to go on with a body that is a stream."""
+    """A transport that answers without waiting; only the body of a stream may wait."""
 
     def answer(self, request: Request) -> Response:
         """The answer; failures are answers too."""
