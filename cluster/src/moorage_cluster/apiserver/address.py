@@ -1,4 +1,4 @@
-"""What a path means: which verb on which resource, or none of them."""
+"""Request paths, parsed: which verb on which resource, or a non-resource path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMESPACE_PARTS = ("status", "finalize")
 
 
 class Address(NamedTuple):
-    """A path, read: what a request wants, whoever asks (`RequestAttributes` has the same fields)."""
+    """A parsed path: a request without its user (`RequestAttributes` has the same fields)."""
 
     verb: str
     group: str
@@ -27,7 +27,7 @@ class Address(NamedTuple):
 
 @cached_by_text(count=1024, max_length=1024)
 def parse_address(path: str, method: str, watching: bool) -> Address:
-    """What a request to a path means; `watching` is the query's `watch`."""
+    """Parse a request's path; `watching` is the query's `watch`."""
     verb = method.lower()
     parts = path.strip("/").split("/")
     if "%" in path:

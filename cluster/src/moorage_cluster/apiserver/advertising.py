@@ -1,4 +1,4 @@
-"""Where the server listens, as the cluster shows it: the endpoints of the service `kubernetes`."""
+"""The advertised address of the server: the endpoints of the service `kubernetes`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _NAMESPACE, _NAME = "default", "kubernetes"
 
 
 class Advertising:
-    """Keeps the endpoints of the service `kubernetes`."""
+    """Maintains the endpoints of the service `kubernetes`."""
 
     def __init__(self, resources: Resources, writer: Writer) -> None:
         self._resources = resources
         self._writer = writer
 
     def advertise(self, address: str, port: int) -> None:
-        """Show an address, in place of one of an earlier run."""
+        """Advertise an address, in place of that of an earlier run."""
         for obj in _endpoints(address, port):
             resource = self._resources.of_kind(obj["apiVersion"], obj["kind"])
             assert resource is not None, obj["kind"]

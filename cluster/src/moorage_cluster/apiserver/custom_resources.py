@@ -44,22 +44,22 @@ class CustomResources:
         self._versions: dict[str, tuple[Any, int]] = {}
         """The versions of each definition, and the revision since which it has had them."""
         self._ending: dict[str, str] = {}
-        """Definitions that wait for their objects to go: by the storage of these."""
+        """Definitions that wait for the deletion of their objects, by storage name."""
         self.openapi: dict[Kind, PublishedSchema] = {}
         """The OpenAPI schemas of each custom kind that is served, and of its lists."""
 
     def load(self) -> None:
-        """Serve what was defined before."""
+        """Serve the definitions that are stored already."""
         for stored in list(self._writer.store.collection(DEFINITIONS).items.values()):
             self._take(stored.key[1], stored)
 
     def reindex(self) -> None:
-        """Select objects by what readers see of them, after they were loaded."""
+        """Update the selectable fields of objects that were loaded from the journal."""
         for served in self._served.values():
             self._reindex(served)
 
     def follow(self, collection: Collection, change: Change) -> None:
-        """Note a change of a definition, or that a definition's objects are gone."""
+        """Handle a change of a definition, or the deletion of a definition's last object."""
         name = change.stored.key[1]
         if collection.name != DEFINITIONS:
             definition = self._ending.get(collection.name)
@@ -72,7 +72,7 @@ class CustomResources:
             self._take(name, change.stored)
 
     def _take(self, name: str, stored: Stored) -> None:
-        """Serve what a definition says; one that is being deleted is served until its objects are gone."""
+        """Serve a definition's versions, during its deletion until its objects are deleted."""
         definition = stored.obj
         if not is_terminating(definition) or name not in self._served:
             self._serve(name, definition, stored.version)
@@ -89,7 +89,7 @@ class CustomResources:
         others = [one for one in self._resources if one not in self._served.get(name, ())]
         status = accepted(definition, others, self._writer.now())
         self._forget(name)
-        # By the names that we accept: those in its status may be what somebody wrote there.
+        # By the names that are accepted here: a client may have written those in its status.
         named = {**definition, "status": status}
         if condition_status(named, "NamesAccepted") == "True":
             self._served[name] = [_served(resource, definition, since) for resource in resources_of(named)]
@@ -105,7 +105,7 @@ class CustomResources:
             self._work.soon(lambda: self._write_status(name))
 
     def _reindex(self, served: list[Resource]) -> None:
-        """Take the fields to select by from the objects as each version shows them now."""
+        """Recompute the selectable fields from the objects as each version shows them now."""
 
         def fields_of(stored: Stored) -> dict[str, str]:
             found: dict[str, str] = {}
@@ -136,7 +136,7 @@ class CustomResources:
             self._ending.pop(instances.storage, None)
 
     def _end(self, name: str) -> None:
-        """Delete a definition's objects; it goes when none is left."""
+        """Delete a definition's objects, and the definition when none is left."""
         stored = self._writer.store.collection(DEFINITIONS).get(("", name))
         definition_resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
         if stored is None or definition_resource is None or not is_terminating(stored.obj):
@@ -158,14 +158,14 @@ class CustomResources:
         self._writer.replace(definition_resource, stored, old, definition, Context())
 
     def _say_terminating(self, resource: Resource, stored: Stored) -> None:
-        """Let the definition's condition say that it waits for its objects to go."""
+        """Set the definition's Terminating condition to waiting for its objects."""
         old, definition = stored.decoded(), stored.decoded()
         definition["status"] = terminating(definition, self._writer.now())
         self._writer.replace(resource, stored, old, definition, Context())
 
 
 def _admit_creation(attributes: Attributes, reader: Reader) -> None:
-    """Refuse new objects of a kind that is about to go."""
+    """Reject new objects of a kind that is being deleted."""
     resource = attributes.resource
     if not resource.is_custom:
         return
@@ -178,7 +178,7 @@ TERMINATING = Plugin("CustomResourceDefinitionTerminating", _admit_creation, (Ca
 
 
 class _CustomScaling:
-    """Scales objects where their definition says."""
+    """Scales objects by the paths in their definition."""
 
     def __init__(self, definition: Manifest) -> None:
         self._definition = definition
@@ -188,7 +188,7 @@ class _CustomScaling:
         return scale_of(obj, self._definition)
 
     def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
-        """An object with the replicas that a Scale wants."""
+        """An object with the replicas of a Scale."""
         return with_scale(obj, scale, self._definition)
 
 

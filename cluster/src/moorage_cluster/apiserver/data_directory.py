@@ -1,4 +1,4 @@
-"""The data directory: its files are made readable for their owner only, also those that were there before."""
+"""The data directory: its files are made readable for their owner only, also existing ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def prepare(directory: Path) -> None:
-    """Make a directory fit to hold secrets: its files private, no symbolic links among them.
+    """Prepare a directory for secrets: its files private, no symbolic links among them.
 
     OSError if it belongs to another user or every user may write to it: they could put a database or keys of
     their own in place of ours. If others may only enter or read it, it is used, with a warning.
@@ -27,7 +27,7 @@ def prepare(directory: Path) -> None:
     with os.scandir(directory) as entries:
         for entry in entries:
             _make_private(entry)
-    # SQLite gives its log the mode of the database, which has to be there for that.
+    # SQLite gives its log the mode of the database, which must exist for that.
     os.close(os.open(directory / DATABASE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from moorage_cluster.apiserver.errors import ApiError
 
 _BATCH = 20
-"""So many jobs are done before requests get their turn again."""
+"""Number of jobs that are run before requests are handled again."""
 
 Job = Callable[[], None]
 
@@ -18,19 +18,19 @@ log = logging.getLogger(__name__)
 
 
 class Work:
-    """Jobs that are done on the event loop, one after another, between requests."""
+    """Jobs that are run on the event loop, one after another, between requests."""
 
     def __init__(self) -> None:
         self._jobs: deque[Job] = deque()
         self._is_scheduled = False
 
     def soon(self, job: Job) -> None:
-        """Do a job after what is going on now; before there is a loop, it waits for `start`."""
+        """Run a job after the current callback; without a running loop, it waits for `start`."""
         self._jobs.append(job)
         self.start()
 
     def start(self) -> None:
-        """Begin with what has gathered."""
+        """Start running the queued jobs."""
         if self._is_scheduled or not self._jobs:
             return
         try:

@@ -20,13 +20,13 @@ _PRIORITY: Final = (
     "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )  # fmt: skip
-"""The order of groups, which decides whose kind a bare name means; all others come after these."""
+"""The order of groups, by which clients resolve ambiguous names; all others come after these."""
 _VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 class Discovery:
-    """Answers for what is served now; made anew when that changes."""
+    """The discovery documents of what is served now; rebuilt when that changes."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -50,7 +50,7 @@ class Discovery:
         return self._answers[key]
 
     def etag(self, body: bytes) -> str:
-        """What an aggregated answer is known by."""
+        """The ETag of an aggregated answer."""
         return f'"{hashlib.sha512(body).hexdigest().upper()}"'
 
     def _made(self, path: str, aggregated: str) -> Manifest:

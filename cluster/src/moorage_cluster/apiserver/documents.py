@@ -1,4 +1,4 @@
-"""What the server says of itself: health, version, discovery, OpenAPI."""
+"""Documents about the server: health, version, discovery, OpenAPI."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOT_PATHS: Final = [
 
 
 class Documents:
-    """Answers to paths that are no resource's."""
+    """Answers to non-resource paths."""
 
     def __init__(self, discovery: Discovery, openapi: OpenApiDocuments, issuer: IssuerDocuments) -> None:
         self._discovery = discovery

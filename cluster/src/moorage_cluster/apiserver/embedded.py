@@ -1,4 +1,4 @@
-"""A whole API server, put together: what `moorage apiserver` runs, and what tests and simulations call."""
+"""A complete API server: what `moorage apiserver` runs, and what tests and simulations call."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ _Kept = TypeVar("_Kept")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a server is to be."""
+    """The configuration of a server."""
 
     data_dir: Path | None = None
-    """Where objects are kept; None: in memory only."""
+    """The data directory; None: objects are kept in memory only."""
     authorization: Authorization = "AlwaysAllow"
     names: tuple[str, ...] = ()
-    """Names and addresses of this server beside those of loopback."""
+    """Names and addresses of this server in addition to those of loopback."""
     history: int = 20_000
-    """So many changes of each resource can be watched from the past."""
+    """Number of past changes of each resource that a watch can start from."""
     static_users: Mapping[str, User] | None = None
-    """Further users by their tokens."""
+    """Additional users by their tokens."""
     event_ttl_seconds: float = EVENT_TTL_SECONDS
     """How long events are kept after they were last written; 0: for ever."""
 
@@ -88,8 +88,8 @@ class EmbeddedServer:
         self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
         self.token = _secret(settings.data_dir, "token")
         self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
-        # Without a data directory, revisions start where an earlier server's cannot have been: clients that
-        # watched that one are told to list anew.
+        # Without a data directory, revisions start above those of an earlier server: clients that
+        # watched that one have to list again.
         revision = self._journal.revision if self._journal else int(now().timestamp() * 1000)
         self.store = Store(self._journal, revision, settings.history)
         self.resources = Resources(builtin_resources(self.store.all, now))
@@ -153,7 +153,7 @@ class EmbeddedServer:
         )
 
     def _load(self, customs: CustomResources) -> None:
-        """Bring back what the journal kept; definitions first, since they say what custom objects are."""
+        """Load the objects in the journal; definitions first, since custom objects depend on them."""
         if self._journal is None:
             return
         by_storage: dict[str, list[tuple[int, Manifest]]] = {}
@@ -174,7 +174,7 @@ class EmbeddedServer:
                 self.store.load(name, obj, version, strategy.selectable(obj) if strategy else {})
 
     def _bootstrap(self, writer: Writer) -> None:
-        """Make what every cluster has, where it is not there yet."""
+        """Create the objects that every cluster has, where they are missing."""
         for obj in bootstrap_objects(self.certificate.ca_pem):
             resource = self.resources.of_kind(obj["apiVersion"], obj["kind"])
             assert resource is not None, obj["kind"]
@@ -184,17 +184,17 @@ class EmbeddedServer:
                 writer.create(resource, namespace, obj, Context())
 
     def start(self) -> None:
-        """Begin with what was left to do when the server was put together."""
+        """Start the jobs that were queued while the server was constructed."""
         self._work.start()
 
     def close(self) -> None:
-        """Let go of the data directory."""
+        """Release the data directory."""
         if self._journal is not None:
             self._journal.close()
 
 
 def _escalation(authorizer: Authorizer) -> Plugin:
-    """Refuses roles and bindings that give more than their writer has."""
+    """Rejects roles and bindings that grant more permissions than their writer has."""
 
     def admit(attributes: Attributes, reader: Reader) -> None:
         check_escalation(
@@ -216,7 +216,7 @@ def _escalation(authorizer: Authorizer) -> Plugin:
 def _answers(
     authorizer: Authorizer, authenticator: Authenticator, now: Callable[[], datetime]
 ) -> dict[str, Answer]:
-    """What is asked by creating an object that is answered and not stored, by storage name."""
+    """Handlers of kinds that are created but not stored, such as reviews, by storage name."""
 
     def answered(review: reviews.Review) -> Answer:
         def answer(body: Manifest, namespace: str, context: Context) -> Manifest:
@@ -245,7 +245,7 @@ def _signing_key(directory: Path | None) -> SigningKey:
 def _kept(
     directory: Path | None, name: str, make: Callable[[], bytes], read: Callable[[bytes], _Kept]
 ) -> _Kept:
-    """What is kept in a private file of the data directory, and made if it is not there."""
+    """The content of a private file of the data directory, which is created if it is missing."""
     if directory is None:
         return read(make())
     path = directory / name

@@ -1,4 +1,4 @@
-"""Every way a request can fail, on one page; each becomes a Status with Kubernetes' code and reason."""
+"""All errors of requests; each becomes a Status with Kubernetes' code and reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 
 from moorage.api.text import qualified, quoted, shortened
 from moorage.http.api_error import MAX_CAUSES
-from moorage.http.api_error import ApiError as ApiError  # Part of this page.
+from moorage.http.api_error import ApiError as ApiError  # Re-exported.
 from moorage.http.api_error import too_large as too_large
 from moorage_cluster.apiserver.fields import FieldError
 
 _MOST_CAUSES_BYTES: Final = 48 * 1024
-"""How much is said of what is wrong with an object: an answer says it twice, as a message and as causes."""
+"""Maximum bytes of an object's errors: an answer contains them twice, as a message and as causes."""
 _LONGEST_NAME: Final = 1024
 
 
@@ -31,13 +31,13 @@ def not_found(group: str, resource: str, name: str) -> ApiError:
 
 
 def unknown_path() -> ApiError:
-    """There is nothing at this address."""
+    """There is nothing at this path."""
     message = "the server could not find the requested resource"
     return ApiError(HTTPStatus.NOT_FOUND, "NotFound", message)
 
 
 def already_exists(group: str, resource: str, name: str) -> ApiError:
-    """An object of that name is there already."""
+    """An object of that name exists already."""
     message = f"{qualified(resource, group)} {quoted(name)} already exists"
     return ApiError(HTTPStatus.CONFLICT, "AlreadyExists", message, _of(group, resource, name))
 
@@ -62,7 +62,7 @@ def apply_conflict(message: str, causes: list[dict[str, str]]) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """The object breaks rules; all of them are said, unless there are too many."""
+    """The object is invalid; all errors are listed, unless there are too many."""
     causes = list(_causes(errors))
     said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes))
     if len(causes) < len(errors):
@@ -75,7 +75,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
 
 
 def _causes(errors: Sequence[FieldError]) -> Iterator[dict[str, str]]:
-    """The first errors for a Status, as many as an answer has room for, but one at least."""
+    """The first errors for a Status, as many as fit into an answer, but at least one."""
     room = _MOST_CAUSES_BYTES
     for error in errors[:MAX_CAUSES]:
         cause = {"reason": error.problem.reason, "message": error.body, "field": error.field}
@@ -86,36 +86,36 @@ def _causes(errors: Sequence[FieldError]) -> Iterator[dict[str, str]]:
 
 
 def bad_request(message: str) -> ApiError:
-    """The request makes no sense."""
+    """The request is malformed."""
     return ApiError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
 
 
 def unauthorized() -> ApiError:
-    """Nobody we know asks."""
+    """The request is not authenticated."""
     return ApiError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
 def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
-    """Known, but not allowed."""
+    """The user is authenticated, but not authorized."""
     subject = qualified(resource, group)
     message = f"{subject} {quoted(name)} is forbidden: {why}" if name else f"{subject} is forbidden: {why}"
     return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, _of(group, resource, name))
 
 
 def not_allowed_here() -> ApiError:
-    """The address does not know this method."""
+    """The path does not support this method."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiError:
-    """The client wants a form that we do not speak."""
+    """The client accepts no media type that is supported."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", message)
 
 
 def unsupported_media_type(supported: Sequence[str]) -> ApiError:
-    """The body is in a form that we do not speak."""
+    """The body's media type is not supported."""
     message = (
         "the body of the request was in an unknown format - "
         f"accepted media types include: {', '.join(supported)}"
@@ -124,13 +124,13 @@ def unsupported_media_type(supported: Sequence[str]) -> ApiError:
 
 
 def expired(message: str, token: str = "") -> ApiError:
-    """The wanted version is no longer kept: list again, or read on with a token."""
+    """The resource version is too old: list again, or continue with a token."""
     metadata = {"continue": token} if token else None
     return ApiError(HTTPStatus.GONE, "Expired", message, metadata=metadata)
 
 
 def too_many_requests(message: str, causes: list[dict[str, str]], retry_after_seconds: int = 0) -> ApiError:
-    """Not now."""
+    """The server cannot handle the request now."""
     details: dict[str, Any] = {"causes": causes} if causes else {}
     headers = {}
     if retry_after_seconds:
@@ -142,7 +142,7 @@ def too_many_requests(message: str, causes: list[dict[str, str]], retry_after_se
 def timeout(
     message: str, causes: list[dict[str, str]] | None = None, retry_after_seconds: int = 0
 ) -> ApiError:
-    """It took too long."""
+    """The request timed out."""
     details: dict[str, Any] = {"causes": causes} if causes else {}
     if retry_after_seconds:
         details["retryAfterSeconds"] = retry_after_seconds
@@ -150,7 +150,7 @@ def timeout(
 
 
 def internal(message: str) -> ApiError:
-    """A mistake of ours, or a state that should not be."""
+    """An internal error, or an inconsistent state."""
     text = f"Internal error occurred: {message}"
     details = {"causes": [{"message": message}]}
     return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", text, details)

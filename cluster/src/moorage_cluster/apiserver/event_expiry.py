@@ -1,7 +1,7 @@
 """Events are deleted an hour after they were last written, as with a lease in etcd.
 
-All events live equally long, so the order of their last writes is the order in which they expire: a write
-moves an event to the end of the queue, and one timer waits for its head. No event is ever looked for.
+All events have the same lifetime, so the order of their last writes is the order in which they expire: a
+write moves an event to the end of the queue, and one timer waits for its head. No event is ever searched for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_WAIT_SECONDS: Final = 1.0
 
 
 class EventExpiry:
-    """Deletes events whose time is up; a time of 0 is endless."""
+    """Deletes expired events; with a lifetime of 0 none expire."""
 
     def __init__(self, store: Store, work: Work, clock: Clock, ttl_seconds: float) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class EventExpiry:
             self._renew(key)
 
     def follow(self, collection: Collection, change: Change) -> None:
-        """Note a write."""
+        """Handle a write."""
         if collection.name != EVENTS:
             return
         if change.type == "DELETED":
@@ -70,11 +70,11 @@ class EventExpiry:
         is_done = True
         try:
             is_done = self._delete_some()
-        finally:  # Where the journal fails, it is tried again.
+        finally:  # If the journal fails, the deletion is retried.
             self._work.soon(self._wait if is_done else self._expire)
 
     def _delete_some(self) -> bool:
-        """Delete events whose time is up, and say whether all of them are gone."""
+        """Delete expired events; returns whether all of them are deleted."""
         now, events = self._clock.now(), self._store.collection(EVENTS)
         for _ in range(_BATCH):
             key, due = next(iter(self._due.items()), (None, 0.0))

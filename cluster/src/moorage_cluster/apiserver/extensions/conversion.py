@@ -1,7 +1,7 @@
-"""Objects of a custom kind as they are kept, and as each served version shows them.
+"""Conversion of custom objects between the storage version and the served versions.
 
-They are kept in the storage version. What was written before the definition changed is read by the schema
-that the definition has now: unknown fields are dropped, defaults filled in; its resourceVersion stays.
+They are stored in the storage version. Objects written before the definition changed are read with its
+current schema: unknown fields are dropped, defaults filled in; its resourceVersion stays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from moorage_cluster.apiserver.extensions.structural import CustomSchema
 
 
 class CustomConversion:
-    """Between the kept form of a custom kind and one of its versions, as strategy `None` converts."""
+    """Conversion between the stored form of a custom kind and one of its versions, with strategy `None`."""
 
     def __init__(self, schemas: Mapping[str, CustomSchema], api_version: str, storage: str) -> None:
         self._schemas = schemas
@@ -22,7 +22,7 @@ class CustomConversion:
         self._storage = storage
 
     def from_storage(self, obj: Manifest) -> Manifest:
-        """An object of this version; defaults are those of the version that the object is kept in."""
+        """An object of this version; defaults are those of the version that the object is stored in."""
         kept = self._schemas.get(obj["apiVersion"])
         if kept is not None:
             obj = kept.decode(obj).obj
@@ -30,7 +30,7 @@ class CustomConversion:
         return self._converted(obj, self._api_version)
 
     def to_storage(self, obj: Manifest) -> Manifest:
-        """The form that is kept, without what the storage version does not know."""
+        """The stored form, without fields that are unknown to the storage version."""
         if self._api_version == self._storage:
             return obj
         return {**self._converted(obj, self._storage), "metadata": obj["metadata"]}

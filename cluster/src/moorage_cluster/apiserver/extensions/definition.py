@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: defaults, what clients may not set, validation, and the end of their kinds."""
+"""CustomResourceDefinitions: defaulting, read-only fields, validation, and deletion."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-"""Keeps a definition until the objects of its kind are gone."""
+"""Finalizer: keeps a definition until the objects of its kind are deleted."""
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _APPROVAL_RULES: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 def is_terminating(crd: Manifest) -> bool:
-    """Whether a definition is being deleted: its kind takes no new objects."""
+    """Whether a definition is being deleted: new objects of its kind are rejected."""
     return bool(crd["metadata"].get("deletionTimestamp"))
 
 
@@ -60,7 +60,7 @@ def terminating(
     reason: str = "InstanceDeletionInProgress",
     message: str = "CustomResource deletion is in progress",
 ) -> Manifest:
-    """The status of a definition whose objects are being deleted."""
+    """The status of a definition while its objects are deleted."""
     status: Manifest = dict(crd.get("status") or {})
     condition = {"type": "Terminating", "status": "True", "reason": reason, "message": message}
     status["conditions"] = set_condition(status.get("conditions") or (), condition, now)
@@ -76,7 +76,7 @@ class CustomResourceDefinitionStrategy(Strategy):
     is_marked_before_deletion = True
 
     def default(self, obj: Manifest) -> None:
-        """Names that follow from others, no conversion, and schemas without keywords that say nothing."""
+        """Derived names, no conversion, and schemas without keywords that have no effect."""
         spec: Manifest = obj.setdefault("spec", {})
         for version in spec.get("versions") or ():
             drop_meaningless((version.get("schema") or {}).get("openAPIV3Schema"))
@@ -94,7 +94,7 @@ class CustomResourceDefinitionStrategy(Strategy):
             service.setdefault("port", 443)
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Start with a status that only names the stored version."""
+        """Start with a status that only contains the stored version."""
         super().prepare_create(obj)
         self._drop_false(obj)
         obj["status"] = {
@@ -110,7 +110,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         obj["status"] = {**(obj.get("status") or {}), "storedVersions": stored_versions(obj)}
 
     def prepare_delete(self, obj: Manifest, now: datetime) -> None:
-        """Wait for the objects of the kind to go, whatever finalizers there were before."""
+        """Add the finalizer that waits for the kind's objects, in addition to any others."""
         meta = obj["metadata"]
         meta["deletionTimestamp"] = timestamp(now)
         if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
@@ -119,7 +119,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         obj["status"] = terminating(obj, now, "InstanceDeletionPending", why)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """What is wrong with a new definition."""
+        """The errors of a new definition."""
         spec = obj["spec"]
         names = spec["names"]
         found: list[FieldError] = []
@@ -129,7 +129,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return found + self._spec_problems(obj) + _approval_problems(obj, None)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with a change of a definition."""
+        """The errors of an update of a definition."""
         spec, before = obj["spec"], old["spec"]
         found = self._spec_problems(obj)
         fixed = [("group", spec.get("group"), before.get("group"))]
@@ -143,14 +143,14 @@ class CustomResourceDefinitionStrategy(Strategy):
         return found + _approval_problems(obj, old)
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Formats that nothing checks, unless they were there before."""
+        """Warnings about formats that are not validated, unless they existed before."""
         before = set(_all_unknown_formats(old)) if old else set()
         return [
             f"unrecognized format {quoted(name)}" for name in _all_unknown_formats(obj) if name not in before
         ]
 
     def _drop_false(self, obj: Manifest) -> None:
-        """False is how `preserveUnknownFields` is left out."""
+        """Omit `preserveUnknownFields` if it is false."""
         if obj["spec"].get("preserveUnknownFields") is False:
             del obj["spec"]["preserveUnknownFields"]
 
@@ -234,7 +234,7 @@ def _review_problems(versions: list[str]) -> list[FieldError]:
 
 
 def _approval(obj: Manifest) -> str:
-    """Whether Kubernetes' own groups are used with approval: missing, bypassed, approved or invalid."""
+    """The approval for using Kubernetes' own groups: missing, bypassed, approved or invalid."""
     text = annotations_of(obj).get(_APPROVAL, "")
     if not text:
         return "missing"

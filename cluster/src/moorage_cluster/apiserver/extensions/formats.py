@@ -1,7 +1,7 @@
-"""The string formats that a schema may ask for, each as a question to a text.
+"""The string formats of schemas, each as a predicate on a text.
 
-Those who write objects write the texts, so no question takes longer than its text is long: expressions do not
-go back, and what cannot be of a format because of its length is not looked at.
+Texts come from clients, so every check takes time linear in the length of its text: expressions do not
+backtrack, and texts that are too long for a format are not examined.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAC: Final = re.compile(
 _LONGEST_ADDRESS: Final = 64
 _LONGEST_EMAIL: Final = 1024
 _LONGEST_URI_START: Final = 8192
-"""Characters that say whether a text is a URI."""
+"""Number of characters that decide whether a text is a URI."""
 _CARD: Final = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
@@ -114,7 +114,7 @@ def _is_hostname(text: str) -> bool:
 def _is_email(text: str) -> bool:
     try:
         _, address = parseaddr(text) if len(text) <= _LONGEST_EMAIL else ("", "")
-    except RecursionError:  # Comments in comments.
+    except RecursionError:  # Nested comments.
         return False
     local, at, domain = address.rpartition("@")
     return bool(local and at and domain) and " " not in address
@@ -189,7 +189,7 @@ _OF_NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double
 
 
 def is_known(name: str, type_name: str) -> bool:
-    """Whether values of a type are checked against a format; an unknown one is only a remark."""
+    """Whether values of a type are validated against a format; an unknown one gives a warning only."""
     if type_name in ("", "string"):
         return name.replace("-", "") in _BY_NAME
     return name in _OF_NUMBERS.get(type_name, ())
@@ -197,6 +197,6 @@ def is_known(name: str, type_name: str) -> bool:
 
 @cached_by_text(count=8192)
 def conforms(text: str, name: str) -> bool:
-    """Whether a text is of a format; every text is of a format that texts do not have."""
+    """Whether a text matches a format; formats of other types match every text."""
     check = _BY_NAME.get(name.replace("-", ""))
     return check is None or check(text)

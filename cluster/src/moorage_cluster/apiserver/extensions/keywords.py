@@ -1,7 +1,7 @@
-"""The keywords of schemas in definitions, and the types of what they say.
+"""The keywords of schemas in definitions, and the types of their values.
 
 Parts of a schema may be written in two ways (`items`, `additionalProperties`), so a definition's own schema
-leaves them open; they are looked at here before anything else reads them.
+leaves them open; they are checked here before anything else reads them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALTERNATIVES: Final = ("allOf", "oneOf", "anyOf")
 
 
 def keyword_problems(schema: Any, path: str) -> list[FieldError]:
-    """The keywords, here and below, whose values are of a wrong type."""
+    """The keywords, here and below, with values of a wrong type."""
     if not isinstance(schema, dict):
         return [invalid(path, schema, "must be of type object")]
     found: list[FieldError] = []
@@ -74,7 +74,7 @@ def keyword_problems(schema: Any, path: str) -> list[FieldError]:
 
 
 def drop_meaningless(schema: Any) -> None:
-    """Take out of the open parts what says nothing: unknown keywords, and those that are empty or false.
+    """Remove keywords without effect from the open parts: unknown, empty or false ones.
 
     Clients that speak protobuf send every keyword.
     """

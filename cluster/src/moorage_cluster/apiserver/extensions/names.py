@@ -1,4 +1,4 @@
-"""The names that custom kinds go by: their rules, and whose they are when two definitions want the same."""
+"""The names of custom kinds: their validation, and conflicts between definitions with the same names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moorage_cluster.apiserver.resources import Resource
 
 
 def names_problems(names: Manifest, path: str) -> list[FieldError]:
-    """What is wrong with a definition's names."""
+    """The errors of a definition's names."""
     found = [
         required(f"{path}.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)
     ]

@@ -1,4 +1,4 @@
-"""Numbers as schemas see them: 64-bit integers and floating point, written as Go writes them."""
+"""Numbers in schemas: 64-bit integers and floating point, written as Go writes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ MOST_INT64: Final = 2**63 - 1
 _LEAST_INT32: Final = -(2**31)
 _MOST_INT32: Final = 2**31 - 1
 _FLOAT32_LIMIT: Final = 2.0**128 - 2.0**103
-"""From here on a number rounds to infinity in 32 bits."""
+"""The least number that rounds to infinity in 32 bits."""
 _MOST_EXACT: Final = 2.0**53 - 1
 _CLOSE: Final = 1e-9
 
 
 def is_whole(number: float) -> bool:
-    """Whether a floating point number stands for an integer, give or take what arithmetic loses."""
+    """Whether a floating point number is an integer, up to rounding errors."""
     if not math.isfinite(number) or abs(number) > _MOST_EXACT:
         return False
     whole = math.trunc(number)

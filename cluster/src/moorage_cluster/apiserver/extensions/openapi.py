@@ -42,7 +42,7 @@ _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _NOT_IN_V2: Final = frozenset(("allOf", "anyOf", "default", "not", "nullable", "oneOf"))
-"""What version 2 cannot say, or what clients that read it stumble over."""
+"""Keywords that version 2 does not have, or that its clients do not handle."""
 
 
 def published_schemas(crd: Manifest, version: str) -> dict[Kind, PublishedSchema]:
@@ -98,7 +98,7 @@ def _type_fields(descriptions: Mapping[str, str]) -> _Schema:
 
 
 def _reference(name: str, description: str, is_v2: bool) -> _Schema:
-    """A field of another type; version 3 does not read what stands beside a reference."""
+    """A field of another type; version 3 ignores keywords beside a reference."""
     if is_v2:
         return {"description": description, "$ref": f"{REFERENCE_V2}{META}{name}"}
     return {"description": description, "allOf": [{"$ref": f"{REFERENCE}{META}{name}"}]}
@@ -125,7 +125,7 @@ def _object_schema_v3(declared: _Schema | None) -> _Schema:
 
 
 def _complete(schema: _Schema) -> None:
-    """Say in plain OpenAPI what Kubernetes' extensions imply."""
+    """Express Kubernetes' extensions in plain OpenAPI."""
     for part, _ in parts_of(schema, ""):
         if isinstance(part, dict):
             _complete(part)
@@ -141,14 +141,14 @@ def _complete(schema: _Schema) -> None:
 
 
 def _object_schema_v2(declared: _Schema | None) -> _Schema:
-    """A kind in version 2. With properties, kubectl would refuse unknown fields that are preserved."""
+    """A kind in version 2. With properties, kubectl would reject unknown fields that are preserved."""
     if not declared or declared.get(_PRESERVES):
         return {"type": "object"}
     return _with_object_fields(_as_v2(declared), _TYPE_FIELDS, is_v2=True)
 
 
 def _as_v2(schema: _Schema) -> _Schema:
-    """A place without what version 2 cannot say; untyped where kubectl would take a type too literally."""
+    """A schema without the keywords that version 2 lacks; untyped where kubectl would be too strict."""
     is_nullable, preserves = schema.get("nullable"), schema.get(_PRESERVES)
     found = {key: copy(value) for key, value in schema.items() if key not in _NOT_IN_V2}
     if is_nullable or preserves:
@@ -170,7 +170,7 @@ def _as_v2(schema: _Schema) -> _Schema:
 
 
 def _keep_required(schema: _Schema) -> None:
-    """Take off what may be null: in version 2 it would have to be there."""
+    """Remove nullable fields from `required`: version 2 has no null."""
     if "required" not in schema:
         return
     properties: Mapping[str, _Schema] = schema.get("properties") or {}

@@ -1,4 +1,4 @@
-"""What a definition's schema may say of OpenAPI v3 and of Kubernetes' extensions to it."""
+"""Which parts of OpenAPI v3, and of Kubernetes' extensions to it, a definition's schema may use."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _BESIDE_STATUS: Final = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-"""What a schema's root may say beside a status subresource, as Kubernetes lists it."""
+"""The keywords allowed at a schema's root with a status subresource, as Kubernetes lists them."""
 
 
 def schema_problems(schema: Any, path: str, has_status: bool) -> list[FieldError]:
-    """All that is wrong with a version's schema."""
+    """All errors of a version's schema."""
     try:
         malformed = keyword_problems(schema, path)
         if malformed:
@@ -62,7 +62,7 @@ def schema_problems(schema: Any, path: str, has_status: bool) -> list[FieldError
 
 
 def unknown_formats(schema: Any) -> Iterator[str]:
-    """The formats a schema asks for that nothing checks."""
+    """The formats in a schema that are not validated."""
     if isinstance(schema, dict):
         name = schema.get("format")
         if isinstance(name, str) and name and not is_known(name, schema.get("type") or ""):
@@ -88,7 +88,7 @@ def _root_problems(schema: Manifest, path: str, has_status: bool) -> list[FieldE
 
 
 def _default_problems(schema: Manifest, path: str, is_embedded_meta: bool) -> list[FieldError]:
-    """Defaults that the schema itself would not accept."""
+    """Defaults that are invalid by the schema itself."""
     found: list[FieldError] = []
     default = schema.get("default")
     if default is not None and not is_embedded_meta:
@@ -115,7 +115,7 @@ def _default_problems(schema: Manifest, path: str, is_embedded_meta: bool) -> li
 def _place_problems(
     schema: Manifest, path: str, is_root: bool = False, no_defaults: str = "", is_meta: bool = False
 ) -> list[FieldError]:
-    """`no_defaults` says why there must be none here; empty: there may be."""
+    """`no_defaults` is the reason why defaults are forbidden here; empty: they are allowed."""
     found = _keyword_rules(schema, path, no_defaults, is_meta)
     found += _list_rules(schema, path)
     found += _validation_rules(schema, path)
@@ -250,7 +250,7 @@ def _map_rules(schema: Manifest, keys: list[str], item: Manifest | None, path: s
 
 
 def _validation_rules(schema: Manifest, path: str) -> list[FieldError]:
-    """Rules in CEL are kept but not run; what can be said of them without running them is said."""
+    """CEL rules are stored but not evaluated; only static errors are reported."""
     found: list[FieldError] = []
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         here = f"{path}.x-kubernetes-validations[{index}]"

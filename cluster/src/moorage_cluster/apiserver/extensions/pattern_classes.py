@@ -15,7 +15,7 @@ LAST: Final = sys.maxunicode
 
 
 def merged(ranges: list[tuple[int, int]]) -> Ranges:
-    """Ranges in order, with those joined that overlap or touch."""
+    """Sorted ranges; overlapping and adjacent ones are joined."""
     joined: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1] + 1:
@@ -74,7 +74,7 @@ NOT_NEWLINE: Final = negated(_spans("\n"))
 
 @lru_cache(maxsize=1)
 def categories() -> dict[str, Ranges]:
-    """Unicode's general categories; made when the first pattern asks: every character is looked at."""
+    """Unicode's general categories; built on first use, which examines every character."""
     found: dict[str, list[tuple[int, int]]] = {}
     for category, points in groupby(range(LAST + 1), lambda point: unicodedata.category(chr(point))):
         run = list(points)

@@ -1,7 +1,7 @@
 """The grammar of patterns in schemas: RE2, which is what users of Kubernetes write and expect.
 
-Text becomes a small tree; `patterns` makes a matcher of it. What RE2 does not know (look-around, references
-back) is refused here in the words Go uses, so a definition's author sees the message they know.
+Text becomes a small tree; `patterns` makes a matcher of it. What RE2 does not support (look-around,
+backreferences) is rejected here with Go's messages.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ class At(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character out of some."""
+    """One character of a set."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """No character, but a condition."""
+    """A condition that consumes no character."""
 
     at: At
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other; of none: the empty text."""
+    """A concatenation; without parts, the empty text."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several."""
+    """An alternation."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The same again and again; `most` None: without end."""
+    """A repetition; `most` None: unbounded."""
 
     part: Node
     least: int
@@ -102,7 +102,7 @@ class _Flags:
 
 
 def parse(text: str) -> Node:
-    """A pattern's tree; PatternError if it is none."""
+    """A pattern's tree; PatternError if it is invalid."""
     parser = _Parser(text)
     node = parser.choice(_Flags(), depth=0)
     if parser.here < len(text):
@@ -119,7 +119,7 @@ class _Parser:
         return self.text.startswith(text, self.here)
 
     def choice(self, flags: _Flags, depth: int) -> Node:
-        """Up to the end, or to the parenthesis that closes the group; that stays unread."""
+        """Parse up to the end, or to the closing parenthesis of the group, which is not consumed."""
         if depth > _DEEPEST:
             raise PatternError("expression nests too deeply", self.text)
         options: list[Node] = []
@@ -158,7 +158,7 @@ class _Parser:
             if letter == "-" and on:
                 on, seen = False, 0
             elif letter == "U":
-                seen += 1  # which of several matches is taken does not matter for whether there is one
+                seen += 1  # greediness does not affect whether there is a match
             elif letter in values:
                 values[letter] = on
                 seen += 1
@@ -200,7 +200,7 @@ class _Parser:
         end = self.text.find("}", self.here)
         least, comma, most = self.text[self.here + 1 : max(end, 0)].partition(",")
         if not _is_count(least) or not (_is_count(most) or (not most)):
-            return None  # braces that are no count stand for themselves
+            return None  # braces without a valid count are literals
         self.here = end + 1
         if not comma:
             return int(least), int(least)

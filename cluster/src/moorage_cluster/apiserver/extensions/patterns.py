@@ -1,8 +1,8 @@
-"""Matching of patterns in time linear in the text, whatever the pattern: no schema can stall the server.
+"""Matching of patterns in time linear in the text, for any pattern: no schema can stall the server.
 
-A pattern becomes a nondeterministic automaton, walked with all its states at once. The sets of states that
-occur are remembered with what each character leads to: a pattern in use costs one lookup per character. Where
-every character leads to a new set of many states, the work for one text is bounded, and the text refused.
+A pattern becomes a nondeterministic automaton, simulated with all its states at once. The sets of states that
+occur are cached with their transitions: a pattern in use costs one lookup per character. Where every
+character leads to a new set of many states, the work for one text is bounded, and the text rejected.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from moorage_cluster.apiserver.extensions.pattern_syntax import (
 
 _MOST_STEPS: Final = 50_000
 _MOST_HELD_STATES: Final = 500_000
-"""In all sets of states that are remembered."""
+"""Maximum number of states in all cached sets."""
 _MOST_WORK: Final = 1_000_000
-"""Steps of the automaton that are looked at for one text: about a second."""
+"""Maximum steps of the automaton for one text: about a second."""
 
 
 class TooMuchWorkError(Exception):
-    """A long text that keeps a large pattern busy."""
+    """The work for a long text and a large pattern exceeds the limit."""
 
 
 class _Consume(NamedTuple):
@@ -55,7 +55,7 @@ _Step: TypeAlias = _Consume | _Fork | _Assert | None
 
 
 class _Kind(IntEnum):
-    """What a neighbouring character is, as far as positions care."""
+    """The class of a neighbouring character, for conditions on positions."""
 
     NONE = 0
     NEWLINE = 1
@@ -87,12 +87,12 @@ def _holds(at: At, before: _Kind, after: _Kind) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Situation:
-    """The states after some text, before those that need no character are followed."""
+    """The states after some text, before following the steps that consume no character."""
 
     states: frozenset[int]
     before: _Kind
     next: dict[str, _Situation | None] = field(default_factory=dict)
-    """What each character leads to; None: a match."""
+    """The transitions by character; None: a match."""
     matches_at_end: bool | None = None
 
 
@@ -148,7 +148,7 @@ class Pattern:
         return following
 
     def _closure(self, now: _Situation, after: _Kind) -> list[_Consume] | None:
-        """The steps that wait for a character; None: the pattern has matched already."""
+        """The steps that consume a character; None: the pattern has matched already."""
         waiting: list[_Consume] = []
         todo = [self._entry, *now.states]  # a match may begin anywhere
         seen = set(todo)
@@ -179,7 +179,7 @@ class Pattern:
         return len(self._program) - 1
 
     def _compile(self, node: Node, then: int) -> int:
-        """The place to begin for matching `node` and going on at `then`."""
+        """The first step for matching `node` and continuing at `then`."""
         if isinstance(node, Chars):
             return self._add(_Consume(node.ranges, then))
         if isinstance(node, Position):
@@ -204,7 +204,7 @@ class Pattern:
 
 
 def _reached(waiting: Iterable[_Consume], point: int) -> frozenset[int]:
-    """Where a character leads; repetitions of one part share their ranges, which are looked at once."""
+    """The states reached by a character; repetitions of a part share their ranges, which are tested once."""
     fits: dict[int, bool] = {}
     states = set()
     for ranges, then in waiting:
@@ -217,10 +217,10 @@ def _reached(waiting: Iterable[_Consume], point: int) -> frozenset[int]:
 
 
 class _TooLargeError(Exception):
-    """A pattern whose repetitions multiply too far."""
+    """A pattern with too many steps because of its repetitions."""
 
 
 @lru_cache(maxsize=4096)
 def compiled(text: str) -> Pattern:
-    """A pattern, ready for use; PatternError if RE2 would not accept it."""
+    """A compiled pattern; PatternError if RE2 would not accept it."""
     return Pattern(text)

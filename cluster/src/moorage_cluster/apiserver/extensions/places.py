@@ -1,4 +1,4 @@
-"""The places in objects of a custom kind: what is kept there, what is filled in, how patches merge."""
+"""The places in objects of a custom kind: pruning, defaulting, how patches merge."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Place:
         self.items = Place(items) if isinstance(items, Mapping) else None
         parts = list(self._parts())
         self.has_defaults: bool = any(part.default is not None or part.has_defaults for part in parts)
-        """Whether there is something to fill in below."""
+        """Whether there are defaults below."""
         self.has_rules: bool = (
             (self.embedded and not is_root)
             or self.list_type in ("set", "map")
             or any(part.has_rules for part in parts)
         )
-        """Whether there are lists to be unique or embedded resources, here or below."""
+        """Whether there are sets, maps or embedded resources, here or below."""
 
     def _parts(self) -> Iterator[Place]:
         yield from self.properties.values()
@@ -72,26 +72,26 @@ class Place:
 
     @property
     def drops_null(self) -> bool:
-        """Whether a null here means nothing: it is neither a value nor a wish for the default."""
+        """Whether a null is dropped here: it is neither a value nor replaced by the default."""
         return not self.nullable and self.default is None
 
 
 class Unknown(NamedTuple):
-    """Paths of fields that a schema does not know."""
+    """Paths of unknown fields."""
 
     fields: list[str]
     metadata: list[str]
     """Those within the metadata of the object, or of objects inside it."""
 
     def in_order(self) -> list[str]:
-        """All of them, as Kubernetes finds them: the object's metadata, its fields, what is inside."""
+        """All of them, in Kubernetes' order: the object's metadata, its fields, embedded objects."""
         own = [path for path in self.metadata if path.startswith("metadata.")]
         inside = [path for path in self.metadata if not path.startswith("metadata.")]
         return [*sorted(own), *sorted(self.fields), *sorted(inside)]
 
 
 def pruned(value: Any, place: Place | None, path: str, unknown: Unknown) -> Any:
-    """A copy without what the schema does not know, whose paths are added to `unknown`."""
+    """A copy without unknown fields; their paths are added to `unknown`."""
     if isinstance(value, dict):
         return _pruned_object(value, place, path, unknown)
     if isinstance(value, list):
@@ -146,7 +146,7 @@ def _exact(value: Any) -> Any:
 
 
 def fill_in(value: Any, place: Place | None) -> None:
-    """Give defaults to what is missing, and to nulls where null is no value."""
+    """Set defaults for missing fields, and for nulls that are not nullable."""
     if place is None or not place.has_defaults:
         return
     if isinstance(value, dict):

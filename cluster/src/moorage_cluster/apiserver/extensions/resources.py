@@ -1,4 +1,4 @@
-"""What a definition serves: one resource for each of its served versions."""
+"""The resources of a definition: one for each of its served versions."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class CustomResource(Resource):
 
     @property
     def list_kind(self) -> str:
-        """The kind of a list of these; a definition may name it as it likes."""
+        """The kind of a list of these, which a definition may choose."""
         return self.named_list_kind
 
 
 class CustomStrategy(Strategy):
-    """A custom kind, as its schema and subresources say."""
+    """The strategy of a custom kind, by its schema and subresources."""
 
     has_generation = True
     allows_unconditional_update = False
@@ -64,7 +64,7 @@ class CustomStrategy(Strategy):
         self._schema.apply_defaults(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Keep a status that has an address of its own; a change of any other counts like all changes."""
+        """Keep the status if it is a subresource; otherwise its changes count for the generation."""
         super().prepare_update(obj, old)
         if not self.has_status and obj.get("status") != old.get("status"):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -78,23 +78,23 @@ class CustomStrategy(Strategy):
             obj["metadata"]["managedFields"] = managed
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """What the schema and the scale say against a new object."""
+        """The errors of a new object, by the schema and the scale."""
         return self._type_problems(obj) or self._schema.validate(obj) + scale_problems(obj, self._scale)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What they say against a change; what was wrong before and is the same may stay."""
+        """The errors of an update; an unchanged value that was invalid before is allowed."""
         return self._type_problems(obj) or (
             self._schema.validate(obj, old) + scale_problems(obj, self._scale)
         )
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What they say against a status."""
+        """The errors of a status."""
         return self._type_problems(obj) or (
             self._schema.validate_status(obj, old) + scale_problems(obj, self._scale, status_only=True)
         )
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """Finalizers that may clash with others'."""
+        """Warnings about finalizers that may clash with others."""
         finalizers = obj["metadata"].get("finalizers") or ()
         before = old["metadata"].get("finalizers") or () if old else ()
         return [
@@ -104,14 +104,14 @@ class CustomStrategy(Strategy):
         ]
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """The fields that the definition names; empty where an object has none.
+        """The selectable fields of the definition; empty where an object has none.
 
         Those of all versions: one stored object is what all of them select from.
         """
         return {name: _text_at(obj, steps) for name, steps in self._selectable.items()}
 
     def selectable_names(self) -> Collection[str]:
-        """The fields that this version names."""
+        """The selectable fields of this version."""
         return self._own_selectable
 
     def _type_problems(self, obj: Manifest) -> list[FieldError]:
@@ -146,7 +146,7 @@ def _schemas(crd: Manifest) -> dict[str, CustomSchema]:
 
 
 def deprecation_warning(crd: Manifest, version: str) -> str:
-    """What to tell those who use a deprecated version; empty: nothing."""
+    """The warning for clients of a deprecated version; empty: none."""
     spec = crd["spec"]
     group, kind = spec["group"], spec["names"]["kind"]
     chosen: Manifest = next((each for each in spec["versions"] if each.get("name") == version), {})
@@ -195,7 +195,7 @@ def _resource(crd: Manifest, version: Manifest, schemas: Mapping[str, CustomSche
 def _conversion(
     spec: Manifest, schemas: Mapping[str, CustomSchema], api_version: str
 ) -> CustomConversion | None:
-    """How a version differs from what is kept; what a webhook would convert is kept as written."""
+    """The conversion of a version; objects with webhook conversion are stored as written."""
     if (spec.get("conversion") or {}).get("strategy") == "Webhook":
         return None
     storage = next(version["name"] for version in spec["versions"] if version.get("storage"))

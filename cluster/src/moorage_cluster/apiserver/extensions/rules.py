@@ -42,7 +42,7 @@ def _map_problems(value: list[Any], names: tuple[str, ...], path: str) -> list[F
 
 
 def _second_times(items: list[Any]) -> list[int]:
-    """Where items are met for the second time; a third time is not said."""
+    """The indices of second occurrences; a third one is not reported."""
     times: dict[bytes, int] = {}
     places = []
     for index, item in enumerate(items):
@@ -54,7 +54,7 @@ def _second_times(items: list[Any]) -> list[int]:
 
 
 def embedded_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:
-    """What keeps the objects inside an object from being objects; the outermost is checked by the verbs."""
+    """The errors of embedded objects; the outermost one is checked by the verbs."""
     if place is None or not place.has_rules:
         return []
     found: list[FieldError] = []

@@ -60,7 +60,7 @@ def scale_of(obj: Manifest, crd: Manifest) -> Manifest:
 
 
 def with_scale(obj: Manifest, scale: Manifest, crd: Manifest) -> Manifest:
-    """A copy of an object with the replicas of a scale; a scale that does not say how many says none."""
+    """A copy of an object with the replicas of a scale; a scale without replicas means 0."""
     path: str = _paths(obj, crd)["specReplicasPath"]
     spec = scale.get("spec") or {}
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
@@ -86,7 +86,7 @@ def with_scale(obj: Manifest, scale: Manifest, crd: Manifest) -> Manifest:
 
 
 def scale_problems(obj: Manifest, paths: Manifest | None, status_only: bool = False) -> list[FieldError]:
-    """What is wrong with the fields of an object that its scale shows."""
+    """The errors of the fields of an object that its scale shows."""
     if not paths:
         return []
     found: list[FieldError] = []

@@ -1,6 +1,6 @@
-"""A custom kind's schema at work: what it drops, what it fills in, what it refuses, and how patches merge it.
+"""The schema of a custom kind: pruning, defaulting, validation, and how patches merge.
 
-A structural schema describes one tree of places; what hangs in `anyOf` and the like only restricts values. It
+A structural schema describes one tree of places; `anyOf` and the like only restrict values. It
 is compiled twice: into `places` for pruning, defaults and shape, and into `values` for validation.
 """
 
@@ -21,7 +21,7 @@ from moorage_cluster.apiserver.shape import Shape
 
 
 class CustomSchema:
-    """The schema of one version of a custom kind: a `KindSchema` that also fills in and validates."""
+    """The schema of one version of a custom kind: a `KindSchema` with defaulting and validation."""
 
     def __init__(self, openapi_schema: Mapping[str, Any]) -> None:
         self._root = Place(openapi_schema, is_root=True)
@@ -35,7 +35,7 @@ class CustomSchema:
         return shape_of(self._root)
 
     def decode(self, value: Any) -> Decoded:
-        """A copy without unknown fields and nulls that mean nothing; ApiError (400) if it is no object."""
+        """A copy without unknown fields and dropped nulls; ApiError (400) if it is no object."""
         if not isinstance(value, dict):
             raise errors.bad_request("the object provided is not a JSON object")
         unknown = Unknown([], [])
@@ -52,7 +52,7 @@ class CustomSchema:
         fill_in(obj, self._root)
 
     def validate(self, obj: Manifest, old: Manifest | None = None) -> list[FieldError]:
-        """What is wrong with an object; of an update (`old`), only what was not wrong before."""
+        """The errors of an object; of an update (`old`), only new ones."""
         try:
             found = _checked(self._check, obj, "", ABSENT if old is None else old)
             if self._root.has_rules:
@@ -63,7 +63,7 @@ class CustomSchema:
         return found
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with the status of an object."""
+        """The errors of the status of an object."""
         found: list[FieldError] = []
         try:
             if self._status_check is not None and "status" in obj:

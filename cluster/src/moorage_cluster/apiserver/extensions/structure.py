@@ -32,7 +32,7 @@ _FORBIDDEN_INSIDE: Final = {
 
 
 def structure_problems(schema: Mapping[str, Any], path: str) -> list[FieldError]:
-    """What keeps a schema from being structural, sorted by its text."""
+    """The reasons why a schema is not structural, sorted."""
     found = _place_problems(schema, path, _ROOT)
     found += _undeclared(schema, schema, path, path)
     return sorted(found, key=str)
@@ -108,7 +108,7 @@ def _is_plain_metadata(schema: Mapping[str, Any]) -> bool:
 
 
 def _value_problems(schema: Mapping[str, Any], path: str) -> list[FieldError]:
-    """What is wrong with what restricts values at one place."""
+    """The errors of the restrictions at one place."""
     found: list[FieldError] = []
     for keyword in ALTERNATIVES:
         parts = schema.get(keyword) or []
@@ -129,7 +129,7 @@ def _value_problems(schema: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def _inner_problems(schema: Mapping[str, Any], path: str, is_first_of_all: bool = False) -> list[FieldError]:
-    """What is wrong with a schema inside `anyOf` and the like; only int-or-string may name types there."""
+    """The errors of a schema inside `anyOf` and the like; only int-or-string may have types there."""
     if is_first_of_all and schema.get("anyOf") == _INT_OR_STRING:
         schema = {key: value for key, value in schema.items() if key != "anyOf"}
     found = _value_problems(schema, path)

@@ -1,7 +1,7 @@
-"""Checks of values against OpenAPI v3 schemas, with Kubernetes' messages.
+"""Validation of values against OpenAPI v3 schemas, with Kubernetes' messages.
 
-A schema is compiled once into a tree of `Check`s. A check says what is wrong, and counts what was right: when
-none of several alternatives fits, the complaints of the one that came closest are shown.
+A schema is compiled once into a tree of `Check`s. A check collects errors, and counts matches: when none of
+several alternatives is valid, the errors of the one with the most matches are reported.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _enum_text(item: Any) -> str:
 
 
 def _plain(message: str) -> FieldError:
-    """A complaint that Kubernetes makes without naming a field."""
+    """An error that Kubernetes reports without a field."""
     return invalid("", "", message)
 
 
 class Check:
-    """What a schema demands of the values at one place."""
+    """The restrictions of a schema on the values at one place."""
 
     __slots__ = (
         "_additional",
@@ -118,13 +118,13 @@ class Check:
         self._composed = bool(self._any_of or self._one_of or self._all_of or self._not)
 
     def run(self, value: Any, path: str, out: list[FieldError], old: Any = ABSENT) -> int:
-        """Add what is wrong to `out`; the answer is how much was right.
+        """Add the errors to `out`; returns the number of matches.
 
-        `old` is what was there before: what it had wrong already and still has is not said again.
+        `old` is the previous value: errors that it had already are not reported again.
         """
         if value is None:
             return self._check_null(path, out)
-        matches = 4  # what is looked at in every value
+        matches = 4  # checks of every value
         if self._types or self._format:
             matches += 1 + self._check_type(value, path, out)
         if self._composed:
@@ -238,7 +238,7 @@ class Check:
         return matches
 
     def run_unless_same(self, value: Any, path: str, out: list[FieldError], old: Any) -> int:
-        """As `run`, but complaints about a value that has not changed are dropped."""
+        """As `run`, but errors of an unchanged value are dropped."""
         said = len(out)
         matches = self.run(value, path, out, old)
         if len(out) > said and old is not ABSENT and same(value, old):
@@ -283,7 +283,7 @@ class Check:
 def _closest(
     checks: list[Check], value: Any, path: str, stop_at_first: bool
 ) -> tuple[int, tuple[int, list[FieldError]]]:
-    """How many alternatives fit; and the first that does, or else the one with the most that was right."""
+    """The number of valid alternatives, and the first of them, or else the one with the most matches."""
     fitting = 0
     best: tuple[int, list[FieldError]] | None = None
     for check in checks:
@@ -334,7 +334,7 @@ def _limits(schema: Mapping[str, Any], type_name: str, number_format: str) -> li
 
 
 def _native(bound: float, value: float, sound: bool) -> float:
-    """A bound as it is compared: as an integer with integers, unless it cannot be one."""
+    """A bound for comparison: an integer for integers, unless it cannot be one."""
     return int(bound) if sound and isinstance(value, int) else float(bound)
 
 

@@ -1,7 +1,7 @@
 """The versions of a definition: their names, schemas, subresources, columns and selectable fields.
 
-What all versions have in common is complained about once, under `spec` instead of under each version: that is
-where Kubernetes moves it before it looks.
+Errors that all versions have in common are reported once, under `spec` instead of under each version:
+Kubernetes moves common fields there before validation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOVED: Final = {
 
 
 def versions_problems(spec: Manifest) -> list[FieldError]:
-    """What is wrong with a definition's versions."""
+    """The errors of a definition's versions."""
     versions: list[Manifest] = spec.get("versions") or []
     found: list[FieldError] = []
     for index, version in enumerate(versions):
@@ -61,7 +61,7 @@ def _is_common(versions: list[Manifest], key: str) -> bool:
 
 
 def _shown(versions: list[Manifest]) -> list[Manifest]:
-    """Versions as Kubernetes shows them in a complaint."""
+    """Versions as Kubernetes prints them in an error."""
     moved = {key for key in _MOVED if _is_common(versions, key)}
     return [
         {
@@ -198,7 +198,7 @@ def _selectable_problems(version: Manifest, path: str) -> list[FieldError]:
 
 
 def _schema_at(schema: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], str]:
-    """The schema of a field, or why there is none."""
+    """The schema of a field, or the reason why there is none."""
     if "[" in path or "]" in path:
         return {}, "array notation is not allowed"
     if not path.startswith("."):
