@@ -1,6 +1,6 @@
-"""What is wrong with a field of an object, said as Kubernetes says it.
+"""Errors of fields of an object, with Kubernetes' messages.
 
-Validation gathers `FieldError`s; `errors.invalid` turns them into the Status that clients print.
+Validation collects `FieldError`s; `errors.invalid` turns them into the Status that clients print.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.json_values import go_text
 
 
 class Problem(StrEnum):
-    """The kinds of problems: the text users see."""
+    """The types of errors, by the text that users see."""
 
     REQUIRED = "Required value"
     INVALID = "Invalid value"
@@ -32,7 +32,7 @@ class Problem(StrEnum):
 
     @property
     def reason(self) -> str:
-        """How programs know the problem: the cause's `reason` in a Status."""
+        """The machine-readable type: the cause's `reason` in a Status."""
         return _REASONS[self]
 
 
@@ -53,17 +53,17 @@ _WITHOUT_VALUE = (Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG, Problem
 
 _LONGEST_PART: Final = 4096
 _LONGEST_DETAIL: Final = 16_384
-"""More characters of a path or value, and of a detail, are not shown."""
+"""Maximum characters of a path or value, and of a detail; the rest is not shown."""
 
 ENOUGH_ERRORS: Final = 1000
-"""Far more than an answer has room for: lists of large parts are not looked at any further."""
+"""Number of errors, far more than fit into an answer, after which validation of lists stops."""
 
 OMITTED: Final = object()
-"""In place of a value that a message leaves out, for it is too long or says nothing."""
+"""Placeholder for a value that a message omits because it is too long or not informative."""
 
 
 class FieldError(NamedTuple):
-    """One problem with one field."""
+    """One error of one field."""
 
     problem: Problem
     path: str
@@ -80,7 +80,7 @@ class FieldError(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The path as it is shown."""
+        """The path, shortened for display."""
         return shortened(self.path, _LONGEST_PART)
 
     def __str__(self) -> str:
@@ -97,34 +97,34 @@ def _shown(value: Any) -> str:
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """A field that must be there is not."""
+    """A required field is missing."""
     return FieldError(Problem.REQUIRED, path, None, detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """A value that cannot be used."""
+    """An invalid value."""
     return FieldError(Problem.INVALID, path, value, detail)
 
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
 IMMUTABLE: Final = "field is immutable"
-"""What is wrong with values at many places."""
+"""The errors of values at many paths."""
 
 
 def complaints(path: str, value: Any, problems: Iterable[str]) -> list[FieldError]:
-    """A value that cannot be used, for each of some reasons."""
+    """An invalid value, once for each reason."""
     return [invalid(path, value, problem) for problem in problems]
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """A value that is not one of the known ones, which are listed in the order given."""
+    """A value that is not supported; the supported ones are listed in the order given."""
     known = ", ".join(quoted(item) for item in supported)
     return FieldError(Problem.NOT_SUPPORTED, path, value, f"supported values: {known}" if known else "")
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """A value that is there twice."""
+    """A duplicate value."""
     return FieldError(Problem.DUPLICATE, path, value)
 
 
@@ -146,5 +146,5 @@ def too_many(path: str, count: int, most: int) -> FieldError:
 
 
 def not_found(path: str, value: Any) -> FieldError:
-    """A name that names nothing."""
+    """A reference to an object that does not exist."""
     return FieldError(Problem.NOT_FOUND, path, value)

@@ -1,7 +1,7 @@
-"""Garbage collection: objects go when all their owners are gone; an owner may wait for them, or let them go.
+"""Garbage collection: deletes dependents without remaining owners; foreground deletion and orphaning.
 
-Follows the store's changes. What has to be done about one is put off until the write that caused it has been
-answered (`Work.soon`), so a write never waits for the deletion of a thousand pods.
+Follows the store's changes. The resulting work is deferred until the write that caused it has been answered
+(`Work.soon`), so a write never waits for the deletion of a thousand pods.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from moorage_cluster.apiserver.store import Change, Collection, Key, decode
 
 
 class _Place(NamedTuple):
-    """Where an object is kept."""
+    """The location of an object in the store."""
 
     storage: str
     key: Key
 
 
 class _Owner(Enum):
-    """What an owner means for its dependent."""
+    """The state of an owner, from the view of its dependent."""
 
     STAYS = auto()
-    """It is there, or nobody can tell: the dependent is kept."""
+    """It exists, or that cannot be determined: the dependent is kept."""
     WAITS = auto()
-    """It is being deleted once its dependents are gone."""
+    """It is in foreground deletion, which waits for its dependents."""
     GONE = auto()
 
 
 class GarbageCollector:
-    """Knows who owns whom."""
+    """The graph of owner references, and the deletions that follow from it."""
 
     def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: Work) -> None:
         self._resources = resources
@@ -49,7 +49,7 @@ class GarbageCollector:
         self._dependents: dict[str, set[_Place]] = {}
 
     def load(self) -> None:
-        """Learn what was there before; go on with what had begun, and with what has lost its owners since."""
+        """Build the graph of stored objects; resume deletions, and collect objects without owners."""
         for collection in self._writer.store.collections():
             for stored in collection.items.values():
                 meta = stored.obj["metadata"]
@@ -60,7 +60,7 @@ class GarbageCollector:
             self._later(self._owner_gone, owner)
 
     def follow(self, collection: Collection, change: Change) -> None:
-        """Note a change, and what is to be done because of it."""
+        """Record a change, and queue the work that follows from it."""
         stored, before = change.stored, change.previous
         concerned = stored.has_owners or (before is not None and before.has_owners)
         is_gone, uid = change.type == "DELETED", stored.uid
@@ -92,7 +92,7 @@ class GarbageCollector:
             self._dependents.setdefault(owner, set()).add(place)
 
     def _release(self, place: _Place, before: Manifest, meta: Manifest) -> None:
-        """Forget the owners that an object has no longer, and look at those that it no longer holds up."""
+        """Remove dropped owner references from the graph, and check owners that are no longer blocked."""
         for owner in set(_owner_uids(before)) - set(_owner_uids(meta)):
             places = self._dependents.get(owner, set())
             places.discard(place)
@@ -102,18 +102,18 @@ class GarbageCollector:
             self._later(self._owner_goes, owner)
 
     def _is_near(self, owner: str, place: _Place) -> bool:
-        """Whether an owner is there, where its dependent may have it."""
+        """Whether an owner exists, in the dependent's namespace or cluster-wide."""
         found = self._live.get(owner)
         return found is not None and found.key[0] in ("", place.key[0])
 
-    # -- what is to be done
+    # -- decisions
 
     def _owner_gone(self, uid: str) -> None:
         for place in sorted(self._dependents.get(uid, ())):
             self._check(place)
 
     def _check(self, place: _Place) -> None:
-        """Delete an object that has owners, but none that stays; else drop the owners that do not stay."""
+        """Delete an object with no remaining owner; otherwise drop references to owners that are gone."""
         obj = self._find(place)
         if obj is None or obj["metadata"].get("deletionTimestamp"):
             return
@@ -126,7 +126,7 @@ class GarbageCollector:
                 self._edit(place, lambda meta: meta.update(ownerReferences=staying))
         elif _Owner.WAITS in states and meta["uid"] in self._dependents:
             if any(self._is_foreground(dependent) for dependent in self._dependents[meta["uid"]]):
-                self._edit(place, _hold_nobody_up)  # They may wait for each other in a circle.
+                self._edit(place, _hold_nobody_up)  # Avoids a deadlock of circular owner references.
             self._delete(place, "Foreground")
         elif owners:
             self._delete(place, _policy(meta))
@@ -147,7 +147,7 @@ class GarbageCollector:
         return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
 
     def _owner_goes(self, uid: str) -> None:
-        """An owner that is being deleted waits for its dependents, or lets them go."""
+        """Continue the foreground deletion of an owner, or orphan its dependents."""
         place = self._live.get(uid)
         obj = place and self._find(place)
         if place is None or obj is None or not _concerns_dependents(obj["metadata"]):
@@ -168,7 +168,7 @@ class GarbageCollector:
         obj = self._find(place)
         return obj is not None and uid in _blocked_uids(obj["metadata"])
 
-    # -- how it is done
+    # -- execution
 
     def _find(self, place: _Place) -> Manifest | None:
         return self._writer.store.find(place.storage, *place.key)
@@ -185,7 +185,7 @@ class GarbageCollector:
             options = DeleteOptions(policy=policy, uid=obj["metadata"]["uid"])
             self._deleter.delete(resource, *place.key, options, Context())
         except ApiError:
-            return  # Refused by admission: as with any client, the object stays.
+            return  # Rejected by admission: as with any client, the object is kept.
 
     def _edit(self, place: _Place, change: Callable[[Manifest], None]) -> None:
         resource = self._resource(place)
@@ -206,14 +206,14 @@ class GarbageCollector:
 
 
 def _concerns_dependents(meta: Manifest) -> bool:
-    """Whether an object is being deleted in a way that has to do with its dependents."""
+    """Whether an object is being deleted with the foreground or orphan policy."""
     return bool(meta.get("deletionTimestamp")) and bool(
         {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ())
     )
 
 
 def _policy(meta: Manifest) -> str:
-    """How to delete an object that has lost its owners: in the background unless it says otherwise."""
+    """The propagation policy for an object without owners: background unless its finalizers differ."""
     finalizers = meta.get("finalizers") or ()
     return "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
 
@@ -227,7 +227,7 @@ def _owner_uids(meta: Manifest) -> list[str]:
 
 
 def _blocked_uids(meta: Manifest) -> set[str]:
-    """Owners that wait for this dependent if they wait for any."""
+    """Owners with `blockOwnerDeletion` in this dependent."""
     return {owner.get("uid", "") for owner in _owners(meta) if owner.get("blockOwnerDeletion")}
 
 

@@ -1,8 +1,8 @@
-"""Objects on disk: one SQLite file in WAL mode, one transaction a write.
+"""Objects on disk: one SQLite file in WAL mode, one transaction per write.
 
-A write is committed before its client hears of it, so a killed process loses nothing that was acknowledged.
-`synchronous=NORMAL` leaves the flushing to the operating system: what it promises is to survive the death of
-the process, not of the machine.
+A write is committed before it is acknowledged, so a killed process loses nothing that was acknowledged.
+`synchronous=NORMAL` leaves the flushing to the operating system: writes survive a crash of the process, not
+of the machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moorage_cluster.apiserver.store import Key, Stored, decode
 
 _FORMAT = 1
 _LONGEST_LOG_BYTES = 16 * 1024 * 1024
-"""The write-ahead log is cut to this length whenever its content has gone into the database."""
+"""Maximum bytes of the write-ahead log after a checkpoint."""
 _LEAST_FREE_PAGES = 1024
 _TABLES = """
 CREATE TABLE IF NOT EXISTS object (
@@ -73,7 +73,7 @@ class SqliteJournal:
         self._compact()
 
     def _compact(self) -> None:
-        """Give back the room of objects that are gone, if that is most of the file."""
+        """Release the space of deleted objects, if that is most of the file."""
         free, pages = (
             self._connection.execute(f"PRAGMA {what}").fetchone()[0]
             for what in ("freelist_count", "page_count")
@@ -89,7 +89,7 @@ class SqliteJournal:
         return value
 
     def objects(self) -> Iterator[tuple[str, int, Manifest]]:
-        """All that is kept: collection, revision, object."""
+        """All stored objects: collection, revision, object."""
         with self._reading():
             for collection, version, raw in self._connection.execute(
                 "SELECT collection, version, raw FROM object"
@@ -105,11 +105,11 @@ class SqliteJournal:
             raise JournalError(f"cannot read {self._path}: {error}") from None
 
     def put(self, collection: str, stored: Stored) -> None:
-        """Keep an object; on return it is safe."""
+        """Store an object; on return it is committed."""
         self._write(_PUT, (collection, *stored.key, stored.version, stored.raw), stored.version)
 
     def delete(self, collection: str, key: Key, version: int) -> None:
-        """Forget an object; on return that is safe."""
+        """Delete an object; on return that is committed."""
         self._write(_DELETE, (collection, *key), version)
 
     def _write(self, statement: str, values: tuple[str | int | bytes, ...], version: int) -> None:
@@ -120,10 +120,10 @@ class SqliteJournal:
             execute(_MOVE, (version,))
             execute("COMMIT")
         except BaseException:
-            # Such as a full disk: this write has not been, and the next one begins anew.
+            # Such as a full disk: this write is rolled back, and the next one starts a new transaction.
             self._connection.rollback()
             raise
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release the journal for other processes."""
         self._connection.close()

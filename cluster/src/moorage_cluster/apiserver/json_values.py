@@ -1,6 +1,6 @@
-"""JSON values as patches see them: when two are the same, and how Kubernetes' messages print them.
+"""JSON values in patches: equality, and how Kubernetes' messages print them.
 
-The texts of many patch errors contain values as Go prints them, so that is how they are printed here.
+Many patch errors contain values in Go's format, which is reproduced here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def identity(value: Any) -> Hashable:
-    """Something to look a value up by: equal for values of the same type that are equal."""
+    """A lookup key of a value: equal for equal values of the same type."""
     if isinstance(value, dict | list):
         return list, msgspec.json.encode(value, order="deterministic")
     return type(value), value

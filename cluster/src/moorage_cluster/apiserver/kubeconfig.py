@@ -1,4 +1,4 @@
-"""The file that tells kubectl and other clients where the server is and who they are."""
+"""The file with the server's address and the user's credentials for kubectl and other clients."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import yaml
 from moorage.http.private_files import write_private
 
 NAME = "moorage"
-"""What the cluster, the user and the context are called."""
+"""The name of the cluster, the user and the context."""
 
 
 def kubeconfig(server_url: str, token: str, ca_pem: str | None) -> str:
-    """A kubeconfig with one context; `ca_pem` is None when the server speaks plain HTTP."""
+    """A kubeconfig with one context; `ca_pem` is None for a server without TLS."""
     cluster = {"server": server_url}
     if ca_pem is not None:
         cluster["certificate-authority-data"] = b64encode(ca_pem.encode()).decode()
@@ -31,5 +31,5 @@ def kubeconfig(server_url: str, token: str, ca_pem: str | None) -> str:
 
 
 def write_kubeconfig(path: Path, server_url: str, token: str, ca_pem: str | None) -> None:
-    """Write a kubeconfig in place of what is there, at once and readable by its owner only, or OSError."""
+    """Write or replace a kubeconfig atomically, readable by its owner only; OSError if that fails."""
     write_private(path, kubeconfig(server_url, token, ca_pem).encode())

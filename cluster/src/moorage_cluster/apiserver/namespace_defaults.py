@@ -1,7 +1,7 @@
-"""What every namespace has: its `default` service account, and the server's CA for its pods.
+"""The default objects of namespaces: the `default` service account, and the server's CA for pods.
 
-Both are made with the namespace, and made again when they are deleted. The ConfigMap of the CA is restored
-when it is changed.
+Both are created with the namespace, and again when they are deleted. The ConfigMap of the CA is restored when
+it is changed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from moorage_cluster.apiserver.store import Change, Collection
 NAMESPACES: Final = "/namespaces"
 _SERVICE_ACCOUNT_NAME: Final = "default"
 _PROVIDED: Final = {"/serviceaccounts": _SERVICE_ACCOUNT_NAME, "/configmaps": ROOT_CA_NAME}
-"""The name of what is provided, by the collection that keeps it."""
+"""The names of the default objects, by collection."""
 
 
 class NamespaceDefaults:
-    """Keeps every namespace that is not being deleted provided."""
+    """Maintains the default objects of every namespace that is not being deleted."""
 
     def __init__(self, resources: Resources, writer: Writer, work: Work, ca_pem: str) -> None:
         self._resources = resources
@@ -32,12 +32,12 @@ class NamespaceDefaults:
         self._ca_pem = ca_pem
 
     def load(self) -> None:
-        """Provide the namespaces that were there before."""
+        """Create the default objects of existing namespaces."""
         for _, name in list(self._writer.store.collection(NAMESPACES).items):
             self._provide_soon(name)
 
     def follow(self, collection: Collection, change: Change) -> None:
-        """Provide a new namespace, and one whose objects were deleted or changed."""
+        """Create the default objects of a new namespace, and restore those that were deleted or changed."""
         namespace, name = change.stored.key
         if collection.name == NAMESPACES:
             if change.type == "ADDED":

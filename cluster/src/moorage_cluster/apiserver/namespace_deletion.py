@@ -1,7 +1,7 @@
-"""Emptying namespaces that are being deleted: pods first, then everything else.
+"""Deletion of the content of terminating namespaces: pods first, then everything else.
 
-An attempt is made when the deletion begins, when the last object of a kind is gone from the namespace, and
-again after a while; its outcome is in the namespace's conditions. The namespace goes when nothing is left.
+An attempt is made when the deletion begins, when the last object of a kind is deleted, and after a
+delay; its outcome is in the namespace's conditions. The namespace is deleted when nothing is left.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from moorage_cluster.apiserver.store import Change, Collection, Stored
 
 _PODS: Final = "/pods"
 _FINALIZER_SECONDS: Final = 15
-"""Estimated time until finalizers are removed."""
+"""Estimated time until finalizers are removed, in seconds."""
 _FIRST_RETRY_SECONDS: Final = 0.005
 _MOST_DOUBLINGS: Final = 13
-"""Doublings of the time between retries: they come to be 41 seconds apart."""
+"""Maximum doublings of the time between retries, which becomes 41 seconds."""
 _POD_HAS_ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -39,12 +39,12 @@ class _Left(NamedTuple):
     number: int = 0
     finalizers: Counter[str] = Counter()
     estimate_seconds: int = 0
-    """When to look again, at the latest; 0: no estimate."""
+    """Seconds until the next attempt, at the latest; 0: no estimate."""
     error: str = ""
 
 
 class NamespaceDeleter:
-    """Empties namespaces that are being deleted."""
+    """Deletes the content of terminating namespaces."""
 
     def __init__(
         self, resources: Resources, writer: Writer, deleter: Deleter, work: Work, clock: Clock
@@ -55,17 +55,17 @@ class NamespaceDeleter:
         self._work = work
         self._clock = clock
         self._failures: dict[str, int] = {}
-        """Namespaces that are being deleted, and how often in a row that has failed."""
+        """Terminating namespaces, and their number of consecutive failures."""
         self._timers: dict[str, Timer] = {}
 
     def load(self) -> None:
-        """Go on with what was being deleted before."""
+        """Resume the deletions of an earlier run."""
         for stored in self._writer.store.collection(NAMESPACES).items.values():
             if stored.is_being_deleted:
                 self._begin(stored.key[1])
 
     def follow(self, collection: Collection, change: Change) -> None:
-        """Begin with a namespace; go on when all objects of a kind are gone from it."""
+        """Start with a terminating namespace; continue when all its objects of a kind are deleted."""
         namespace, name = change.stored.key
         if collection.name == NAMESPACES:
             if change.type == "DELETED":
@@ -85,7 +85,7 @@ class NamespaceDeleter:
             timer.cancel()
 
     def _attempt(self, name: str) -> None:
-        """Delete all there is; the namespace goes when nothing is left."""
+        """Delete all content, and the namespace when nothing is left."""
         stored = self._writer.store.collection(NAMESPACES).get(("", name))
         if stored is None or FINALIZER not in (stored.obj.get("spec") or {}).get("finalizers", ()):
             return
@@ -108,7 +108,7 @@ class NamespaceDeleter:
         )
 
     def _empty(self, namespace: Stored) -> tuple[DeletionReport, int]:
-        """Delete the objects of all kinds, those other than pods only when these are gone."""
+        """Delete the objects of all kinds; others than pods only when all pods are deleted."""
         report, estimate = DeletionReport(), 0
         for resource in self._deletable():
             left = self._delete_all(resource, namespace)
@@ -149,7 +149,7 @@ class NamespaceDeleter:
         return _Left(len(left), error=error)
 
     def _delete_each(self, resource: Resource, namespace: str, collection: Collection) -> str:
-        """Delete all objects of a resource; the answer is the first error."""
+        """Delete all objects of a resource; returns the first error."""
         error = ""
         for key in list(collection.within(namespace)):
             try:

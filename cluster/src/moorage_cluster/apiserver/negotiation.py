@@ -1,4 +1,4 @@
-"""In which form a client wants its answer: JSON, or JSON made into a table or into bare metadata."""
+"""Content negotiation: JSON objects, tables or partial metadata."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from moorage.api.text_cache import cached_by_text
 from moorage_cluster.apiserver import errors
 
 _OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-# Clients that ask for protobuf or CBOR get JSON: they read the answer's content type.
+# Clients that prefer protobuf or CBOR get JSON: they read the answer's content type.
 _SPOKEN = {
     "application/json",
     "application/*",
@@ -39,7 +39,7 @@ _TRANSFORMS = {
 
 @cached_by_text(count=512)
 def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
-    """The first form in an Accept header that we speak; ApiError (406) if there is none."""
+    """The first supported form in an Accept header; ApiError (406) if there is none."""
     if not accept:
         return AS_IT_IS
     for clause in accept.split(","):

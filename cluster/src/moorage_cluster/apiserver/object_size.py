@@ -1,8 +1,8 @@
 """The maximum size of an object: that of a request to etcd, 1.5 MiB.
 
-etcd holds built-in kinds as protobuf, which is smaller than JSON, and custom kinds as JSON. An object whose
-JSON fits is stored without a second look; only for a larger one is the size of its protobuf form worked out,
-from the numbers and types of its fields. It is right to within some ten bytes.
+etcd holds built-in kinds as protobuf, which is smaller than JSON, and custom kinds as JSON. An object with
+JSON below the limit is stored without measuring; for a larger one the size of its protobuf form is computed
+from the numbers and types of its fields. It is accurate to within some ten bytes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _message_bytes(name: str, value: Any) -> int:
 def _field_bytes(field: WireField, value: Any) -> int:
     use, tag = field.type, _number_bytes(field.number[-1] << 3)
     if value is None:
-        # Go writes zero values unless they are behind a pointer, which are those that JSON keeps.
+        # Go writes zero values except those of pointers, which are the fields that keep zeros in JSON.
         return tag + 1 if use.word in PRIMITIVES and not field.keeps_zero else 0
     if use.word == "list" and use.items:
         return _items_bytes(use.items, value, tag)

@@ -1,4 +1,4 @@
-"""The OpenAPI documents, made when somebody first asks for them and again when what is served changes."""
+"""The OpenAPI documents, built on first request and again when what is served changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moorage_cluster.apiserver.schema.openapi import (
 from moorage_cluster.apiserver.store import encode
 
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Clients ask with an @ before the version, but cannot read it in answers: media types have no such sign."""
+"""Clients send an @ before the version, but cannot parse it in answers: media types may not contain it."""
 _V2_PROTOBUF_WORD = "proto-openapi.spec.v2"
 
 
@@ -32,7 +32,7 @@ class OpenApiDocuments:
         self._made: dict[str, bytes] = {}
 
     def v2(self, accept: str) -> Response:
-        """The one document of version 2, as JSON or in the binary form that kubectl asks for."""
+        """The one document of version 2, as JSON or in the protobuf form that kubectl requests."""
         if _V2_PROTOBUF_WORD in accept:
             body = self._document("v2+protobuf", lambda: openapi_v2_protobuf(self._v2()))
             return Response(200, body, _V2_PROTOBUF)

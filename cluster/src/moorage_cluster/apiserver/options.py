@@ -1,4 +1,4 @@
-"""What a request's query says, checked once."""
+"""The query parameters of a request, validated."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from moorage_cluster.apiserver.selection import (
 )
 
 MAX_PAGE = 10_000
-"""The most items a page has; a client that asks for more gets the rest with the next page."""
+"""Maximum items of a page; a client that requests more gets the rest with the next page."""
 _FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
 _MATCHES = ("Exact", "NotOlderThan")
 _INT64_MAX = (1 << 63) - 1
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _LONGEST_INTEGER = 40
-"""Longer ones are out of range, or begin with many zeros; reading one takes the square of its length."""
+"""Maximum digits of an integer; longer ones are out of range, and parsing takes quadratic time."""
 
 Query = Mapping[str, str]
 
 
 def parse_query(text: str) -> Query:
-    """The query's parameters; of one given twice the first counts."""
+    """The query's parameters; of a repeated one, the first value."""
     query: dict[str, str] = {}
     if text:
         for key, value in parse_qsl(text, keep_blank_values=True):
@@ -57,7 +57,7 @@ def number(query: Query, name: str) -> int | None:
 
 
 def check_timeout(query: Query) -> None:
-    """That a `timeout` is a duration; ApiError (400) if not. No request takes long enough to need it."""
+    """Validate that `timeout` is a duration; ApiError (400) if not. It has no other effect."""
     text = query.get("timeout")
     if text:
         try:
@@ -68,7 +68,7 @@ def check_timeout(query: Query) -> None:
 
 
 def revision(query: Query) -> int | None:
-    """The `resourceVersion` asked for; None: the newest."""
+    """The requested `resourceVersion`; None: the newest."""
     text = query.get("resourceVersion", "")
     if not text:
         return None
@@ -85,7 +85,7 @@ def _bad_revision(text: str, why: str) -> errors.ApiError:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Which objects, and as of when."""
+    """Selectors, resource version and paging."""
 
     labels: LabelSelector
     fields: FieldSelector
@@ -93,7 +93,7 @@ class ListOptions:
     match: str
     limit: int
     token: str
-    """Where the page before ended."""
+    """The continue token of the previous page."""
 
 
 def list_options(query: Query, *, watching: bool = False) -> ListOptions:
@@ -101,7 +101,7 @@ def list_options(query: Query, *, watching: bool = False) -> ListOptions:
     match = query.get("resourceVersionMatch", "")
     at = revision(query)
     limit = number(query, "limit") or 0
-    number(query, "timeoutSeconds")  # A list is not under way for long enough to need it, but it is checked.
+    number(query, "timeoutSeconds")  # Validated, but without effect on lists.
     token = query.get("continue", "")
     problems = _watch_problems(query) if watching else _list_problems(query)
     if problems:
@@ -159,7 +159,7 @@ def _bad_match(why: str) -> FieldError:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a write is done."""
+    """The options of a write."""
 
     dry_run: bool = False
     field_validation: str = "Warn"
@@ -187,7 +187,7 @@ _PLAIN = WriteOptions()
 
 
 def dry_run(value: str) -> bool:
-    """Whether nothing must be stored."""
+    """Whether the request is a dry run."""
     if value not in ("", "All"):
         raise errors.bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
     return value == "All"

@@ -27,9 +27,9 @@ _AS_KUBECTL: Final = WriteOptions(dry_run=True, field_validation="Strict")
 
 
 class PodCreation:
-    """What a server in which there are the objects of a cluster makes of new pods.
+    """Processes new pods as a server with the objects of a cluster does.
 
-    cluster: manifests of any kinds. If no Namespace is among them, all namespaces are taken to exist.
+    cluster: manifests of any kinds. If no Namespace is among them, all namespaces are assumed to exist.
     """
 
     def __init__(self, cluster: Iterable[Located]) -> None:
@@ -53,7 +53,7 @@ class PodCreation:
             self._has_namespaces |= isinstance(manifest, dict) and manifest.get("kind") == "Namespace"
 
     def created(self, pod: Manifest) -> Manifest:
-        """A pod with a name and a namespace as it would be stored; ApiError if it would be refused."""
+        """A pod with a name and a namespace as it would be stored; ApiError if it would be rejected."""
         namespace, context = pod["metadata"]["namespace"], Context(options=_AS_KUBECTL)
         if not self._has_namespaces:
             self._load({"kind": "Namespace", "metadata": {"name": namespace}})
@@ -63,7 +63,7 @@ class PodCreation:
         return created
 
     def _load(self, manifest: Any) -> None:
-        """Know an object, if the admission of pods reads its kind."""
+        """Add an object, if the admission of pods reads its kind."""
         kind = manifest.get("kind") if isinstance(manifest, dict) else None
         resource = self._resources.get(kind) if kind in _READ else None
         if resource is None or manifest.get("apiVersion") not in (None, resource.api_version):
@@ -78,7 +78,7 @@ class PodCreation:
 
 
 def _copied(manifest: Any) -> Any:
-    """A copy as it would come out of a request's body."""
+    """A copy as decoded from a request's body."""
     try:
         return decode(encode(manifest))
     except (RecursionError, TypeError, ValueError) as error:

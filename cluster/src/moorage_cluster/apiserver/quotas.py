@@ -1,4 +1,4 @@
-"""The status of resource quotas: what is used, written when something in their namespace has changed."""
+"""The status of resource quotas: the usage, updated when an object in their namespace has changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEVER_CHARGED = ("/events", "coordination.k8s.io/leases")
 
 
 class QuotaKeeper:
-    """Follows all namespaces that have a quota; the others cost nothing."""
+    """Tracks all namespaces that have a quota; the others cost nothing."""
 
     def __init__(self, resources: Resources, writer: Writer, work: Work) -> None:
         self._resources = resources

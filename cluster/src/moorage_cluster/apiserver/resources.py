@@ -1,4 +1,4 @@
-"""What a server serves: resources, their names, verbs and subresources."""
+"""The resources of a server: their names, verbs and subresources."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ STATUS_VERBS = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A part of an object with an address of its own."""
+    """A part of an object with a path of its own."""
 
     name: str
     kind: str
     verbs: tuple[str, ...]
     group: str = ""
-    """The group and version of what it speaks; both empty: as its resource."""
+    """The group and version of its objects; both empty: those of its resource."""
     version: str = ""
     strategy: Strategy | None = None
-    """How its updates differ from those of its resource; None: in nothing that strategies decide."""
+    """The strategy of its updates; None: that of its resource."""
 
 
 class Conversion(Protocol):
-    """How a resource differs from what is stored for it."""
+    """The conversion between a resource and its stored form."""
 
     def from_storage(self, obj: Manifest) -> Manifest:
         """An object of this resource, from the stored form; a private copy may be changed in place."""
@@ -46,11 +46,11 @@ class Scaling(Protocol):
         """An object's autoscaling/v1 Scale."""
 
     def with_scale(self, obj: Manifest, scale: Manifest) -> Manifest:
-        """An object with the replicas that a Scale wants."""
+        """An object with the replicas of a Scale."""
 
 
 class Source(Protocol):
-    """Where the objects of a resource come from that is not stored, but made when somebody asks."""
+    """The source of objects that are not stored, but computed on request."""
 
     def objects(self, namespace: str | None) -> list[Manifest]:
         """All objects as of now, in one namespace or in all."""
@@ -58,7 +58,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A kind of objects and where they live."""
+    """A resource: a kind of objects, its path and its storage."""
 
     group: str
     version: str
@@ -76,22 +76,22 @@ class Resource:
     conversion: Conversion | None = None
     """None: objects of other versions differ in nothing but their apiVersion."""
     converted_until: int = 0
-    """Objects of a later revision and of this apiVersion are kept as they are shown."""
+    """Objects of a later revision and of this apiVersion need no conversion."""
     source: Source | None = None
-    """Who makes the objects of a resource that can only be read; None: they are stored."""
+    """The source of the objects of a read-only resource; None: they are stored."""
     scaling: Scaling | None = None
     """What the `scale` subresource does, where there is one."""
     deprecation: str = ""
-    """What to tell everybody who uses this version; empty: nothing."""
+    """The warning for clients of this version; empty: none."""
     is_custom: bool = False
     """Whether the kind comes from a CustomResourceDefinition; such kinds have no strategic merge patches."""
     stored_as: str = ""
-    """Where objects are kept: `group/plural`, or another resource's (events of two groups are the same)."""
+    """The storage name: `group/plural`, or another resource's (events of two groups are the same)."""
 
     api_version: str = field(init=False)
-    """Group and version, as objects say it."""
+    """The `apiVersion` of the objects."""
     storage: str = field(init=False)
-    """The name of the collection that keeps this resource's objects."""
+    """The name of the collection of this resource's objects."""
 
     def __post_init__(self) -> None:
         version = f"{self.group}/{self.version}" if self.group else self.version
@@ -105,7 +105,7 @@ class Resource:
 
     @property
     def has_tables(self) -> bool:
-        """Whether objects can be shown as tables: those that are answered and not stored cannot."""
+        """Whether objects can be shown as tables: those that are never stored cannot."""
         return "list" in self.verbs
 
     def subresource(self, name: str) -> Subresource | None:
@@ -122,7 +122,7 @@ class Resource:
 
 
 class Resources:
-    """All that is served now; custom resources come and go."""
+    """All resources that are served now; custom resources are added and removed."""
 
     def __init__(self, resources: Iterable[Resource] = ()) -> None:
         self._by_address: dict[tuple[str, str, str], Resource] = {}
@@ -134,21 +134,21 @@ class Resources:
         return iter(self._by_address.values())
 
     def add(self, resource: Resource) -> None:
-        """Serve one more, or another in its place."""
+        """Add or replace a resource."""
         self._by_address[resource.group, resource.version, resource.plural] = resource
         self.generation += 1
 
     def remove(self, resource: Resource) -> None:
-        """No longer serve it."""
+        """Remove a resource."""
         if self._by_address.pop((resource.group, resource.version, resource.plural), None):
             self.generation += 1
 
     def get(self, group: str, version: str, plural: str) -> Resource | None:
-        """What is served at an address."""
+        """The resource at a path."""
         return self._by_address.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource whose objects are of a kind; this is how owners are found."""
+        """The resource of a kind; owner references are resolved with it."""
         group, slash, version = api_version.rpartition("/")
         for resource in self._by_address.values():
             if (

@@ -1,4 +1,4 @@
-"""Label and field selectors as query strings carry them: `app in (a,b),tier!=web`, `spec.nodeName=n1`."""
+"""Label and field selectors in query strings: `app in (a,b),tier!=web`, `spec.nodeName=n1`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LabelSelector = tuple[Requirement, ...]
 
 @cached_by_text(count=4096)
 def parse_label_selector(text: str) -> LabelSelector:
-    """The requirements that a label selector names; ApiError (400) if it cannot be read."""
+    """The requirements of a label selector; ApiError (400) if it is invalid."""
     try:
         return tuple(_Parser(text).requirements())
     except SelectorError as error:
@@ -33,7 +33,7 @@ def parse_label_selector(text: str) -> LabelSelector:
 
 
 class _Parser:
-    """Reads a label selector from left to right."""
+    """Parses a label selector from left to right."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = []
@@ -131,7 +131,7 @@ _ESCAPED = re.compile(r"\\([\\,=])")
 
 @cached_by_text(count=4096)
 def parse_field_selector(text: str) -> FieldSelector:
-    """The conditions that a field selector names; ApiError (400) if it cannot be read."""
+    """The conditions of a field selector; ApiError (400) if it is invalid."""
     terms = []
     for part in _COMMA.split(text):
         if not part:
@@ -145,9 +145,9 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 
 class Fields(msgspec.Struct, frozen=True, gc=False):
-    """What field selectors know of one object.
+    """The selectable fields of one object.
 
-    An hour of events is many objects: those of a kind share the names of fields, and all share equal values.
+    To save memory, objects of a kind share the names of fields, and all objects share equal values.
     """
 
     positions: dict[str, int]

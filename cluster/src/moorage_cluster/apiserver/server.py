@@ -1,7 +1,7 @@
 """The server: from a request to its answer.
 
-guard → who asks → what is asked → may they → the verb → the answer. Everything but a watch is answered in one
-go, without waiting, so requests do not see each other's half-done work.
+guard → authentication → path → authorization → verb → answer. Everything but a watch is answered in one step,
+without awaiting, so requests do not see each other's partial results.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ApiServer:
             return self._answer(request)
         except ApiError as error:
             return failure(error)
-        except RecursionError:  # What is stored is read within limits: it is the request that is too deep.
+        except RecursionError:  # Stored objects are within limits: the request is too deep.
             return failure(errors.bad_request("the request is nested too deeply"))
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)

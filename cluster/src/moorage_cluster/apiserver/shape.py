@@ -1,7 +1,7 @@
 """The shape of an object: what is at each place in it, and how patches merge there.
 
 Built-in kinds get their shapes from `schema`, custom ones from their CustomResourceDefinition (`extensions`).
-Patches and server-side apply know nothing else about kinds.
+Patches and server-side apply depend on nothing else of a kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Form(Enum):
     """Any keys, values of one shape."""
     LIST = auto()
     ANY = auto()
-    """Whatever JSON can say; merged like a map when it is one (custom resources), owned leaf by leaf."""
+    """Any JSON value; merged like a map when it is one (custom resources), owned leaf by leaf."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,13 +41,13 @@ class Shape:
     keys: tuple[str, ...] = ()
     """LIST of list-type map: the fields that together identify an item. Server-side apply merges by them."""
     is_set: bool = False
-    """LIST of list-type set: each scalar is there once."""
+    """LIST of list-type set: scalars are unique."""
     merge_key: str = ""
     """LIST: the one field by which a strategic merge patch finds an item (patchMergeKey)."""
     merges: bool = False
     """Whether a strategic merge patch merges here (patchStrategy merge) instead of replacing."""
     key_defaults: Mapping[str, object] = field(default_factory=dict)
-    """LIST of list-type map: what a key field is when an item leaves it out (a port's protocol)."""
+    """LIST of list-type map: the defaults of key fields that an item omits (a port's protocol)."""
 
 
 SCALAR = Shape(Form.SCALAR)

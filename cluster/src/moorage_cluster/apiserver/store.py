@@ -1,12 +1,12 @@
-"""Where objects live: collections of encoded objects, one revision counter, and a bounded log of changes.
+"""The object store: collections of encoded objects, one revision counter, and a bounded log of changes.
 
 Invariants:
 - every write moves the revision by one, and an object's resourceVersion is the revision of its last write;
 - a stored object is never changed, only replaced, and its encoded form is what clients get;
 - a collection's log holds every change after `Log.oldest`, in order, so watching is reading on in the log and
-  a watcher costs no memory however slow it is; a watcher that has fallen behind the log starts again;
+  a slow watcher costs no memory; a watcher that has fallen behind the log starts again;
 - logs are bounded in changes, and all together in bytes of objects that nothing but a log holds;
-- a write is in the journal before anybody can see it.
+- a write is in the journal before it is visible.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ decode = msgspec.json.Decoder().decode
 class Stored(msgspec.Struct, eq=False, gc=False):
     """One object at one revision.
 
-    There are a great many, none of them ever part of a circle: the garbage collector need not know them.
+    There are many, and none is part of a reference cycle: the garbage collector need not track them.
     """
 
     key: Key
@@ -55,13 +55,13 @@ class Stored(msgspec.Struct, eq=False, gc=False):
 
     @property
     def obj(self) -> Manifest:
-        """The object, shared with others: not to be changed."""
+        """The object, shared: not to be changed."""
         if self._obj is None:
             self._obj = self.decoded()
         return self._obj
 
     def forget_decoded(self) -> None:
-        """Hold the encoded form only: an object that was replaced is sent to watchers at most."""
+        """Keep the encoded form only: an object that was replaced is only sent to watchers."""
         self._obj = None
 
 
@@ -78,19 +78,19 @@ class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def held_bytes(self) -> int:
-        """What only the log holds: the object that was replaced, and the last state of one that is gone."""
+        """Bytes that only the log holds: the replaced object, and the last state of a deleted one."""
         replaced = 0 if self.previous is None else len(self.previous.raw)
         return replaced + len(self.stored.raw) if self.type == "DELETED" else replaced
 
 
 class Journal(Protocol):
-    """Where writes are kept beyond the process."""
+    """Persistent storage of writes."""
 
     def put(self, collection: str, stored: Stored) -> None:
-        """Keep an object; on return it is safe."""
+        """Store an object; on return it is committed."""
 
     def delete(self, collection: str, key: Key, version: int) -> None:
-        """Forget an object; on return that is safe."""
+        """Delete an object; on return that is committed."""
 
 
 class Log:
@@ -104,7 +104,7 @@ class Log:
         self.oldest = oldest
         """Changes up to this revision may be missing; all later ones are here."""
         self.held_bytes = 0
-        """The encoded objects that only this log holds."""
+        """Bytes of encoded objects that only this log holds."""
 
     @property
     def end(self) -> int:
@@ -112,7 +112,7 @@ class Log:
         return self._start + len(self._changes)
 
     def append(self, change: Change) -> int:
-        """Add a change, and say what is held because of it; now and then the older half goes."""
+        """Add a change; returns the bytes held because of it. A full log drops its older half."""
         self._changes.append(change)
         held = change.held_bytes
         self.held_bytes += held
@@ -129,20 +129,20 @@ class Log:
         self._drop(count)
 
     def _drop(self, count: int) -> None:
-        """Forget the oldest changes."""
+        """Drop the oldest changes."""
         self.held_bytes -= sum(change.held_bytes for change in self._changes[:count])
         self.oldest = self._changes[count - 1].version
         del self._changes[:count]
         self._start += count
 
     def position_after(self, version: int) -> int | None:
-        """Where to read on after a revision, or None if changes since then are gone."""
+        """The position after a revision, or None if changes since then were dropped."""
         if version < self.oldest:
             return None
         return self._start + bisect_right(self._changes, version, key=lambda change: change.version)
 
     def read(self, position: int, most: int) -> list[Change] | None:
-        """Changes from a position on, or None if they are gone."""
+        """Changes from a position on, or None if they were dropped."""
         at = position - self._start
         return None if at < 0 else self._changes[at : at + most]
 
@@ -164,7 +164,7 @@ class Collection:
         self._sorted: list[Key] | None = None
         self._by_namespace: dict[str, dict[Key, Stored]] = {}
         self.waiting: set[asyncio.Event] = set()
-        """Set at the next change, and then forgotten."""
+        """Events of waiting watchers: set at the next change, and then removed."""
 
     def get(self, key: Key) -> Stored | None:
         """One object."""
@@ -181,7 +181,7 @@ class Collection:
         return self._sorted
 
     def record(self, change: Change) -> int:
-        """Make a change visible, and wake who waits for it; the answer is the bytes held because of it."""
+        """Make a change visible, and wake watchers; returns the bytes held because of it."""
         stored = change.stored
         key = stored.key
         if change.type == "DELETED":
@@ -206,13 +206,13 @@ class Collection:
             del self._by_namespace[key[0]]
 
     def load(self, stored: Stored) -> None:
-        """Bring back an object from the journal."""
+        """Load an object from the journal."""
         self.items[stored.key] = stored
         self._by_namespace.setdefault(stored.key[0], {})[stored.key] = stored
         self._sorted = None
 
     def reindex(self, fields_of: Callable[[Stored], dict[str, str]]) -> None:
-        """Take other fields of the objects to select by."""
+        """Replace the selectable fields of all objects."""
         for stored in self.items.values():
             stored.fields = Fields.of(fields_of(stored))
 
@@ -238,7 +238,7 @@ _shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
 
 
 class _Collections(dict[str, Collection]):
-    """Collections by their names; there is one for every name."""
+    """Collections by name, created on first use."""
 
     def __init__(self, history: int, revision: int) -> None:
         super().__init__()
@@ -263,14 +263,14 @@ class Store:
         self._journal = journal
         self._most_history_bytes = history_bytes
         self._history_bytes = 0
-        """At least what all logs hold."""
+        """Upper bound of the bytes that all logs hold."""
         self._collections = _Collections(history, revision)
         self.revision = revision
         self.listeners: list[Listener] = []
-        """Called after each change, before the writer gets its answer; they must not raise."""
+        """Observers, called after each change, before the write is answered; they must not raise."""
 
     def collection(self, name: str) -> Collection:
-        """A collection by its name; there is one for every name."""
+        """A collection by name, created on first use."""
         return self._collections[name]
 
     def collections(self) -> Iterable[Collection]:
@@ -278,7 +278,7 @@ class Store:
         return list(self._collections.values())
 
     def load(self, collection: str, obj: Manifest, version: int, fields: dict[str, str]) -> None:
-        """Bring back an object from the journal."""
+        """Load an object from the journal."""
         self.collection(collection).load(_stored(obj, version, Fields.of(fields)))
 
     def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
@@ -298,7 +298,7 @@ class Store:
         return stored
 
     def delete(self, collection: Collection, key: Key, shown: Manifest | None = None) -> Stored:
-        """Remove an object; the answer is its last state, or `shown` where readers see it otherwise."""
+        """Delete an object; returns its last state, or `shown` where readers see another form."""
         version = self.revision + 1
         previous = collection.items[key]
         last = _stored(shown or previous.decoded(), version, previous.fields)
@@ -318,7 +318,7 @@ class Store:
             self._bound_history()
 
     def _bound_history(self) -> None:
-        """Drop the older half of what the largest log holds until all hold little enough."""
+        """Drop the older half of the largest log until all logs are within the limit."""
         logs = [collection.log for collection in self._collections.values()]
         while (held := sum(log.held_bytes for log in logs)) > self._most_history_bytes:
             max(logs, key=attrgetter("held_bytes")).halve()

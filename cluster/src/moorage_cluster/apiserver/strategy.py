@@ -1,4 +1,4 @@
-"""What a kind adds to the generic verbs: defaults, what clients may not set, validation, selectable fields.
+"""What a kind adds to the generic verbs: defaulting, read-only fields, validation, selectable fields.
 
 The verbs (`rest`) call a strategy in this order.
 
@@ -7,8 +7,8 @@ The verbs (`rest`) call a strategy in this order.
 - update of the status: `default`, `prepare_status`, `validate_status`
 - first deletion: admission, `prepare_delete`
 
-Objects arrive decoded: unknown fields pruned, types right, nulls gone, quantities in canonical form. They are
-the caller's own copies and are changed in place; `old` is what is stored and must not be changed. Metadata
+Objects arrive decoded: unknown fields and nulls pruned, types valid, quantities in canonical form. They are
+private copies and are changed in place; `old` is what is stored and must not be changed. Metadata
 (names, labels, annotations, finalizers, owner references) is checked by the verbs for every kind.
 """
 
@@ -23,39 +23,39 @@ from moorage_cluster.apiserver.fields import FieldError
 
 
 class Strategy:
-    """A kind with nothing special; kinds with something special override what they need."""
+    """The default strategy; kinds override what they need."""
 
     has_status = False
     """Whether there is a status that only the status subresource may write."""
     has_generation = False
     """Whether `metadata.generation` counts the changes of all but metadata and status."""
     allows_create_on_update = False
-    """Whether a PUT makes an object that is not there."""
+    """Whether a PUT creates a missing object."""
     allows_unconditional_update = True
     """Whether an update may leave out the resourceVersion."""
     orphans_dependents = False
-    """Whether a deletion without a propagation policy leaves dependents behind."""
+    """Whether a delete without a propagation policy orphans dependents."""
     is_marked_before_deletion = False
-    """Whether the first DELETE only marks objects: preconditions that fail are told in words of their own."""
+    """Whether the first DELETE only marks objects: failed preconditions have a message of their own."""
     deletion_warning = ""
-    """What to tell clients that delete without a propagation policy; empty: nothing."""
+    """The warning for deletes without a propagation policy; empty: none."""
 
     def name_problems(self, name: str) -> tuple[str, ...]:
-        """What is wrong with a name of this kind."""
+        """The errors of a name of this kind."""
         return dns_subdomain_problems(name)
 
     def default(self, obj: Manifest) -> None:
-        """Fill in what was left out. Called for every write, also of subresources; must be idempotent."""
+        """Set defaults. Called for every write, also of subresources; must be idempotent."""
 
     def prepare_create(self, obj: Manifest) -> None:
-        """Drop what clients may not set."""
+        """Drop fields that clients may not set."""
         if self.has_status:
             obj.pop("status", None)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
-        """Keep what an ordinary update may not change."""
+        """Keep fields that an ordinary update may not change."""
         if self.has_status:
             take(obj, old, "status")
         if self.has_generation:
@@ -74,35 +74,35 @@ class Strategy:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0)
 
     def prepare_delete(self, obj: Manifest, now: datetime) -> None:
-        """Note on an object that its deletion begins, beyond what all objects show of it."""
+        """Mark an object at the start of its deletion, beyond the generic metadata."""
 
     def validate(self, obj: Manifest) -> list[FieldError]:
-        """What is wrong with a new object."""
+        """The errors of a new object."""
         return []
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with an update of `old` to `obj`."""
+        """The errors of an update of `old` to `obj`."""
         return self.validate(obj)
 
     def validate_status(self, obj: Manifest, old: Manifest) -> list[FieldError]:
-        """What is wrong with an update of the status."""
+        """The errors of an update of the status."""
         return []
 
     def warnings(self, obj: Manifest, old: Manifest | None) -> list[str]:
-        """What to tell the client although all is accepted."""
+        """Warnings about an accepted object."""
         return []
 
     def selectable(self, obj: Manifest) -> dict[str, str]:
-        """The fields of the stored form that field selectors know, beyond metadata.name and .namespace.
+        """The selectable fields of the stored form, beyond metadata.name and .namespace.
 
         The same keys for every object of the kind.
         """
         return {}
 
     def selectable_names(self) -> Collection[str]:
-        """The fields that a selector may name; one with another is refused."""
+        """The fields that a selector may use; others are rejected."""
         return self.selectable({"metadata": {}}).keys()
 
     def grace_seconds(self, obj: Manifest, wanted: int | None) -> int:
-        """How long a deletion waits before the object goes; 0: it goes at once. `wanted` is the client's."""
+        """The grace period of a deletion, in seconds; 0: immediate. `wanted` is the client's."""
         return 0

@@ -1,4 +1,4 @@
-"""The Warning header: what a client is told beside the answer, kept short and free of control characters."""
+"""The Warning header: warnings in addition to the answer, kept short and free of control characters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Final
 
 _MOST_CHARACTERS: Final = 4096
-"""When all warnings together are longer, each is cut, and once so much is said the rest is left out."""
+"""Maximum characters of all warnings; beyond it each one is shortened, and the rest is dropped."""
 _MOST_CHARACTERS_EACH: Final = 256
 _UNSENDABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs."""
 
 
 def warning_header(texts: Iterable[str]) -> str:
-    """Warnings as a header's value, each once; those that no header can carry are left out."""
+    """Warnings as a header's value, without duplicates; those that no header can contain are left out."""
     said = [text for text in dict.fromkeys(texts) if text and not _UNSENDABLE.search(text)]
     if sum(map(len, said)) > _MOST_CHARACTERS:
         said = _cut(said)

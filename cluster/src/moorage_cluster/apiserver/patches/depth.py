@@ -1,4 +1,4 @@
-"""A limit for how deep values nest, so that a hostile patch is an error of its sender's."""
+"""A limit for the nesting of values, so that a hostile patch is a client error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def refuses_bottomless(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, which follows values to any depth; what is too deep for it is a bad request."""
+    """Wrap a recursive function; values that are nested too deeply are a bad request."""
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:

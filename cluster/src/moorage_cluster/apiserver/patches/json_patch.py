@@ -1,11 +1,11 @@
-"""JSON patches (RFC 6902), with the liberties that Kubernetes takes.
+"""JSON patches (RFC 6902), with Kubernetes' deviations.
 
-- Replacing a field that is not there adds it, and copying one gives null: only lists insist on what is there.
+- Replacing a missing field adds it, and copying one gives null: only list indices must exist.
 - Negative indices count from a list's end.
-- What comes before a path's first slash is ignored.
+- Text before a path's first slash is ignored.
 
-A document is copied once and then changed in place, so that many operations on a large one stay cheap; what
-comes into it, from the patch or from elsewhere in it, is copied too, and no two places share anything.
+A document is copied once and then changed in place, so that many operations on a large one stay cheap; values
+that are added, from the patch or from elsewhere in it, are copied too, and no two places share anything.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""All that `copy` operations may add, since each can double a document."""
+"""Maximum bytes that `copy` operations may add, since each can double a document."""
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _TEXTS: Final = ("op", "path", "from")
@@ -41,7 +41,7 @@ class _DoesNotApplyError(Exception):
 
 @refuses_bottomless
 def apply_json_patch(document: Any, operations: Any) -> Any:
-    """The document with all operations done in order, or an ApiError (400, 413, 422) and nothing done."""
+    """The document after all operations in order; ApiError (400, 413, 422) if one fails."""
     _check(operations)
     document = copy(document)
     copied_bytes = 0

@@ -23,7 +23,7 @@ def apply_merge_patch(document: Any, patch: Any) -> Any:
 
 def _merged(value: Any, patch: Any) -> Any:
     if not isinstance(value, dict):
-        # Nothing to merge with: its nulls have nothing to remove, but are items of lists.
+        # Nothing to merge with: nulls are dropped, except as items of lists.
         return without_nulls(patch)
     if not isinstance(patch, dict):
         return patch

@@ -1,6 +1,6 @@
-"""Strategic merge patches: merge patches that know, from a kind's shape, which lists merge and by what key.
+"""Strategic merge patches: merge patches in which a kind's shape decides which lists merge and by what key.
 
-Patches steer with directives among their fields: `$patch`, `$retainKeys`, `$setElementOrder/FIELD` and
+Patches contain directives among their fields: `$patch`, `$retainKeys`, `$setElementOrder/FIELD` and
 `$deleteFromPrimitiveList/FIELD`. Objects are merged here, lists in `strategic_lists`. Neither the object nor
 the patch is changed; the result shares parts with both.
 """
@@ -102,7 +102,7 @@ def _directed(patch: Manifest) -> Manifest:
 
 
 def _retain_keys(merged: Manifest, patch: Manifest) -> Manifest:
-    """Drop the fields that the patch does not list, if it lists any; the patch without that list."""
+    """Drop the fields that `$retainKeys` does not list; returns the patch without it."""
     if RETAIN_KEYS not in patch:
         return patch
     retained = patch[RETAIN_KEYS]
@@ -121,7 +121,7 @@ def _retain_keys(merged: Manifest, patch: Manifest) -> Manifest:
 
 
 def _order_lists(merged: Manifest, patch: Manifest, shape: Shape) -> Manifest:
-    """Merge the lists whose order the patch gives; the patch without them."""
+    """Merge the lists with a `$setElementOrder` in the patch; returns the patch without them."""
     if not any(key.startswith(ELEMENT_ORDER) for key in patch):
         return patch
     rest = patch.copy()
@@ -175,7 +175,7 @@ def _field_shape(shape: Shape, name: str) -> Shape:
 
 
 def _cleaned(value: Any) -> Any:
-    """A value that meets nothing to merge with: nulls and directed objects in it mean nothing."""
+    """A value with nothing to merge with: nulls and objects with directives in it are dropped."""
     if isinstance(value, dict):
         return {
             key: _cleaned(item) for key, item in value.items() if item is not None and not _is_directed(item)

@@ -29,7 +29,7 @@ def unexpected_type(wanted: str, value: Any) -> BadPatchError:
 
 
 def unknown_directive(directive: Any, patch: Manifest) -> BadPatchError:
-    """A `$patch` that says something unknown."""
+    """A `$patch` with an unknown value."""
     text = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={go_text(directive)})"
     return BadPatchError(f"unknown patch type: {text} in map: {go_text(patch)}")
 
@@ -107,7 +107,7 @@ def _merged_objects(
 
 
 def check_order(patch: list[Any], order: list[Any], key: str) -> None:
-    """Refuse a patch whose items are not in the order that it gives itself."""
+    """Reject a patch with items in another order than its `$setElementOrder`."""
     if not patch or not order:
         return
     if key:

@@ -1,1 +1,1 @@
-"""The verbs: what is the same for every kind."""
+"""The generic verbs of every kind."""

@@ -1,4 +1,4 @@
-"""From a request's bytes to an object of the right kind."""
+"""Decoding of request bodies into objects of the right kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def media_type(content_type: str) -> str:
 
 
 def parse_body(body: bytes, content_type: str) -> Any:
-    """The value that a body says; ApiError if it cannot be read."""
+    """The decoded value of a body; ApiError if it is invalid."""
     media = media_type(content_type)
     if media in ("", JSON):
         return parse_json(body)
@@ -60,15 +60,15 @@ def parse_json(body: bytes) -> Any:
 
 
 def parse_yaml(body: bytes) -> Any:
-    """A YAML value that JSON could say too."""
+    """A YAML value that is valid as JSON."""
     try:
-        return _decode_json(body)  # Most clients send JSON, which is YAML too, and far sooner read.
+        return _decode_json(body)  # Most clients send JSON, which is valid YAML and parsed much faster.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return parse_yaml_body(body)
 
 
 def read_object(request: Request, resource: Resource, context: Context) -> Manifest:
-    """The object that a request brings, pruned and typed."""
+    """The object in a request, pruned and typed."""
     content_type, body = request.headers.get("content-type", ""), request.body
     value = parse_body(body, content_type)
     validation, media = context.options.field_validation, media_type(content_type)
@@ -81,7 +81,7 @@ def read_object(request: Request, resource: Resource, context: Context) -> Manif
 
 
 def parse_applied(body: bytes, context: Context) -> Any:
-    """The value that an apply patch says; ApiError (400) if a key is there twice and the client is strict."""
+    """The value of an apply patch; ApiError (400) for duplicate keys with strict field validation."""
     value = parse_yaml(body)
     validation = context.options.field_validation
     lines = _yaml_lines(body) if validation != "Ignore" else []
@@ -93,7 +93,7 @@ def parse_applied(body: bytes, context: Context) -> Any:
 
 
 def _yaml_lines(body: bytes) -> list[str]:
-    """Sentences about keys that a YAML body has twice; JSON is searched as JSON, which is far faster."""
+    """Messages about duplicate keys in a YAML body; JSON is parsed as JSON, which is much faster."""
     return repeated_keys(body) if not _is_json(body) or duplicate_fields(body) else []
 
 
@@ -125,9 +125,9 @@ def decode_as(
     problems: BodyProblems = NO_PROBLEMS,
     refusal: Refusal | None = None,
 ) -> Manifest:
-    """A parsed body as an object of a kind, pruned and typed; unknown fields are warned of or refused.
+    """A parsed body as an object of a kind, pruned and typed; unknown fields give warnings or errors.
 
-    `refusal` makes the error from the reason why a strict client is refused.
+    `refusal` makes the error of strict field validation from its reason.
     """
     if not isinstance(value, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error: the body is not an object")

@@ -1,4 +1,4 @@
-"""What is known of the request that a verb works for."""
+"""The context of a request, for verbs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from moorage_cluster.apiserver.auth.users import MASTERS, User
 from moorage_cluster.apiserver.options import WriteOptions
 
 SYSTEM = User("system:apiserver", (MASTERS,))
-"""Whom the server's own work is done for."""
+"""The user of the server's own writes."""
 
 
 class Context(msgspec.Struct):
-    """Who writes, how, and what to tell them beside the answer."""
+    """The user and the options of a write, and its warnings."""
 
     user: User = SYSTEM
     options: WriteOptions = msgspec.field(default_factory=WriteOptions)
     warnings: list[str] = msgspec.field(default_factory=list)
     user_agent: str = ""
     authorize_create: Callable[[], None] | None = None
-    """ApiError (403) if an update or apply that finds no object may not create it; None: no question."""
+    """Raises ApiError (403) if an update or apply may not create a missing object; None: no check."""
 
     @property
     def manager(self) -> str:
-        """The name under which fields are owned: given, or the first word of the client's name."""
+        """The field manager: given, or the first part of the user agent."""
         return self.options.field_manager or self.user_agent.partition("/")[0][:128]

@@ -1,7 +1,7 @@
-"""Bodies that came before: who wants many objects sends one body again and again, and leaves the names to us.
+"""A cache of decoded bodies: clients that create many objects send one body with `generateName` repeatedly.
 
-Such a body is known by its bytes. What is kept is the object that it was found to be, encoded: reading that
-takes a fraction of the time of checking every field anew.
+The key is the body's bytes. The value is the decoded object, encoded: reading that takes a fraction of the
+time of checking every field again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _Asked = tuple[Resource, str, str, bytes]
 
 
 class KnownBodies:
-    """Reads the bodies of creations, those without a name faster when they come again."""
+    """Decodes the bodies of creates; those without a name are cached."""
 
     def __init__(self) -> None:
         self._known: dict[_Asked, bytes] = {}
 
     def read(self, resource: Resource, request: Request, context: Context) -> Manifest:
-        """The object that a request brings: its own copy, pruned and typed."""
+        """The object in a request: a private copy, pruned and typed."""
         content_type, body = request.headers.get("content-type", ""), request.body
         asked = (resource, content_type, context.options.field_validation, body)
         known = self._known.get(asked)
@@ -38,7 +38,7 @@ class KnownBodies:
             return again
         said = len(context.warnings)
         obj = read_object(request, resource, context)
-        # What has a name can be created once only, and what is warned of is warned of each time.
+        # An object with a name can be created only once, and warnings must be repeated each time.
         is_one_of_many = "generateName" in obj["metadata"] and "name" not in obj["metadata"]
         if is_one_of_many and len(body) <= _LONGEST_BYTES and len(context.warnings) == said:
             self._add(asked, obj)

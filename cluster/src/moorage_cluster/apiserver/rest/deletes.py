@@ -27,7 +27,7 @@ _ANSWERED_WITH_OBJECT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete."""
+    """The options of a delete."""
 
     grace_seconds: int | None = None
     uid: str | None = None
@@ -37,7 +37,7 @@ class DeleteOptions:
 
 
 def delete_options(query: Query, body: Any) -> DeleteOptions:
-    """The options of a deletion: those of the body, or else of the query."""
+    """The options of a delete: those of the body, or else of the query."""
     if body is None:
         body = {
             "gracePeriodSeconds": number(query, "gracePeriodSeconds"),
@@ -96,7 +96,7 @@ class Deleter:
     def delete(
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, context: Context
     ) -> bytes:
-        """Delete an object, or begin to; the answer is the object or a Status, encoded."""
+        """Delete an object, or start its deletion; returns the object or a Status, encoded."""
         stored = self._writer.stored(resource, namespace, name)
         obj = self._writer.opened(resource, stored)
         _check_preconditions(resource, obj, options)
@@ -114,7 +114,7 @@ class Deleter:
         return raw if resource.kind in _ANSWERED_WITH_OBJECT else encode(_success(resource, obj))
 
     def _keeps(self, resource: Resource, obj: Manifest, wanted: int | None, meta: Manifest) -> bool:
-        """Mark an object as being deleted; whether it stays for now: for its grace period or a finalizer."""
+        """Mark an object as being deleted; returns whether a grace period or finalizer keeps it for now."""
         waits_for = finalizers_of(obj)
         if not meta.get("deletionTimestamp"):
             grace = resource.strategy.grace_seconds(obj, wanted)
@@ -137,7 +137,7 @@ def _mark(meta: Manifest, begun: datetime, grace_seconds: int) -> None:
 
 
 def _grace_period(seconds: int) -> timedelta:
-    """A grace period; one that no calendar could hold is a century."""
+    """A grace period, limited to a century."""
     return timedelta(seconds=min(seconds, _CENTURY_SECONDS))
 
 
@@ -168,13 +168,13 @@ def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptio
 
 
 def _default_policy(resource: Resource, meta: Manifest) -> str:
-    """What becomes of an object's dependents if a client does not say it."""
+    """The default propagation policy for an object's dependents."""
     decided = {ORPHAN, FOREGROUND}.intersection(meta.get("finalizers") or ())
     return "Orphan" if resource.strategy.orphans_dependents and not decided else ""
 
 
 def _propagate(meta: Manifest, policy: str) -> None:
-    """Note on the object what is to become of its dependents."""
+    """Set the object's finalizers for the propagation policy."""
     if not policy:
         return
     wanted = _POLICIES[policy]

@@ -1,4 +1,4 @@
-"""From an address to a verb: which resource, which subresource, and in which form the answer goes back."""
+"""Dispatch of requests to verbs, by resource and subresource, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from moorage_cluster.apiserver.store import encode
 from moorage_cluster.apiserver.warning_header import warning_header
 
 _LEAST_WATCH_SECONDS: Final = 1800.0
-"""A watch without a time-out ends after this time, or after up to twice as long."""
+"""Minimum duration of a watch without a timeout, in seconds; the maximum is twice as long."""
 
 Answer = Callable[[Manifest, str, Context], Manifest]
-"""Answers a created object that is never stored, such as a SubjectAccessReview: body, namespace, context."""
+"""Handles a created object that is never stored, such as a SubjectAccessReview: body, namespace, context."""
 
 
 class Dispatcher:
@@ -222,7 +222,7 @@ def _delete_options(query: Query, request: Request) -> DeleteOptions:
 
 
 def _check_scope(resource: Resource, address: Address) -> None:
-    """That a namespace is named where there is one, and only there."""
+    """Check that a namespace is given for namespaced resources, and only for them."""
     verb, name = address.verb, address.name
     if resource.namespaced and not address.namespace:
         if name:

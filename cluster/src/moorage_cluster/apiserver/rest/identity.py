@@ -1,4 +1,4 @@
-"""Which object a write is about: its name, its namespace, its uid, and the version that it was made from."""
+"""The identity of a written object: its name, namespace, uid and resource version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UINT64_DIGITS: Final = len(str(_UINT64_MAX))
 
 
 def place_new(resource: Resource, namespace: str, meta: Manifest) -> None:
-    """Put a new object where the request says; ApiError if it claims to be elsewhere."""
+    """Set a new object's name and namespace from the request; ApiError if its own differ."""
     given = meta.get("namespace", "")
     if not resource.namespaced:
         meta.pop("namespace", None)
@@ -30,23 +30,23 @@ def place_new(resource: Resource, namespace: str, meta: Manifest) -> None:
 
 
 def drop_version_of_new(meta: Manifest) -> None:
-    """Forget the version of an object to be stored; ApiError for one that an object could have."""
+    """Drop the resourceVersion of a new object; ApiError if it is set to a valid one."""
     version = meta.pop("resourceVersion", "")
     if _is_number(version) and 0 < _number(version) <= _UINT64_MAX:
         raise _storage_failure("resourceVersion should not be set on objects to be created")
 
 
 def drop_version(meta: Manifest) -> None:
-    """Forget the version of an object that an update or an apply creates; ApiError if it is not a number."""
+    """Drop the resourceVersion of an object that an update or apply creates; ApiError if it is no number."""
     _version_number(meta.pop("resourceVersion", ""))
 
 
 def keep_identity(
     resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest, *, is_patch: bool = False
 ) -> None:
-    """Check that the wanted object is the stored one in its present version; what identifies it is kept.
+    """Check an updated object's uid and resourceVersion against the stored one, and keep its identity.
 
-    is_patch: another uid breaks a rule then; in an update it is a precondition that does not hold.
+    is_patch: a different uid is a validation error; in an update it is a failed precondition.
     """
     meta, old_meta = obj["metadata"], old["metadata"]
     given = meta.get("name", "")
@@ -77,7 +77,7 @@ def keep_identity(
 
 
 def _check_unconditional(resource: Resource, name: str, meta: Manifest) -> None:
-    """That an update with another resourceVersion than the stored one names none, where that is allowed."""
+    """Check that an update without the stored resourceVersion has none, where that is allowed."""
     if _version_number(meta.get("resourceVersion", "")):
         why = "the object has been modified; please apply your changes to the latest version and try again"
         raise errors.conflict(resource.group, resource.plural, name, why)
@@ -96,7 +96,7 @@ def _version_number(text: str) -> int:
 
 
 def _number(digits: str) -> int:
-    """What digits say; of too many, a number that is too large too, without reading them all."""
+    """The value of digits; for too many, a number that is out of range, without parsing them all."""
     return int(digits.lstrip("0")[: _UINT64_DIGITS + 1] or "0")
 
 
@@ -105,5 +105,5 @@ def _is_number(text: str) -> bool:
 
 
 def _storage_failure(message: str) -> errors.ApiError:
-    """A refusal by Kubernetes' storage layer: it comes without a reason, under the code of a fault."""
+    """An error of Kubernetes' storage layer: it has no reason, and the code of an internal error."""
     return errors.ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)

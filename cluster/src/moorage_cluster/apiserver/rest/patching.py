@@ -1,4 +1,4 @@
-"""Patch: from a patch in any of the four forms to the edit that an update makes."""
+"""Patch: converts a patch of any of the four types into the edit of an update."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 _UNCHECKED: Final = Context(options=WriteOptions(field_validation="Ignore"))
-"""How an applied object is decoded: what it must not have was refused before."""
+"""Decoding options of an applied object: unknown fields were rejected before."""
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -45,7 +45,7 @@ class Patcher:
         context: Context,
         subresource: str = "",
     ) -> tuple[int, bytes]:
-        """Patch an object; the answer is the status code and the object's new encoded form."""
+        """Patch an object; returns the status code and the object's new encoded form."""
         media = media_type(content_type)
         if media == APPLY_PATCH:
             return self._apply(resource, namespace, name, body, context, subresource)
@@ -69,7 +69,7 @@ class Patcher:
         return 200, update(resource, namespace, name, edit, context, subresource, is_patch=True)
 
     def parse(self, media: str, body: bytes, resource: Resource) -> Any:
-        """A patch that is not an apply, parsed; ApiError (415) for a form that the kind does not know."""
+        """A parsed patch other than apply; ApiError (415) for a type that the kind does not support."""
         known = [one for one in PATCH_TYPES if one != STRATEGIC_PATCH or not resource.is_custom]
         if media not in known:
             raise errors.unsupported_media_type(known)
@@ -123,7 +123,7 @@ def _invalid_patch(text: str, why: str) -> errors.ApiError:
 
 
 def patched(current: Manifest, patch: Any, media: str, shape: Shape) -> Any:
-    """What a patch makes of an object."""
+    """An object after a patch."""
     if media == JSON_PATCH:
         return apply_json_patch(current, patch)
     if media == MERGE_PATCH:

@@ -23,9 +23,9 @@ from moorage_cluster.apiserver.tables.table import partial_metadata, partial_met
 
 _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 _NEWEST = -1
-"""The version in a token whose holder reads on although the objects have changed in between."""
+"""The version in a token for an inconsistent continuation of a list."""
 _CONSISTENT_SECONDS = 300
-"""Lifetime of a consistent list: versions that are older are compacted away in etcd."""
+"""Lifetime of a consistent list, in seconds: older versions are compacted in etcd."""
 _INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can start a "
     "new list without the continue parameter, or use the continue token in this response to retrieve "
@@ -36,7 +36,7 @@ _INCONSISTENT = (
 
 
 class _Token(msgspec.Struct):
-    """Where a page ended."""
+    """A continue token: the end of a page."""
 
     version: int
     namespace: str
@@ -65,7 +65,7 @@ class ObjectReader:
         wanted: Wanted,
         include_object: str = "",
     ) -> bytes:
-        """All that match, or a page of them, encoded."""
+        """All matching objects, or a page of them, encoded."""
         found, metadata = self.page(resource, namespace, options)
         if wanted.transform == "Table":
             rows = (self._writer.opened(resource, stored) for stored in found)
@@ -86,7 +86,7 @@ class ObjectReader:
     def page(
         self, resource: Resource, namespace: str | None, options: ListOptions
     ) -> tuple[list[Stored], Manifest]:
-        """What matches, as stored, and the list's metadata."""
+        """The matching stored objects, and the list's metadata."""
         collection = self._store.collection(resource.storage)
         after: Key = ("", "")
         version = self._store.revision
@@ -129,7 +129,7 @@ class ObjectReader:
 
 
 def matches(stored: Stored, options: ListOptions) -> bool:
-    """Whether an object is one of those asked for."""
+    """Whether an object matches the list options."""
     if options.labels and not matches_labels(options.labels, stored.labels):
         return False
     return not options.fields or matches_fields(options.fields, stored.fields, *stored.key)
@@ -138,7 +138,7 @@ def matches(stored: Stored, options: ListOptions) -> bool:
 def _candidates(
     collection: Collection, items: dict[Key, Stored], namespace: str | None, fields: FieldSelector
 ) -> Iterable[Key]:
-    """The keys to look at, in order."""
+    """The candidate keys, in order."""
     name = next((term.value for term in fields if term.field == "metadata.name" and term.equals), None)
     if name is not None and namespace is not None:
         return [(namespace, name)]
@@ -150,7 +150,7 @@ def _candidates(
 
 
 def _items_at(collection: Collection, version: int, current: int, after: Key | None) -> dict[Key, Stored]:
-    """All objects at a revision; `after` is where the page before ended."""
+    """All objects at a revision; `after` is the end of the previous page."""
     if version > current:
         raise _too_large(version, current)
     items = collection.at(version)
@@ -166,7 +166,7 @@ def _inconsistent(after: Key) -> errors.ApiError:
 
 
 def check_revision(current: int, wanted: int | None) -> None:
-    """That we have come as far as a client has seen already; ApiError (504) if not."""
+    """Check that the store has reached a requested revision; ApiError (504) if not."""
     if wanted is not None and wanted > current:
         raise _too_large(wanted, current)
 
@@ -177,7 +177,7 @@ def _too_large(wanted: int, current: int) -> errors.ApiError:
 
 
 def check_fields(resource: Resource, selector: FieldSelector) -> None:
-    """That a kind knows the fields asked for; ApiError (400) if not."""
+    """Check that a kind supports the selected fields; ApiError (400) if not."""
     if not selector:
         return
     own = resource.strategy.selectable_names()
@@ -189,7 +189,7 @@ def check_fields(resource: Resource, selector: FieldSelector) -> None:
 
 
 def _unknown_field(resource: Resource, field: str, *, has_own: bool) -> str:
-    """How the kinds say that they cannot be selected by a field: those with fields of their own differ."""
+    """The error for an unsupported field; it differs for kinds with fields of their own."""
     if resource.kind == "Job" and not resource.is_custom:
         return f"field label {quoted(field)} not supported for Job"
     if resource.kind == "ResourceSlice" and not resource.is_custom:
@@ -209,7 +209,7 @@ def transformed(
     *,
     headers: bool = True,
 ) -> bytes:
-    """One encoded object in the form that a client wants."""
+    """One encoded object in the negotiated form."""
     if wanted.transform == "Table":
         obj = decode(raw)
         if obj.get("kind") == "Status":

@@ -1,4 +1,4 @@
-"""Subresources: the parts of an object that have an address of their own."""
+"""Subresources: the parts of an object that have a path of their own."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from moorage_cluster.apiserver.store import Stored, decode, encode
 from moorage_cluster.apiserver.tables.kinds import printer_for
 
 BINDINGS: Final = "/bindings"
-"""Where bindings would be kept, but they never are: creating one binds the pod it names."""
+"""The storage name of bindings, which are never stored: creating one binds its pod."""
 
 _SCALE_PRINTER: Final = printer_for("autoscaling", "Scale")
 
 Logs = Callable[[Manifest, Query], bytes | Stream]
-"""What a pod's container has written, or also writes from now on; ApiError if there is nothing to read."""
+"""The logs of a pod's container, optionally followed; ApiError if there are none."""
 
 
 def no_logs(pod: Manifest, query: Query) -> bytes:
-    """The logs of a pod that no kubelet runs."""
+    """The logs of a pod without a kubelet."""
     name = pod["metadata"]["name"]
     container = query.get("container") or pod["spec"]["containers"][0]["name"]
     raise errors.bad_request(
@@ -59,7 +59,7 @@ def no_logs(pod: Manifest, query: Query) -> bytes:
 
 
 class _Call(msgspec.Struct):
-    """One request for a subresource, and what handlers need of it."""
+    """One request for a subresource, as handlers need it."""
 
     resource: Resource
     sub: Subresource
@@ -72,7 +72,7 @@ class _Call(msgspec.Struct):
 
     @property
     def api_version(self) -> str:
-        """The group and version of what this subresource speaks."""
+        """The group and version of this subresource's objects."""
         if not self.sub.version:
             return self.resource.api_version
         return f"{self.sub.group}/{self.sub.version}" if self.sub.group else self.sub.version
@@ -180,7 +180,7 @@ class Subresources:
         return Response(201, self._bind(call.resource, call.namespace, call.name, call.body(), call.context))
 
     def bind_named(self, namespace: str, binding: Manifest, context: Context) -> bytes:
-        """Bind the pod that a Binding names; the answer is a Status, encoded."""
+        """Bind the pod of a Binding; returns a Status, encoded."""
         pods = self._resources.of_kind("v1", "Pod")
         assert pods is not None
         return self._bind(pods, namespace, binding["metadata"].get("name", ""), binding, context)
@@ -222,7 +222,7 @@ class Subresources:
         return self._edited(call, resize)
 
     def _edited(self, call: _Call, change: Callable[[Manifest, Manifest], Manifest]) -> Response:
-        """A pod of which a subresource changes one aspect: `change(stored, wanted)` is the result."""
+        """Update one aspect of a pod through a subresource: `change(stored, wanted)` is the result."""
         if call.verb == "get":
             return Response(200, self._shown(call))
         stored = self._writer.stored(call.resource, call.namespace, call.name)
@@ -244,7 +244,7 @@ class Subresources:
     # -- of others
 
     def _finalize(self, call: _Call) -> Response:
-        """Change a namespace's finalizers; without any, a terminating namespace goes."""
+        """Change a namespace's finalizers; without any, a terminating namespace is deleted."""
         stored = self._writer.stored(call.resource, call.namespace, call.name)
         old, namespace = self._writer.opened(call.resource, stored), call.body()
         keep_identity(call.resource, call.namespace, call.name, namespace, old)

@@ -1,4 +1,4 @@
-"""Resources whose objects are made when somebody asks, such as metrics: get and list, nothing else."""
+"""Resources with objects that are computed on request, such as metrics: get and list, nothing else."""
 
 from __future__ import annotations
 

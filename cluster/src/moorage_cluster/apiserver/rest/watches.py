@@ -1,7 +1,7 @@
-"""Watch: reading on in a collection's log, from a revision or from the present state.
+"""Watch: reads a collection's log, from a revision or from the current state.
 
 A watcher holds a position in the log and nothing else. When its client is slow the position falls behind;
-once the log has moved past it the watcher is cut off with 410, and the client lists anew.
+once the log has moved past it the watch ends with 410, and the client lists again.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from moorage_cluster.apiserver.store import Change, ChangeType, Collection, Stor
 
 BOOKMARK_SECONDS: Final = 60.0
 _BATCH: Final = 500
-"""The most changes that are sent at once, so that one watcher does not keep the others waiting."""
+"""Maximum changes in a batch, so that one watcher does not delay the others."""
 _BATCH_BYTES: Final = 256 * 1024
-"""Once a batch is as large, it is sent: as much, and one event, is held for a slow client."""
+"""Bytes after which a batch is sent: so a slow client holds at most this and one event."""
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 _Told = TypeVar("_Told", Change, Stored)
 Show = Callable[[Stored], bytes]
-"""A stored object as clients of this watcher's resource see it."""
+"""Converts a stored object to this watcher's resource."""
 Form = Callable[[bytes], bytes]
-"""An encoded object in the form that this watcher's client wants, if that is not what is stored."""
+"""Converts an encoded object to the form that this watcher's client negotiated."""
 
 
 class Watch(Stream):
@@ -85,7 +85,7 @@ class Watch(Stream):
         return self._collection.within(self._namespace)
 
     def close(self) -> None:
-        """Nobody listens any more, or the time is up: the iteration ends."""
+        """End the iteration: the client is gone, or the watch has timed out."""
         self._is_closed = True
         self._timer.cancel()
         self._woken.set()
@@ -135,7 +135,7 @@ class Watch(Stream):
         self._woken.set()
 
     def _seen(self, change: Change) -> bytes:
-        """A change as this watcher sees it: what comes to match appears, what ceases to match goes."""
+        """A change as a watch event: ADDED when an object starts to match, DELETED when it stops to match."""
         stored, previous = change.stored, change.previous
         if self._namespace is not None and stored.key[0] != self._namespace:
             return b""
@@ -162,7 +162,7 @@ class Watch(Stream):
 
 
 def _batch(tell: Callable[[_Told], bytes], items: Sequence[_Told]) -> tuple[bytes, int]:
-    """Events about the first of some items, and how many those are: as many as there is room for."""
+    """The events of the first items that fit into a batch, and the number of these items."""
     events: list[bytes] = []
     size = count = 0
     for item in items:

@@ -1,7 +1,7 @@
 """Create and update: the path every write takes from a decoded object to the store.
 
-Nothing here waits, so what was read is still true when the write happens: there are no lost updates and no
-retries.
+Nothing here awaits, so what was read is still current when the write happens: there are no lost updates and
+no retries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UUID_FIXED_BITS: Final = 0xF << 76 | 0b11 << 62
 _UUID_VERSION_4: Final = 4 << 76 | 0b10 << 62
 
 Edit = Callable[[Manifest], Manifest]
-"""From a private copy of the stored object to the wanted one."""
+"""Changes a private copy of the stored object to the wanted one."""
 
 
 class Writer:
@@ -47,7 +47,7 @@ class Writer:
         self.now = now
         self._random = random
 
-    # -- reading, as writers need it
+    # -- reads for writes
 
     def stored(self, resource: Resource, namespace: str, name: str) -> Stored:
         """A stored object, or ApiError (404)."""
@@ -76,7 +76,7 @@ class Writer:
         context: Context,
         managed_fields: list[Manifest] | None = None,
     ) -> bytes:
-        """Store a new object; the answer is its encoded form."""
+        """Store a new object; returns its encoded form."""
         strategy = resource.strategy
         collection = self.store.collection(resource.storage)
         strategy.default(obj)
@@ -90,7 +90,7 @@ class Writer:
         if context.authorize_create is not None:
             context.authorize_create()
         context.warnings.extend(strategy.warnings(obj, None))
-        if not context.options.dry_run:  # What is not stored has no version to be wrong.
+        if not context.options.dry_run:  # An object that is not stored needs no check of its version.
             drop_version_of_new(obj["metadata"])
         if collection.get((namespace, name)) is not None:
             raise errors.already_exists(resource.group, resource.plural, name)
@@ -99,7 +99,7 @@ class Writer:
         return self.write(resource, obj, context)
 
     def replace_unchecked(self, resource: Resource, namespace: str, obj: Manifest) -> None:
-        """Store an object of the server's own, which clients could not write, in place of an earlier one."""
+        """Store an object of the server itself, which clients could not write, replacing an earlier one."""
         context, collection = Context(), self.store.collection(resource.storage)
         if (stored := collection.get((namespace, obj["metadata"]["name"]))) is not None:
             self.remove(resource, stored, context)
@@ -108,7 +108,7 @@ class Writer:
         self.write(resource, obj, context)
 
     def _stamp(self, resource: Resource, collection: Collection, namespace: str, obj: Manifest) -> None:
-        """What the server says of a new object: name, namespace, uid, time."""
+        """Set the metadata of a new object: name, namespace, uid, creation time."""
         meta: Manifest = obj["metadata"]
         place_new(resource, namespace, meta)
         for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
@@ -147,9 +147,9 @@ class Writer:
         tracked: bool = False,
         is_patch: bool = False,
     ) -> bytes:
-        """Replace an object by what `edit` makes of it; the answer is its new encoded form.
+        """Replace an object by the result of `edit`; returns its new encoded form.
 
-        `tracked` says that `edit` has kept the managed fields itself, `is_patch` that it applies a patch.
+        `tracked`: `edit` has updated the managed fields itself; `is_patch`: it applies a patch.
         """
         stored = self.stored(resource, namespace, name)
         old = self.opened(resource, stored)
@@ -174,7 +174,7 @@ class Writer:
     def replace(
         self, resource: Resource, stored: Stored, old: Manifest, obj: Manifest, context: Context
     ) -> bytes:
-        """Write a checked object in place of `old`; one that is the same is not written."""
+        """Write a validated object in place of `old`, unless it is unchanged."""
         meta = obj["metadata"]
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
         is_same = obj == old or _differ_in_times_only(obj, old)
@@ -200,7 +200,7 @@ class Writer:
             unowned(resource, subresource),
         )
 
-    # -- what all writes share
+    # -- common to all writes
 
     def admit(
         self,
@@ -213,7 +213,7 @@ class Writer:
         old: Manifest | None,
         context: Context,
     ) -> None:
-        """Let the admission plugins change or refuse a write."""
+        """Run the admission plugins, which may change or reject a write."""
         attributes = Attributes(
             operation, resource, subresource, namespace, name, obj, old, context.user,
             context.options.dry_run, context.warnings,
@@ -226,7 +226,7 @@ class Writer:
             raise errors.invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), problems)
 
     def write(self, resource: Resource, obj: Manifest, context: Context) -> bytes:
-        """Store a checked object, unless this is a dry run."""
+        """Store a validated object, unless this is a dry run."""
         if context.options.dry_run:
             return encode(obj)
         collection = self.store.collection(resource.storage)
@@ -234,13 +234,13 @@ class Writer:
         stored = self.store.put(collection, kept, resource.strategy.selectable(kept))
         if kept is obj:
             return stored.raw
-        if resource.is_custom:  # It loses what its storage version does not know.
+        if resource.is_custom:  # Fields that are unknown to its storage version are lost.
             return self.shown(resource, stored)
         obj["metadata"]["resourceVersion"] = kept["metadata"]["resourceVersion"]
         return encode(obj)
 
     def remove(self, resource: Resource, stored: Stored, context: Context) -> bytes:
-        """Take an object out of the store, unless this is a dry run; the answer is its last form."""
+        """Delete an object from the store, unless this is a dry run; returns its last form."""
         if context.options.dry_run:
             return self.shown(resource, stored)
         last = None
@@ -263,20 +263,20 @@ _PARTS_OF_STATUS: Final = ("status", "approval")
 
 
 def unowned(resource: Resource, subresource: str) -> FieldSet:
-    """The fields that a write does not reach, so that it cannot own them."""
+    """The fields that a write does not affect, so that it cannot own them."""
     if not resource.strategy.has_status:
         return NOTHING
     return _ALL_BUT_STATUS if subresource in _PARTS_OF_STATUS else _STATUS
 
 
 def _random_uid(random: Random) -> str:
-    """A UUID of version 4, as `uuid` would write it after three times as long."""
+    """A UUID of version 4, generated three times as fast as by `uuid`."""
     digits = f"{random.getrandbits(128) & ~_UUID_FIXED_BITS | _UUID_VERSION_4:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def finalizers_of(obj: Manifest) -> list[str]:
-    """What must be taken off an object before it goes; namespaces have more of it in their spec."""
+    """The finalizers of an object; namespaces have more of them in their spec."""
     finalizers: list[str] = obj["metadata"].get("finalizers") or []
     if not finalizers and obj["kind"] == "Namespace":
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
@@ -284,7 +284,7 @@ def finalizers_of(obj: Manifest) -> list[str]:
 
 
 def _differ_in_times_only(obj: Manifest, old: Manifest) -> bool:
-    """Whether two objects are the same but for when their fields were set: defaults have undone a change."""
+    """Whether two objects differ only in the times of managed fields: defaulting has undone a change."""
     fields, before = obj["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not fields or not before or len(fields) != len(before):
         return False

@@ -1,4 +1,4 @@
-"""YAML bodies, read as Kubernetes reads them, without what makes small bodies expensive."""
+"""YAML bodies, parsed as Kubernetes does, without aliases, which make small bodies expensive."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from moorage.api.yaml_reading import YamlError, YamlLimits, compose_all_yaml, lo
 from moorage_cluster.apiserver import errors
 
 MAX_YAML_BYTES: Final = 1024 * 1024
-"""The longest body; YAML takes a hundred times as long to read as JSON."""
+"""Maximum bytes of a body; YAML takes a hundred times as long to parse as JSON."""
 _LIMITS: Final = YamlLimits(allows_aliases=False, max_nodes=50_000)
-"""A value takes ten microseconds, in which no other request is answered; aliases make many of few bytes."""
+"""Limits of parsing time: a value takes ten microseconds, and aliases make many values of few bytes."""
 
 
 def repeated_keys(body: bytes) -> list[str]:
-    """A sentence for each key that a YAML body has twice in one map; none if it cannot be read."""
+    """A message for each duplicate key in a map of a YAML body; none if it is invalid."""
     if len(body) > MAX_YAML_BYTES:
         return []
     try:
@@ -44,7 +44,7 @@ def _repeated(node: Any) -> Iterator[tuple[int, str]]:
 
 
 def parse_yaml_body(body: bytes) -> Any:
-    """A YAML value that JSON could say too; ApiError (400, 413) if it cannot be read."""
+    """A YAML value that is valid as JSON; ApiError (400, 413) if it is invalid."""
     if len(body) > MAX_YAML_BYTES:
         raise errors.too_large(MAX_YAML_BYTES)
     try:

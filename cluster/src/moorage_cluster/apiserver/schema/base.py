@@ -1,4 +1,4 @@
-"""What the verbs ask of a kind's schema, built-in or custom."""
+"""The interface of a kind's schema, built-in or custom."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from moorage_cluster.apiserver.shape import ANYTHING, Shape
 
 
 class Decoded(NamedTuple):
-    """An object as it will be kept, and what was not understood."""
+    """A decoded object, and its unknown fields."""
 
     obj: Manifest
-    """A copy: unknown fields and nulls gone, quantities and times in canonical form."""
+    """A copy without unknown fields and nulls, with quantities and times in canonical form."""
     unknown: list[str]
     """Paths of unknown fields, such as `spec.containers[0].imagee`."""
 
@@ -30,7 +30,7 @@ class KindSchema(Protocol):
 
 
 class Anything:
-    """The schema of a kind of which nothing is known."""
+    """The schema of an unknown kind."""
 
     shape = ANYTHING
 

@@ -40,8 +40,8 @@ class BuiltinSchema:
     def decode(self, value: Any) -> Decoded:
         """A JSON value as an object of this kind; ApiError (400) if a value has the wrong type.
 
-        Nulls and unknown fields are gone, and so are empty values where Kubernetes does not tell them from
-        nothing; quantities, times and base64 are in canonical form.
+        Nulls and unknown fields are dropped, and so are empty values where Kubernetes treats them as
+        absent; quantities, times and base64 are in canonical form.
         """
         struct = self._struct
         if struct is None:
@@ -71,7 +71,7 @@ def cannot_be_handled(kind: str, version: str, why: str) -> errors.ApiError:
 
 
 def _gather_unknown(wire: WireType, value: Any, kept: Any, path: str, unknown: list[str]) -> None:
-    """Add the paths of unknown fields, looking only where something was not kept as it came."""
+    """Add the paths of unknown fields, searching only where the decoded value differs."""
     prefix = f"{path}." if path else ""
     known = wire.by_name
     for name, item in value.items():
@@ -80,7 +80,7 @@ def _gather_unknown(wire: WireType, value: Any, kept: Any, path: str, unknown: l
             unknown.append(prefix + name)
         elif type(item) is dict or type(item) is list:
             same = kept.get(name)
-            # What is left out although it is known was empty.
+            # A known field that is left out was empty.
             if same is not None and same != item:
                 _gather_in(field.type, item, same, prefix + name, unknown)
 

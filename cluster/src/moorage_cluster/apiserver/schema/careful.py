@@ -1,7 +1,7 @@
-"""Decoding one value at a time: slower than `fast`, but it knows what to say about everything.
+"""Decoding one value at a time: slower than `fast`, but with complete error messages.
 
-This is the reference: it decides what a null in a list means, finds unknown fields, and words type errors as
-Kubernetes does, with the Go struct, the path of JSON names and the Go type. Where `fast` succeeds, it must
+This is the reference: it decides what a null in a list means, finds unknown fields, and reports type errors
+as Kubernetes does, with the Go struct, the path of JSON names and the Go type. Where `fast` succeeds, it must
 agree with this.
 """
 
@@ -28,17 +28,17 @@ _NOTHING: Final = object()
 
 
 class WrongTypeError(Exception):
-    """A value that cannot be what it should; the message is Go's."""
+    """A value of the wrong type; the message is Go's."""
 
 
 class _Place(NamedTuple):
-    """Where a value stands, as Go's messages say it."""
+    """The location of a value, as in Go's messages."""
 
     struct: str
     fields: tuple[str, ...]
 
     def mismatch(self, found: str, go_type: str) -> str:
-        """That a value is not of its type."""
+        """The error for a value of the wrong type."""
         if not self.struct:
             return f"json: cannot unmarshal {found} into Go value of type {go_type}"
         path = ".".join((self.struct, *self.fields))
@@ -213,7 +213,7 @@ def _json_word(value: Any) -> str:
 
 
 def _first_bad_byte(text: str) -> int:
-    """Where Go's base64 decoder gives up."""
+    """The offset at which Go's base64 decoder fails."""
     match = _NOT_BASE64.search(text)
     if match is not None and match[0] != "=":
         return match.start()

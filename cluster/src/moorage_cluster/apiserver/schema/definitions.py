@@ -1,4 +1,4 @@
-"""OpenAPI schemas of types: built-in ones from the wire format, custom ones from what their owners said."""
+"""OpenAPI schemas of types: built-in ones from the wire format, custom ones from their definitions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LEAF_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
 
 @cache
 def descriptions() -> dict[str, str]:
-    """What types (`Pod`) and fields (`PodSpec.nodeName`) are for, in a sentence."""
+    """Descriptions of types (`Pod`) and fields (`PodSpec.nodeName`), in a sentence."""
     found = {}
     for line in Path(__file__).with_name("descriptions.txt").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -64,7 +64,7 @@ def reference(name: str) -> dict[str, str]:
 
 
 def kind_extension(kind: Kind) -> dict[str, str]:
-    """A kind, as `x-kubernetes-group-version-kind` says it."""
+    """A kind, as in `x-kubernetes-group-version-kind`."""
     return dict(zip(("group", "version", "kind"), kind, strict=True))
 
 
@@ -100,7 +100,7 @@ def _field_schema(wire: WireType, known: WireField) -> dict[str, Any]:
     if known.merge_key:
         facts["x-kubernetes-patch-merge-key"] = known.merge_key
     if facts and "$ref" in schema:
-        # What stands beside a reference is not read, so the reference goes inside.
+        # Keywords beside a reference are ignored, so the reference goes into `allOf`.
         schema = {"allOf": [schema]}
     return {**schema, **facts}
 
@@ -140,7 +140,7 @@ def custom_name(kind: Kind) -> str:
 
 
 def name_of(kind: Kind, custom: Custom) -> str | None:
-    """The name of a kind's schema; None if nothing is known of it."""
+    """The name of a kind's schema; None if it is unknown."""
     if kind in custom:
         return custom_name(kind)
     wire = wire_format().of_kind(*kind)

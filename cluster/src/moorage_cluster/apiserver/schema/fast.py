@@ -1,7 +1,7 @@
-"""Decoding at the speed of the wire: a msgspec struct for each type, made when first needed.
+"""Fast decoding: a msgspec struct for each type, created when first needed.
 
-A struct's field that was not sent has its zero value and is left out again on the way out, so nulls, unknown
-fields and empty values go without a look. What msgspec refuses is given to `careful`, which knows better.
+A struct's field that was not sent has its zero value and is omitted when encoding, so nulls, unknown fields
+and empty values are dropped at no cost. What msgspec rejects is decoded by `careful`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from moorage_cluster.apiserver.schema.wire import TypeUse, WireField, WireType, 
 
 
 class _Text(type):
-    """The type of types whose values are plain texts once they are read.
+    """The metaclass of types with values that are decoded to plain `str`.
 
     msgspec lets a hook read types that it does not know, if what the hook returns is an instance. A plain
     text is the fastest thing to write again, so plain texts count as instances.
@@ -114,7 +114,7 @@ class _Maker:
             kw_only=True,
             omit_defaults=True,
             gc=False,
-            # JSON names may be words of Python or no words at all.
+            # JSON names may be Python keywords or no identifiers.
             rename={f"field_{index}": known.name for index, known in enumerate(wire.fields)},
         )
         self._begun.pop()
@@ -127,7 +127,7 @@ class _Maker:
         word = known.type.word
         if known.keeps_zero or word not in _ZEROS:
             return name, use | None, None
-        # No null here: msgspec would keep it, as it is not the default. `careful` knows what it means.
+        # No null here: msgspec would keep it, as it is not the default. `careful` handles it.
         return name, use, _ZEROS[word]
 
     def _type(self, use: TypeUse) -> Any:

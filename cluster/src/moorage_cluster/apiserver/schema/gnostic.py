@@ -1,6 +1,6 @@
 """OpenAPI v2 documents in protobuf, by the field numbers of gnostic's `openapi.v2.Document`.
 
-kubectl asks for this form and no other. A message is a table from JSON keys to numbers and writers; keys that
+kubectl accepts this form only. A message is a table from JSON keys to numbers and writers; keys that
 begin with `x-` go to the message's vendor extensions.
 """
 

@@ -1,4 +1,4 @@
-"""The OpenAPI documents of what is served: `/openapi/v3`, a document a group and version, and `/openapi/v2`.
+"""The OpenAPI documents of what is served: `/openapi/v3`, a document per group version, and `/openapi/v2`.
 
 kubectl reads them to explain kinds, to merge patches, and to learn which query parameters a write accepts.
 """
@@ -36,7 +36,7 @@ _ALWAYS = frozenset(
 
 
 def openapi_v3_index(resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
-    """What is at `/openapi/v3`: an address a group and version, which changes when the document does."""
+    """The index at `/openapi/v3`: a URL per group version, which changes when the document does."""
     by_version: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         by_version.setdefault((resource.group, resource.version), []).append(resource)
@@ -49,7 +49,7 @@ def openapi_v3_index(resources: Iterable[Resource], custom: Custom) -> dict[str,
 
 
 def _digest(resources: list[Resource], custom: Custom) -> str:
-    """A hash of all that a document is made of, which is much less than the document."""
+    """A hash of a document's inputs, which are much smaller than the document."""
     made_of = [
         [
             [
@@ -72,7 +72,7 @@ def _digest(resources: list[Resource], custom: Custom) -> str:
 
 
 def openapi_v3(group: str, version: str, resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
-    """The document of one group and version; of the resources, those of others are passed over."""
+    """The document of one group and version; resources of others are ignored."""
     served = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
     return _document(served, custom)
 
@@ -86,7 +86,7 @@ def openapi_v2(resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
 
 
 def openapi_v2_protobuf(document: dict[str, Any]) -> bytes:
-    """An OpenAPI v2 document as kubectl asks for it: in gnostic's protobuf form."""
+    """An OpenAPI v2 document in gnostic's protobuf form, as kubectl requests it."""
     return encode_document(document)
 
 

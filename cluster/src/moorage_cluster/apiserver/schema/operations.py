@@ -1,4 +1,4 @@
-"""The paths of resources with their operations, as OpenAPI v3 says them."""
+"""The paths of resources with their operations, in OpenAPI v3."""
 
 from __future__ import annotations
 

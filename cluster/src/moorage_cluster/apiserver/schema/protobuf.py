@@ -1,9 +1,9 @@
-"""Kubernetes' protobuf bodies, read into the JSON values that they mean.
+"""Kubernetes' protobuf bodies, decoded into JSON values.
 
-Go's clients send objects as `k8s`, a zero byte, and a message that says the kind and holds the object's own
-message. The fields of that message are found by their numbers in the wire format. The result goes on to the
-kind's schema like any JSON body: only what protobuf says differently (times, quantities, raw JSON, embedded
-structs) is translated here.
+Go's clients send objects as `k8s`, a zero byte, and a message with the kind and the object's own
+message. The fields of that message are found by their numbers in the wire format. The result is passed to the
+kind's schema like any JSON body: only what protobuf encodes differently (times, quantities, raw JSON,
+embedded structs) is translated here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_DEPTH: Final = 100
 
 
 class _MalformedError(Exception):
-    """Bytes that are not what they should be."""
+    """Malformed bytes."""
 
 
 def decode_protobuf(body: bytes) -> Manifest:

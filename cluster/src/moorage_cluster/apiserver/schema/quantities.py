@@ -1,8 +1,8 @@
-"""Quantities in canonical form: the text that Kubernetes gives back for the text it was given.
+"""Quantities in canonical form: the text that Kubernetes returns for a given text.
 
 The suffix is as large as it can be without a fraction, and of the family that was used: `1024Mi` is `1Gi`,
-`1.5Gi` is `1536Mi`, `0.5` is `500m`. Text that is canonical at first sight is kept as it is, even where a
-second look would find a shorter one (`1.500`): so does Kubernetes, and clients compare texts.
+`1.5Gi` is `1536Mi`, `0.5` is `500m`. Text that matches the canonical syntax is kept as it is, even where
+there is a shorter form (`1.500`): so does Kubernetes, and clients compare texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+")
 _LONGEST_SUFFIX: Final = 12
 _FINEST_POWER: Final = -9
 _SURE_DIGITS: Final = 18
-"""Decimal digits that an int64 holds whatever they are; beyond, the text is never kept as it is."""
+"""Number of decimal digits that always fit into an int64; longer text is never kept as it is."""
 _SURE_BINARY_DIGITS: Final = 14
 
 
@@ -49,7 +49,7 @@ def canonical_quantity(text: str) -> str:
     if is_too_long:
         raise ValueError(WRONG_NUMBER)
     if not text[: match.start(3)].strip("+-."):
-        # A sign, a point or a suffix alone says no number; Kubernetes takes that for none.
+        # A sign, a point or a suffix alone is not a number; Kubernetes reads it as zero.
         return "0"
     if binary:
         kept = _keeps_binary(whole, fraction, _BINARY[suffix])

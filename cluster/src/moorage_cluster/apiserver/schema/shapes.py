@@ -13,14 +13,14 @@ _of_structs: dict[str, Shape] = {}
 
 
 def shape_of(wire: WireType) -> Shape:
-    """The shape of a type where the field it stands in says nothing more."""
+    """The shape of a type, without the options of a field."""
     shape = _of_structs.get(wire.name)
     if shape is None:
         if wire.untyped:
             shape = _UNTYPED
         else:
             shape = Shape(Form.OBJECT, atomic=wire.atomic, merges=True)
-        # Known before its fields are: a type may contain itself.
+        # Registered before its fields: a type may contain itself.
         _of_structs[wire.name] = shape
         if not wire.untyped:
             shape.fields = {known.name: _field_shape(known) for known in wire.fields}
@@ -50,7 +50,7 @@ def _field_shape(known: WireField) -> Shape:
         atomic=plain.atomic or known.map_type == "atomic",
         merges="replace" not in known.patch,
     )
-    # Shared, not copied: the fields of a type that contains itself may still be on their way.
+    # Shared, not copied: the fields of a recursive type may be incomplete yet.
     shape.fields = plain.fields
     return shape
 

@@ -1,4 +1,4 @@
-"""What to say of fields that are unknown or there twice, when the client wants to know (fieldValidation)."""
+"""Warnings and errors about unknown and duplicate fields (fieldValidation)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from moorage.api.text import path_key, quoted
 
 _MOST: Final = 100
-"""Kubernetes lists no more problems than this."""
+"""Maximum number of problems that Kubernetes lists."""
 _OPERATION_FIELDS: Final = frozenset(("op", "path", "from", "value"))
 
 _STEP: Final = re.compile(r"[.\[]")
@@ -22,21 +22,21 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class BodyProblems:
-    """What is wrong with the text of a body; which of its fields are unknown is found out later."""
+    """The problems of a body's text; unknown fields are found later."""
 
     first: Sequence[str] = ()
-    """Sentences that are said before those about unknown fields."""
+    """Messages that precede those about unknown fields."""
     duplicates: Sequence[str] = ()
-    """Paths of fields that are there twice, said after unknown fields and not of what is within one."""
+    """Paths of duplicate fields, listed after unknown fields and not within them."""
     yaml_lines: Sequence[str] = ()
-    """Sentences about keys that a YAML body has twice."""
+    """Messages about duplicate keys in a YAML body."""
 
     def warnings(self, unknown: Sequence[str]) -> list[str]:
-        """One sentence a problem: the warnings of fieldValidation=Warn."""
+        """One message per problem: the warnings of fieldValidation=Warn."""
         return [*self.yaml_lines, *self._sentences(unknown)]
 
     def strict_error(self, unknown: Sequence[str]) -> str:
-        """The reason for a refusal by fieldValidation=Strict."""
+        """The error message of fieldValidation=Strict."""
         said = self._sentences(unknown)
         if self.yaml_lines:
             said.insert(0, "\n  ".join(("yaml: unmarshal errors:", *self.yaml_lines)))
@@ -50,7 +50,7 @@ class BodyProblems:
 
 
 def _is_within(path: str, places: Set[str]) -> bool:
-    """Whether a path, or one that it goes on from, is one of some."""
+    """Whether some paths contain a path or one of its parents."""
     return path in places or any(path[: step.start()] in places for step in _STEP.finditer(path))
 
 
@@ -58,7 +58,7 @@ NO_PROBLEMS: Final = BodyProblems()
 
 
 def json_problems(body: bytes, value: Any, validation: str, *, is_typed: bool) -> BodyProblems:
-    """What is wrong with a JSON body that says `value`; custom kinds look into unknown fields, too."""
+    """The problems of a JSON body with the value `value`; for custom kinds also within unknown fields."""
     if not _is_checked(body, value, validation):
         return NO_PROBLEMS
     found = duplicate_fields(body)
@@ -68,7 +68,7 @@ def json_problems(body: bytes, value: Any, validation: str, *, is_typed: bool) -
 
 
 def json_patch_problems(body: bytes, patch: Any, validation: str) -> BodyProblems:
-    """What is wrong with a JSON patch: fields that operations do not have, or have twice."""
+    """The problems of a JSON patch: unknown and duplicate fields of operations."""
     if validation == "Ignore":
         return NO_PROBLEMS
     operations = [each if isinstance(each, dict) else {} for each in patch] if isinstance(patch, list) else []
@@ -83,7 +83,7 @@ def json_patch_problems(body: bytes, patch: Any, validation: str) -> BodyProblem
 
 
 def _is_checked(body: bytes, value: Any, validation: str) -> bool:
-    """Whether a body is searched for fields that are there twice, which takes longer than all the rest.
+    """Whether a body is searched for duplicate fields, which takes longer than all the rest.
 
     For a warning it is only searched if it is longer, and has more colons, than what was read from it.
     """
@@ -98,11 +98,11 @@ def _duplicate_sentences(paths: Iterable[str]) -> list[str]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with all its pairs, also those whose key comes again."""
+    """A JSON object with all its pairs, including duplicate keys."""
 
 
 def duplicate_fields(body: bytes) -> list[str]:
-    """The paths of fields that a JSON body has twice; none if it is no JSON."""
+    """The paths of duplicate fields in a JSON body; none if it is no JSON."""
     try:
         root = json.loads(body, object_pairs_hook=_Pairs)
         return list(dict.fromkeys(_duplicates(root, "")))

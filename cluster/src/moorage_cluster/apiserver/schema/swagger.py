@@ -1,4 +1,4 @@
-"""An OpenAPI v3 document said in the words of OpenAPI v2, which is also called Swagger."""
+"""Conversion of OpenAPI v3 documents to OpenAPI v2, which is also called Swagger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without what version 2 cannot say; what is left is true, if less."""
+    """A schema without the keywords that version 2 lacks; the rest is correct, but less specific."""
     found: dict[str, Any] = {}
     if "$ref" in schema:
         return {"$ref": REFERENCE_V2 + schema["$ref"].removeprefix(REFERENCE)}

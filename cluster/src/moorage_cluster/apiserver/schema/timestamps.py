@@ -1,4 +1,4 @@
-"""Times as JSON carries them, checked and put in the one form that Kubernetes gives back."""
+"""Times in JSON, validated and converted to the canonical form that Kubernetes returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _MICROS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _ZONE: Final = re.compile(r"Z|[+-]\d\d:\d\d", re.ASCII)
 _PARTS: Final = (
-    # what the layout calls it, what it looks like, its name in a range error, and its range
+    # name in the layout, pattern, name in a range error, and range
     ("2006", re.compile(r"\d{4}", re.ASCII), "", 0, 9999),
     ("-", re.compile("-"), "", 0, 0),
     ("01", re.compile(r"\d\d", re.ASCII), "month", 1, 12),
@@ -46,7 +46,7 @@ def canonical_micro_time(text: str) -> str:
 
 
 def _is_canonical(text: str, form: re.Pattern[str]) -> bool:
-    """Whether a time is in its one form already, as nearly all are; the quick way to know it."""
+    """Whether a time is in canonical form already, as nearly all are; a fast check."""
     if form.fullmatch(text) is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The wire format of the built-in kinds, read from `wire.txt` one type at a time, when first asked for.
+"""The wire format of the built-in kinds, parsed from `wire.txt` one type at a time, on first use.
 
 `wire.txt` holds facts about Kubernetes' API and nothing else; its head explains the notation, which is also
 written here (`render`), so that the file has exactly one form.
@@ -57,13 +57,13 @@ ZERO_VALUES: Final[dict[str, Any]] = {
     "list": [],
     "map": {},
 }
-"""What most fields of a type must not be to be kept."""
+"""The zero values, with which most fields of a type are omitted."""
 _GO_PRIMITIVES: Final = {"double": "float64", "bytes": "[]uint8"}
 _NO_DEFAULT: Final = object()
 
 
 class TypeUse(NamedTuple):
-    """The type of a field, an item or a value: a word, a list or map of something, or another type's name."""
+    """The type of a field, an item or a value: a primitive, a list or map, or another type's name."""
 
     word: str
     """`list`, `map`, `struct`, or a primitive or leaf's own word."""
@@ -73,7 +73,7 @@ class TypeUse(NamedTuple):
 
     @property
     def go(self) -> str:
-        """How Go writes it when nothing is named specially."""
+        """The default Go name of the type."""
         if self.word == "list" and self.items:
             return f"[]{self.items.go}"
         if self.word == "map" and self.items:
@@ -95,9 +95,9 @@ class WireField:
     embedded: tuple[str, ...] = ()
     """The Go names of the structs it is embedded with."""
     go: str = ""
-    """The Go name of its type, as error messages say it."""
+    """The Go name of its type, as in error messages."""
     keeps_zero: bool = False
-    """Whether an empty text, list or map, 0 or false is something else than leaving the field out."""
+    """Whether an empty text, list or map, 0 or false differs from omitting the field."""
     required: bool = False
     default: Any = _NO_DEFAULT
     enum: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class WireField:
 
     @property
     def has_default(self) -> bool:
-        """Whether leaving it out means something in particular."""
+        """Whether there is a default for when it is omitted."""
         return self.default is not _NO_DEFAULT
 
     @property
@@ -147,7 +147,7 @@ class WireType:
 
 
 def parse_use(text: str, package: str) -> TypeUse:
-    """A type as a field of a type of `package` says it."""
+    """Parse the notation of a type in a field of a type of `package`."""
     if text[0] == "[":
         return TypeUse("list", parse_use(text[1:-1], package))
     if text[0] == "{":
@@ -268,7 +268,7 @@ def render(types: Iterable[WireType], version: str) -> str:
 
 @dataclass
 class WireFormat:
-    """All types, each parsed when it is first asked for."""
+    """All types, each parsed on first use."""
 
     text: str
     _blocks: dict[str, str] = field(init=False, repr=False)
@@ -313,5 +313,5 @@ class WireFormat:
 
 @cache
 def wire_format() -> WireFormat:
-    """The format of the version that this package speaks."""
+    """The format of the Kubernetes version that this package supports."""
     return WireFormat(Path(__file__).with_name("wire.txt").read_text())

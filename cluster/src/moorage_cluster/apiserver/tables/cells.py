@@ -68,7 +68,7 @@ def has_condition(obj: Manifest, kind: str) -> bool:
 
 
 def being_deleted(obj: Manifest) -> bool:
-    """Whether an object only waits for its end."""
+    """Whether an object is being deleted."""
     return bool(at(obj, "metadata", "deletionTimestamp"))
 
 

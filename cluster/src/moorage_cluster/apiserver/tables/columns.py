@@ -21,7 +21,7 @@ class Shown(NamedTuple):
 
 
 class Columns:
-    """A table that is no more than its columns."""
+    """A table defined by its columns."""
 
     def __init__(self, *shown: Shown) -> None:
         self.columns: tuple[Column, ...] = tuple(each.column for each in shown)
@@ -33,7 +33,7 @@ class Columns:
 
 
 def timed(name: str, cell: Cell, description: str) -> Shown:
-    """A column whose text depends on the time of day."""
+    """A column with a text that depends on the current time."""
     return Shown(Column(name, description=description), cell)
 
 
@@ -110,7 +110,7 @@ def age_of(obj: Manifest, now: datetime) -> str:
 
 
 def created_at(obj: Manifest) -> str:
-    """When an object was created; the beginning of time if it does not say."""
+    """When an object was created; the zero time if that is missing."""
     return text(obj, "metadata", "creationTimestamp") or "0001-01-01T00:00:00Z"
 
 

@@ -25,14 +25,14 @@ _DEFAULT: Final = (
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _LARGEST_PLAIN_FLOAT = 1e21
-"""From here on numbers are written with an exponent."""
+"""The least number that is written with an exponent."""
 _ESCAPED_IN_JSON: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def columns_of_custom(additional_printer_columns: list[dict[str, Any]] | None) -> Printer:
-    """The table of a custom resource: its name, then what its definition says; without that, its age.
+    """The table of a custom resource: its name, then the columns of its definition; without these, its age.
 
-    A path that cannot be read ends the table there: the columns before it are still shown.
+    An invalid path ends the table there: the columns before it are still shown.
     """
     shown = [NAMED]
     for definition in additional_printer_columns or _DEFAULT:
@@ -81,7 +81,7 @@ def _as_text(value: Any, _: datetime) -> str:
 
 
 def _plain(value: float) -> float:
-    """A number that is whole, as an integer: that is how it is written."""
+    """Convert whole numbers to integers, as they are printed."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN_FLOAT
     return int(value) if is_whole else value
 

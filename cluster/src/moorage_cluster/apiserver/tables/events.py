@@ -1,4 +1,4 @@
-"""Events: kept once and served by two groups, whose objects name the same fields differently."""
+"""Events: stored once and served by two groups, with different names for the same fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes the API larger or stricter: definitions of kinds, other servers, webhooks and policies."""
+"""Extensions of the API: definitions of kinds, other servers, webhooks and policies."""
 
 from __future__ import annotations
 

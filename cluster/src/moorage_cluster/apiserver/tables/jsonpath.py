@@ -43,7 +43,7 @@ class PathError(ValueError):
 
 
 class _MismatchError(Exception):
-    """A step that makes no sense for the values it meets."""
+    """A step that does not fit the values found so far."""
 
 
 class JsonPath:
@@ -176,7 +176,7 @@ def _exists(path: list[Step], element: Any) -> bool:
     try:
         return bool(_follow(path, [element]))
     except _MismatchError:
-        return True  # the path could not be followed to its end, but it did lead somewhere
+        return True  # the path was followed in part
 
 
 def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> bool:
@@ -203,7 +203,7 @@ def _number(match: re.Match[str]) -> list[Step]:
 
 
 def _word(match: re.Match[str]) -> list[Step]:
-    """Words other than the two truths mean something in kubectl's templates, but nothing in a column."""
+    """Identifiers other than true and false have a meaning in kubectl's templates, but none in a column."""
     return _constant(match[0] == "true") if match[0] in ("true", "false") else [_never]
 
 

@@ -1,4 +1,4 @@
-"""How traffic finds pods: ingresses, network policies, endpoint slices."""
+"""Networking: ingresses, network policies, endpoint slices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_SHOWN: Final = 3
 
 
 def _hosts(ingress: Manifest) -> str:
-    """The first hosts; how much more there is, is counted in rules."""
+    """The first hosts; the rest is shown as a number of rules."""
     rules = items(ingress, "spec", "rules")
     named = [index for index, rule in enumerate(rules) if text(rule, "host")][:_MOST_SHOWN]
     shown = comma_separated(text(rules[index], "host") for index in named) or "*"

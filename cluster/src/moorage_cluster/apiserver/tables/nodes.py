@@ -1,4 +1,4 @@
-"""Nodes and what belongs to them: runtime classes and the leases by which they show that they live."""
+"""Nodes and what belongs to them: runtime classes and the leases of their heartbeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods: what their many container statuses come to in one word, and in one row."""
+"""Pods: their container statuses, summarised in one word and in one row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FINISHED: Final = {
 
 
 class Restarts(NamedTuple):
-    """How often containers were started again, and when the last one had ended before that."""
+    """The number of container restarts, and when the last container terminated."""
 
     times: int = 0
     last: str = ""
@@ -45,7 +45,7 @@ class Restarts(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a pod's containers come to."""
+    """The summary of a pod's containers."""
 
     status: str
     ready: int
@@ -53,7 +53,7 @@ class Summary(NamedTuple):
 
 
 def summary(pod: Manifest) -> Summary:
-    """A pod's state in a few words, the way kubectl users know it."""
+    """A pod's state in a few words, as kubectl shows it."""
     result = _initialization(pod, _overall_reason(pod))
     if not result.blocked or has_condition(pod, "Initialized"):
         result = _containers(pod, result)
@@ -67,7 +67,7 @@ def summary(pod: Manifest) -> Summary:
 
 
 class _Progress(NamedTuple):
-    """What is known of a pod after its init containers, or after all of them."""
+    """The intermediate result after a pod's init containers, or after all containers."""
 
     reason: str
     ready: int
@@ -92,7 +92,7 @@ def _sidecars(pod: Manifest) -> set[str]:
 
 
 def _initialization(pod: Manifest, reason: str) -> _Progress:
-    """The init containers up to the one that holds the others back, if one does."""
+    """Evaluate the init containers up to the one that blocks the others, if any."""
     statuses = items(pod, "status", "initContainerStatuses")
     sidecars = _sidecars(pod) if statuses else ()
     ready, restarts, sidecar_restarts = 0, Restarts(), Restarts()
@@ -119,7 +119,7 @@ def _initialization(pod: Manifest, reason: str) -> _Progress:
 
 
 def _containers(pod: Manifest, before: _Progress) -> _Progress:
-    """The containers proper, read backwards: the first with something to say has the last word."""
+    """Evaluate the app containers in reverse: the first one with a reason takes precedence."""
     reason, ready, restarts = before.reason, before.ready, before.sidecar_restarts
     failure = ""
     any_running = False
@@ -137,7 +137,7 @@ def _containers(pod: Manifest, before: _Progress) -> _Progress:
             any_running = True
             ready += 1
     if reason == "Completed":
-        # One container that is done says nothing about the others.
+        # A completed container does not determine the state of the others.
         if any_running and _any_ready_condition(pod):
             reason = "Running"
         elif failure:
@@ -180,7 +180,7 @@ def _ip(pod: Manifest) -> str:
 
 
 class PodPrinter:
-    """The table of pods; three of its columns come from one look at the containers."""
+    """The table of pods; three of its columns are computed together from the containers."""
 
     columns = (
         NAME,
@@ -214,7 +214,7 @@ PODS = PodPrinter()
 
 
 def row_conditions(obj: Manifest) -> list[dict[str, str]]:
-    """What clients may know of a pod's row without reading its cells: that the pod has finished."""
+    """The conditions of a pod's row: whether the pod has completed."""
     phase = text(obj, "status", "phase")
     if phase not in _FINISHED:
         return []

@@ -1,4 +1,4 @@
-"""What the scheduler goes by: priorities, pod groups, and devices with the claims on them."""
+"""Inputs of the scheduler: priorities, pod groups, and devices with the claims on them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _phase(obj: Manifest) -> str:
 
 
 def _class(obj: Manifest) -> str:
-    """The annotation is older than the field, and still goes before it."""
+    """The annotation is older than the field, and still takes precedence."""
     annotations = annotations_of(obj)
     if _CLASS_ANNOTATION in annotations:
         return annotations[_CLASS_ANNOTATION]

@@ -55,14 +55,14 @@ def table(
 
 
 def partial_metadata(obj: Manifest, version: str = "v1") -> Manifest:
-    """An object without what it is about; shares the metadata with the original."""
+    """An object's partial metadata; shares the metadata with the original."""
     return _partial(mapping(obj, "metadata"), version)
 
 
 def partial_metadata_list(
     items: Iterable[Manifest], list_metadata: Manifest | None = None, version: str = "v1"
 ) -> Manifest:
-    """A list of objects without what they are about."""
+    """A list of partial object metadata."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"{_GROUP}/{version}",
@@ -80,7 +80,7 @@ def _object_of_row(obj: Manifest, include_object: str, version: str) -> Manifest
         return obj
     if include_object == "None" and at(obj, "metadata", "annotations", _INITIAL_EVENTS_END) != "true":
         return None
-    # Who draws a table needs names and labels; field managers are most of the bytes and of no use there.
+    # Tables need names and labels only; managed fields would be most of the bytes.
     metadata = mapping(obj, "metadata")
     if "managedFields" in metadata:
         metadata = {key: value for key, value in metadata.items() if key != "managedFields"}

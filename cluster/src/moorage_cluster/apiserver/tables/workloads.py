@@ -1,4 +1,4 @@
-"""What makes pods: deployments and their like, jobs, and the budgets that protect their pods."""
+"""Workloads: deployments and the like, jobs, and the disruption budgets of their pods."""
 
 from __future__ import annotations
 

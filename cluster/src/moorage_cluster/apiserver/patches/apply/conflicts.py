@@ -1,4 +1,4 @@
-"""Conflicts between who applies and who owns."""
+"""Conflicts between an applying manager and the owners of fields."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from moorage_cluster.apiserver.patches.apply.managers import Manager, Managers
 
 
 class Conflict(NamedTuple):
-    """A field that somebody else owns and that would change."""
+    """A field that would change and is owned by another manager."""
 
     manager: Manager
     path: tuple[str, ...]
 
 
 def find_conflicts(managers: Managers, changed: FieldSet, mine: Manager) -> list[Conflict]:
-    """The changed fields that others own, by manager."""
+    """The changed fields that other managers own, by manager."""
     return [
         Conflict(manager, path)
         for manager in sorted(managers)
@@ -30,7 +30,7 @@ def find_conflicts(managers: Managers, changed: FieldSet, mine: Manager) -> list
 
 
 def conflict_error(conflicts: Sequence[Conflict]) -> ApiError:
-    """What the client is told of conflicts."""
+    """The error for conflicts."""
     causes = [
         {
             "reason": "FieldManagerConflict",

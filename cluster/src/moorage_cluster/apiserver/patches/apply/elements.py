@@ -23,7 +23,7 @@ _FORM_ORDER: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 class MalformedError(Exception):
-    """A value that does not have the shape that it should have; its text is what users see."""
+    """A value of the wrong shape; its text is what users see."""
 
 
 def item_element(item: Any, shape: Shape) -> str:
@@ -66,7 +66,7 @@ def _key_element(key: dict[str, Any]) -> str:
 
 @cached_by_text(count=1 << 16)
 def normalized(element: str) -> str | None:
-    """The one text for an element that others wrote; None if its form is not known, MalformedError if bad."""
+    """The canonical text of an element; None if its form is unknown, MalformedError if it is invalid."""
     form, content = element[:1], element[2:]
     if element[1:2] != ":":
         raise MalformedError(f"missing colon: {element}")
@@ -89,7 +89,7 @@ def normalized(element: str) -> str | None:
 
 @cached_by_text(count=1 << 16)
 def sort_key(element: str) -> tuple[Any, ...]:
-    """Where an element stands among its siblings."""
+    """The sort key of an element among its siblings."""
     form, content = element[0], element[2:]
     if form == "f":
         return 0, content
@@ -100,7 +100,7 @@ def sort_key(element: str) -> tuple[Any, ...]:
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    """Numbers come first, then text, then truth."""
+    """Numbers come first, then strings, then booleans."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, int | float):

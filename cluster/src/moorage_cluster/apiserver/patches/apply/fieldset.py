@@ -38,7 +38,7 @@ class FieldSet:
 
     @classmethod
     def union(cls, sets: Sequence[FieldSet]) -> FieldSet:
-        """All that any of some sets has; unlike with `|`, many at once cost no more than they hold."""
+        """The union of some sets; unlike repeated `|`, it takes time linear in their size."""
         result = cls()
         below: dict[str, list[FieldSet]] = {}
         for one in sets:
@@ -49,7 +49,7 @@ class FieldSet:
         return result
 
     def add(self, path: Iterable[str]) -> None:
-        """Put a path into the set; the empty path, the whole object, is nobody's."""
+        """Add a path to the set; the empty path, the whole object, has no owner."""
         *way, last = path or [""]
         if not last:
             return
@@ -62,7 +62,7 @@ class FieldSet:
 
     @classmethod
     def decode(cls, fields: Any) -> FieldSet:
-        """The set that FieldsV1 describes; MalformedError if it describes none."""
+        """The set that FieldsV1 describes; MalformedError if it is invalid."""
         result = cls()
         if not isinstance(fields, dict):
             raise MalformedError("fields are not a JSON object")
@@ -92,7 +92,7 @@ class FieldSet:
                 fields[element] = child.encode()
         return fields
 
-    # -- what a set is
+    # -- content
 
     def __bool__(self) -> bool:
         return bool(self.members or self.children)
@@ -154,7 +154,7 @@ class FieldSet:
         return result
 
     def outside(self, other: FieldSet) -> FieldSet:
-        """The set without the paths of another and without all that is below those."""
+        """The set without the paths of another and without their descendants."""
         result = FieldSet()
         result.members = self.members - other.members
         for element, child in self.children.items():

@@ -1,7 +1,7 @@
-"""From `kubectl apply` to `kubectl apply --server-side`: the annotation that the former leaves behind.
+"""Migration from `kubectl apply` to `kubectl apply --server-side`: the last-applied annotation.
 
-It says what kubectl applied last. When kubectl applies on the server, it takes those fields over without a
-conflict, and the annotation is kept up to date, so that people may also go back.
+It contains what kubectl applied last. When kubectl applies on the server, it takes over those fields without
+a conflict, and the annotation is kept up to date, so that users can also go back.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from moorage_cluster.apiserver.shape import Shape
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"
-"""The manager that is kubectl, if its user does not say otherwise."""
+"""kubectl's default field manager."""
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
 def taken_over(live: Manifest, shape: Shape, api_version: str) -> FieldSet:
-    """The fields that still are as kubectl last applied them on the client."""
+    """The fields with the values of the last client-side apply."""
     text = _annotations(live).get(ANNOTATION)
     if not isinstance(text, str):
         return NOTHING
@@ -43,7 +43,7 @@ def taken_over(live: Manifest, shape: Shape, api_version: str) -> FieldSet:
 
 
 def with_annotation(obj: Manifest, applied: Manifest) -> Manifest:
-    """The object with its annotation, if it has it, telling what is applied now."""
+    """The object with its annotation, if it has one, set to what is applied now."""
     annotations = _annotations(obj)
     if not annotations.get(ANNOTATION):
         return obj

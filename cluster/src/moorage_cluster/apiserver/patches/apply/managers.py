@@ -1,4 +1,4 @@
-"""Who manages which fields: `metadata.managedFields`, read and written."""
+"""Field managers: `metadata.managedFields`, parsed and written."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager of all that was there when an object was applied for the first time."""
+"""The manager of all fields that existed before the first apply."""
 OLD_UPDATES: Final = "ancient-changes"
-"""The manager of what the longest-gone of too many managers changed."""
+"""The manager that the oldest of too many updaters are merged into."""
 MOST_UPDATERS: Final = 10
 
 
 class Manager(NamedTuple):
-    """Who manages fields, and how: the same name may apply and update, and update in several versions."""
+    """A field manager and its operation: one name may apply and update, and update in several versions."""
 
     name: str
     operation: str
     api_version: str
-    """Empty for who applies: another version does not make another manager."""
+    """Empty for apply: managers that apply do not differ by version."""
     subresource: str
 
     def __str__(self) -> str:
@@ -41,24 +41,24 @@ class Owned(NamedTuple):
     fields: FieldSet
     api_version: str
     time: str
-    """When it last changed anything; empty if it never did."""
+    """The time of its last change; empty if there was none."""
 
 
 Managers: TypeAlias = dict[Manager, Owned]
 
 
 def applier(name: str, subresource: str) -> Manager:
-    """The manager who applies."""
+    """The manager of an apply."""
     return Manager(name, APPLY, "", subresource)
 
 
 def updater(name: str, api_version: str, subresource: str) -> Manager:
-    """The manager who creates, updates or patches."""
+    """The manager of a create, update or patch."""
     return Manager(name or "unknown", UPDATE, api_version, subresource)
 
 
 def decode_managers(entries: Any) -> Managers:
-    """The managers in an object's managedFields; MalformedError if something is wrong with them."""
+    """The managers in an object's managedFields; MalformedError if they are invalid."""
     managers: Managers = {}
     if not isinstance(entries, list):
         return managers
@@ -111,7 +111,7 @@ def _entry(manager: Manager, owned: Owned) -> Manifest:
 
 
 def disowned(managers: Managers, lost: FieldSet, but: Iterable[Manager] = ()) -> Managers:
-    """The managers without some fields; who has none left is no manager. Some managers are not touched."""
+    """The managers without some fields, except those of `but`; managers without fields are dropped."""
     kept: Managers = {}
     for manager, owned in managers.items():
         fields = owned.fields if manager in but else owned.fields - lost
@@ -121,7 +121,7 @@ def disowned(managers: Managers, lost: FieldSet, but: Iterable[Manager] = ()) ->
 
 
 def capped(managers: Managers) -> Managers:
-    """The managers, with the oldest updaters made one per API version as soon as there are too many."""
+    """The managers, with the oldest updaters merged into one per API version if there are too many."""
     updaters = [manager for manager in managers if manager.operation == UPDATE]
     surplus = len(updaters) - MOST_UPDATERS
     if surplus <= 0:

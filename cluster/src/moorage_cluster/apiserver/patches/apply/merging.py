@@ -1,4 +1,4 @@
-"""Putting a configuration onto an object, and taking fields away from one."""
+"""Merging a configuration into an object, and removing fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moorage_cluster.apiserver.patches.apply.places import (
 from moorage_cluster.apiserver.shape import Shape
 
 _AMBIGUOUS: Final = None
-"""Stands for live items that cannot be told apart: nothing is merged with them."""
+"""Marks live items with duplicate keys: nothing is merged with them."""
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:

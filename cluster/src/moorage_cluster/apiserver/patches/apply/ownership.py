@@ -1,4 +1,4 @@
-"""Which fields there are in an object, and which differ between two."""
+"""The set of fields of an object, and the differences between two objects."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MISSING: Final = object()
 
 
 def fields_of(value: Any, shape: Shape) -> FieldSet:
-    """The fields that who applies this value owns: its leaves, its maps' keys and its lists' items.
+    """The fields that are owned by applying this value: its leaves, its maps' keys and its lists' items.
 
-    Fields of the kind itself that only contain others are left out: their presence says nothing.
+    Fields of the kind itself that only contain others are left out.
     """
     result = FieldSet()
     if is_object(value, shape):
@@ -48,7 +48,7 @@ def _add_object_fields(result: FieldSet, obj: dict[str, Any], shape: Shape) -> N
 def _add_items(result: FieldSet, items: list[Any], shape: Shape) -> None:
     elements = [item_element(item, shape) for item in items]
     for element, item in zip(elements, items, strict=True):
-        # Items that cannot be told apart are owned as one.
+        # Items with the same key are owned as one.
         if element in result.members:
             result.children.pop(element, None)
         elif below := fields_of(item, item_shape(shape)):
@@ -57,7 +57,7 @@ def _add_items(result: FieldSet, items: list[Any], shape: Shape) -> None:
 
 
 def _is_whole(value: Any, shape: Shape) -> bool:
-    """Whether a value is owned as a whole."""
+    """Whether a value is atomic."""
     return shape.atomic or not (is_object(value, shape) or is_item_list(shape))
 
 
@@ -77,7 +77,7 @@ def with_parents(fields: FieldSet, shape: Shape) -> FieldSet:
 
 
 class Difference(NamedTuple):
-    """What is different in a new object."""
+    """The differences of a new object."""
 
     added: FieldSet
     modified: FieldSet
@@ -159,7 +159,7 @@ def _by_element(items: list[Any], shape: Shape) -> dict[str, list[Any]]:
 
 
 def _add_places(fields: FieldSet, value: Any, shape: Shape, path: tuple[str, ...]) -> None:
-    """Add every place in a value, with those that only contain others."""
+    """Add every path in a value, including those that only contain others."""
     fields.add(path)
     if shape.atomic:
         return

@@ -1,4 +1,4 @@
-"""What server-side apply sees at a place: a whole, an object, or a list of items that it can tell apart."""
+"""The values that server-side apply distinguishes: atomic ones, objects, and associative lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_object(value: Any, shape: Shape) -> bool:
 
 
 def is_item_list(shape: Shape) -> bool:
-    """Whether a place holds a list whose items have identities, a set or a list with keys."""
+    """Whether a place holds an associative list: a set or a list with keys."""
     return shape.form is Form.LIST and not shape.atomic and bool(shape.keys or shape.is_set)
 
 

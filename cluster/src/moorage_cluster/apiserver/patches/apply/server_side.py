@@ -1,6 +1,6 @@
-"""Server-side apply: who applies says what it wants, and owns that.
+"""Server-side apply: a manager applies a configuration, and owns the fields in it.
 
-Ownership is tracked from an object's first apply on; what is there before belongs to one manager,
+Ownership is tracked from an object's first apply on; earlier fields belong to one manager,
 `before-first-apply`.
 """
 
@@ -69,10 +69,10 @@ def apply(
     time: str,
     ignored: FieldSet = NOTHING,
 ) -> Manifest:
-    """The object after an apply, with its `managedFields`; ApiError (409) if others own what would change.
+    """The object after an apply, with its `managedFields`; ApiError (409) on conflicts with other managers.
 
-    Fields that the manager applied before and does not apply now are removed, if no one else owns them.
-    Nobody gets to own `ignored` fields, nor what is below them. Neither argument is changed, and the result
+    Fields that the manager applied before and does not apply now are removed, if no other manager owns them.
+    `ignored` fields and their descendants get no owner. Neither argument is changed, and the result
     shares parts with both.
     """
     _check_request(applied, api_version)
@@ -102,7 +102,7 @@ def apply(
 
 @refuses_bottomless
 def check_declared(applied: Any, shape: Shape) -> None:
-    """Refuse a body with fields that its kind does not have; it must not be pruned yet."""
+    """Reject a body with unknown fields; it must not be pruned yet."""
     if isinstance(applied, dict):
         with _refusing("failed to create typed patch object", applied):
             check_applied(applied, shape)
@@ -122,7 +122,7 @@ def track_update(
     """Put into `new`, in place, the `managedFields` that an update of `old` to it gives.
 
     Clients may set `managedFields` themselves, but not through a subresource; an empty list ends tracking.
-    An object that has never been applied is not tracked, which costs nothing.
+    An object that has never been applied is not tracked.
     """
     meta = metadata(new)
     kept, given = old["metadata"].get("managedFields"), meta.get("managedFields")
@@ -147,7 +147,7 @@ def track_update(
 
 
 class _Outcome(NamedTuple):
-    """What an apply would make of an object if there were no conflicts, and the conflicts."""
+    """The result of an apply, disregarding conflicts, and the conflicts."""
 
     obj: Manifest
     managers: Managers
@@ -155,7 +155,7 @@ class _Outcome(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """What somebody applies."""
+    """An applied configuration."""
 
     live: Manifest
     applied: Manifest
@@ -182,12 +182,12 @@ class _Request(NamedTuple):
         return _Outcome(obj, managers, conflicts)
 
     def _pruned(self, obj: Manifest, last: FieldSet, managers: Managers) -> Any:
-        """The merged object without what this manager applied last time, unless somebody owns it now."""
+        """The merged object without what this manager applied last time, unless it is owned now."""
         last = with_parents(last, self.shape)
         there = self._places(obj)
         owned = with_parents(FieldSet.union([one.fields for one in managers.values()]), self.shape)
-        # Taking a parent away takes away what is in it. So this is done thrice: to see what would be left,
-        # to see what is left if what somebody owns comes back, and then for what of the rest was ours.
+        # Removing a parent removes its content. So this takes three passes: to find what would be left,
+        # to find what is left with the owned fields restored, and to remove this manager's other fields.
         left = self._places(without(obj, last, self.shape))
         left = self._places(without(obj, there - (left | owned), self.shape))
         return without(obj, (there - left) & last, self.shape)
@@ -224,7 +224,7 @@ def _managers_of_update(kept: Any, given: Any, subresource: str) -> Managers:
             if managers := decode_managers(given):
                 return managers
         except MalformedError:
-            pass  # Clients that do not understand managedFields must not destroy them.
+            pass  # Clients that do not support managedFields must not destroy them.
     try:
         return decode_managers(kept)
     except MalformedError:
@@ -248,7 +248,7 @@ def _tracked(obj: Manifest, managers: Managers) -> Manifest:
 
 @contextmanager
 def _refusing(what: str, obj: Manifest) -> Iterator[None]:
-    """Turn what is malformed into the error that clients see."""
+    """Convert MalformedError into an ApiError."""
     try:
         yield
     except MalformedError as problem:

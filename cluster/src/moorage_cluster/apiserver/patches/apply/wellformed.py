@@ -1,4 +1,4 @@
-"""Whether a value has the shape of its kind, in the words of the real server."""
+"""Validation of a value against the shape of its kind, with kube-apiserver's messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from moorage_cluster.apiserver.shape import Form, Shape
 
 
 def check_applied(value: Any, shape: Shape) -> None:
-    """Refuse, with MalformedError, a value of another shape or with items that cannot be told apart."""
+    """Reject, with MalformedError, a value of another shape or with duplicate items."""
     _check(value, shape, strictly=True)
 
 
 def check_live(value: Any, shape: Shape) -> None:
-    """Refuse, with MalformedError, a stored value that cannot be merged; items may be there twice."""
+    """Reject, with MalformedError, a stored value that cannot be merged; duplicate items are allowed."""
     _check(value, shape, strictly=False)
 
 
@@ -30,7 +30,7 @@ def _check(value: Any, shape: Shape, *, strictly: bool) -> None:
 
 
 def _problems(value: Any, shape: Shape, path: str, strictly: bool) -> list[str]:
-    """What is wrong, each with its path. Null is at home everywhere."""
+    """The errors, each with its path. Null is allowed everywhere."""
     if value is None or shape.form is Form.ANY:
         return []
     if shape.form is Form.LIST:
@@ -61,7 +61,7 @@ def _list_problems(items: list[Any], shape: Shape, path: str, strictly: bool) ->
             try:
                 element = item_element(item, shape)
             except MalformedError as problem:
-                # What comes after cannot be told apart either.
+                # Later items cannot be identified either.
                 problems.append(_problem(path, f"element {index}: {problem}"))
                 break
             step = element_text(element)
