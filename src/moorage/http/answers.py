@@ -20,7 +20,7 @@ def whole(response: Response, *, is_last: bool, is_head: bool) -> bytes:
     body = response.body
     assert isinstance(body, bytes)
     start = _start(response, is_last)
-    if response.status == _NOT_MODIFIED:  # Which says nothing of the body it stands for.
+    if response.status == _NOT_MODIFIED:  # It has no body, and no length of one.
         return b"%b\r\n" % start
     return b"%bcontent-length: %d\r\n\r\n%b" % (start, len(body), b"" if is_head else body)
 

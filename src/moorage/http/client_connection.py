@@ -45,10 +45,10 @@ class Connection(asyncio.Protocol):
         self.is_reusable = True
         """Whether another request may follow."""
         self.idle_since = self._loop.time()
-        """When the last answer came, or the connection was made, by the loop's clock."""
+        """The time of the last answer, or of the connection, by the loop's clock."""
 
     async def ask(self, request: bytes, wants_stream: bool, silence_seconds: float) -> Response:
-        """Send a request; the answer, or ConnectionFailed when nothing comes for `silence_seconds`."""
+        """Send a request; the answer, or ConnectionFailed when nothing is received for `silence_seconds`."""
         answer: asyncio.Future[Response] = self._loop.create_future()
         self._wants_stream = wants_stream
         self.send(request, (answer,), silence_seconds)
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         """Send requests; each of `answers` gets its answer or an error, and then `all_answered` is called.
 
-        The error is AnswerLost; behind an answer that says `Connection: close` it is ConnectionFailed, since
+        The error is AnswerLost; after an answer with `Connection: close` it is ConnectionFailed, since
         a server carries out none of those requests (RFC 9112, 9.6). ConnectionFailed is raised if the
         connection is closed.
         """

@@ -57,7 +57,7 @@ def failed_precondition(
 
 
 def apply_conflict(message: str, causes: list[dict[str, str]]) -> ApiError:
-    """A server-side apply wants fields that others own."""
+    """A server-side apply conflicts with other field managers."""
     return ApiError(HTTPStatus.CONFLICT, "Conflict", message, {"causes": causes})
 
 

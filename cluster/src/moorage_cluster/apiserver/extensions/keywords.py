@@ -76,7 +76,7 @@ def keyword_problems(schema: Any, path: str) -> list[FieldError]:
 def drop_meaningless(schema: Any) -> None:
     """Remove keywords without effect from the open parts: unknown, empty or false ones.
 
-    Clients that speak protobuf send every keyword.
+    Clients that use protobuf send every keyword.
     """
     for part, _ in parts_of(schema, "") if isinstance(schema, dict) else ():
         if isinstance(part, dict):

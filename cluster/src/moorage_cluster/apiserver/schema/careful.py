@@ -58,7 +58,7 @@ def decode_carefully(wire: WireType, value: Any) -> Decoded:
 class _Decoder:
     """One decoding.
 
-    Go remembers the first value of a wrong type and goes on, but stops at once where a type with a JSON form
+    Go records the first value of a wrong type and continues, but stops at once where a type with a JSON form
     of its own (a time, a quantity) fails: that is the problem it then reports.
     """
 

@@ -79,7 +79,7 @@ class RecursiveTypeError(Exception):
 
 
 def read(wanted: type, value: Any) -> str:
-    """What msgspec calls for a type that it does not know."""
+    """The hook that msgspec calls for unknown types."""
     return _READERS[wanted](value)
 
 
