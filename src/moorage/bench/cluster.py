@@ -1,7 +1,7 @@
 """Any cluster with an API server, reached by requests.
 
-Objects are sent as the files say them, with what a server with all its admission plugins wants beside: a
-priority is a class, a node that is made by hand has to be declared ready, and pods need no token.
+Objects are sent as the files contain them, plus what a server with all its admission plugins requires: a
+priority is a PriorityClass, a node created by hand must lose its not-ready taint, and pods need no token.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KEPT: Final = {
     ),
     "Node": ("podCIDR", "podCIDRs", "providerID"),
 }
-"""What a server has filled in, and wants to see again in an update that does not speak of it."""
+"""Fields set by the server that an update must repeat if it does not change them."""
 _PAUSE_SECONDS: Final = 0.1
 _MOST_ACCOUNT_PAUSES: Final = 100
 _NAMESPACE_SECONDS: Final = 120.0
@@ -76,7 +76,7 @@ class _StoredSpec(msgspec.Struct):
 
 
 class _Stored(msgspec.Struct):
-    """What is looked at of an object that was created."""
+    """The fields of a created object that are read."""
 
     metadata: _StoredMetadata
     spec: _StoredSpec = msgspec.field(default_factory=_StoredSpec)
@@ -96,7 +96,7 @@ class _Status(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    """What is looked at of a pod."""
+    """The fields of a pod that are read."""
 
     metadata: _Metadata
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -108,14 +108,14 @@ _read_stored = msgspec.json.Decoder(_Stored).decode
 
 
 class _Body(NamedTuple):
-    """An object ready to be sent, encoded once however often that is."""
+    """An object ready to be sent, encoded once for any number of requests."""
 
     manifest: Manifest
     encoded: msgspec.Raw
 
 
 class ClusterTarget:
-    """A cluster behind an API server, and whatever scheduler it has."""
+    """A cluster behind an API server, with any scheduler."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self.notes: list[str] = []
@@ -126,12 +126,12 @@ class ClusterTarget:
         self._kinds = dict(_KNOWN)
         self._priorities: dict[int, asyncio.Task[Any]] = {}
         self._created: dict[tuple[Kind, str, str], bool] = {}
-        """All that is to be deleted again, and whether somebody holds on to it."""
+        """All objects to delete at the end, and whether each has finalizers."""
 
     # -- objects
 
     async def prepared(self, manifest: Manifest) -> Prepared | None:
-        """An object as the server wants it."""
+        """An object as the server requires it."""
         kind = await self._kind(manifest)
         if kind == POD:
             manifest = await self._admissible_pod(manifest)
@@ -140,7 +140,7 @@ class ClusterTarget:
         return Prepared(kind, _Body(manifest, msgspec.Raw(msgspec.json.encode(manifest))))
 
     async def _kind(self, manifest: Manifest) -> Kind:
-        """Where objects of a kind live; the server says so of kinds that are not known here."""
+        """The resource of a kind; unknown kinds are looked up by discovery."""
         version, name = str(manifest.get("apiVersion")), str(manifest.get("kind"))
         kind = self._kinds.get((version, name))
         if kind is None:
@@ -163,7 +163,7 @@ class ClusterTarget:
         return {**pod, "spec": spec}
 
     async def _class_of(self, priority: int) -> str:
-        """The class that has a priority; made if nobody has needed it before."""
+        """The PriorityClass with a priority; created on first use."""
         name = f"moorage-bench-{priority}".replace("--", "-minus-")
         making = self._priorities.get(priority)
         if making is None:
@@ -178,7 +178,7 @@ class ClusterTarget:
         return name
 
     async def _make_class(self, body: Manifest) -> None:
-        """Create a priority class, unless it is there."""
+        """Create a priority class, unless it exists."""
         try:
             await self._make(PRIORITY_CLASS, "", body)
         except RequestError as error:
@@ -192,7 +192,7 @@ class ClusterTarget:
         return stored
 
     async def create(self, prepared: Prepared, namespace: str) -> str:
-        """Create an object, and write the status that creation leaves out."""
+        """Create an object, then write its status, which creation ignores."""
         kind, body = prepared
         place = namespace if kind.namespaced else ""
         stored = await self._make_with_patience(kind, place, body.encoded)
@@ -204,7 +204,7 @@ class ClusterTarget:
         return name
 
     async def _make_with_patience(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
-        """Create an object; a new namespace's service account may take a moment to come."""
+        """Create an object, with retries until a new namespace's service account exists."""
         for _ in range(_MOST_ACCOUNT_PAUSES):
             try:
                 return await self._make(kind, namespace, body)
@@ -215,7 +215,7 @@ class ClusterTarget:
         return await self._make(kind, namespace, body)
 
     async def _declare_ready(self, node: _Stored, wanted: Manifest) -> None:
-        """Take away the taint that every new node gets, unless it was to have it."""
+        """Remove the taint that admission adds to every new node, unless the manifest has it."""
         taints = wanted.get("spec", {}).get("taints") or []
         known = node.spec.taints or []
         if any(each["key"] == _NOT_READY for each in known) and known != taints:
@@ -244,21 +244,21 @@ class ClusterTarget:
     # -- figures
 
     async def metrics(self) -> str:
-        """Nothing: whose scheduler it is, is not known."""
+        """Empty: the cluster's scheduler is not known."""
         return ""
 
     def attempts(self) -> Mapping[str, Sequence[float]]:
-        """Nothing: only the scheduler's metrics know."""
+        """Empty: only the scheduler's metrics have them."""
         return {}
 
     def usage(self) -> Mapping[str, Usage]:
-        """What this process has used."""
+        """This process's usage."""
         return {"generator": own_usage()}
 
     # -- the end
 
     async def clean_up(self) -> None:
-        """Delete all that was created: pods first, namespaces last, which take what else is in them along."""
+        """Delete all created objects: pods first, namespaces last, with everything else in them."""
         namespaces = {name for kind, _, name in self._created if kind == NAMESPACE}
         pods = [key for key in self._created if key[0] == POD]
         others = [
@@ -273,7 +273,7 @@ class ClusterTarget:
         self._created.clear()
 
     async def _until_gone(self, namespace: str) -> None:
-        """Returns once a namespace is empty and gone: the next workload may want one of the same name."""
+        """Wait until a namespace is deleted: the next workload may create one of the same name."""
         while True:
             try:
                 await self._client.get(NAMESPACE, "", namespace)
@@ -284,7 +284,7 @@ class ClusterTarget:
             await sleep(self._clock, _PAUSE_SECONDS)
 
     async def _let_go(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object at once, held or not; there is no kubelet that would say that a pod has ended."""
+        """Delete an object at once, finalizers included; no kubelet confirms that a pod has ended."""
         try:
             if self._created[kind, namespace, name]:
                 await self._client.patch(kind, namespace, name, {"metadata": {"finalizers": None}}, "merge")
@@ -296,7 +296,7 @@ class ClusterTarget:
 
 @asynccontextmanager
 async def cluster_target(client: Client, clock: Clock) -> AsyncIterator[ClusterTarget]:
-    """A cluster as it is; what is made in it while the context lasts is deleted at its end."""
+    """An existing cluster; objects created in it within the context are deleted at its end."""
     target = ClusterTarget(client, clock)
     following = asyncio.create_task(target.informer.run())
     try:

@@ -1,4 +1,4 @@
-"""From the moment when pods begin to count to the figures about them."""
+"""Collection of a workload's metrics, from the first measured pod to the result."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _MILLISECONDS: Final = 1000.0
 
 
 class Collection:
-    """What is measured of some pods between two moments."""
+    """The measurements of a group of pods between two moments."""
 
     def __init__(self, target: Target, group: PodGroup, name: str) -> None:
         self.name = name
-        """What the file calls it."""
+        """Its name in the workload file."""
         self._target = target
         self._group = group
         self._created_at: float | None = None
 
     async def begin(self) -> None:
-        """From now on, it counts."""
+        """Start measuring."""
         self._metrics_before = await self._target.metrics()
         self._attempts_before = {key: len(some) for key, some in self._target.attempts().items()}
-        gc.collect()  # What came before is not these pods' affair.
+        gc.collect()  # Garbage from before must not be charged to these pods.
         self._usage_before = dict(self._target.usage())
         self._bindings = self._target.pods.start_noting(self._group)
         self._began_at = perf_counter()
@@ -62,7 +62,7 @@ class Collection:
         threshold: float,
         selector: ThresholdMetricSelector,
     ) -> Result:
-        """The figures of what counted."""
+        """The figures of the measured pods."""
         ended_at, bindings = perf_counter(), self._bindings
         self._target.pods.stop_noting(bindings)
         usage = self._target.usage()
@@ -156,7 +156,7 @@ def _threshold(
     result: Result,
     histograms: Mapping[tuple[str, Labels], Histogram],
 ) -> Threshold:
-    """Whether a figure is what it should be; scheduler_perf gives times in milliseconds."""
+    """Whether a figure meets its threshold; scheduler_perf gives times in milliseconds."""
     measured: float | None
     if selector.name == _THROUGHPUT:
         rates = result.pods_per_second

@@ -1,4 +1,4 @@
-"""Much work, a little of it at the same time."""
+"""Bounded concurrency."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 MOST_AT_ONCE: Final = 30
-"""So many objects are created, or deleted, at the same time; as scheduler_perf does."""
+"""Maximum number of objects created or deleted at the same time, as in scheduler_perf."""
 
 Work = Callable[[], Coroutine[Any, Any, object]]
 
 
 async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Do all of something; the first failure ends it, and is raised."""
+    """Run all coroutines; the first failure cancels the others, and is raised."""
     left = iter(work)
 
     async def some() -> None:
@@ -31,9 +31,9 @@ async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
 
 @asynccontextmanager
 async def overlapping(most: int) -> AsyncIterator[Callable[[Work], Awaitable[None]]]:
-    """A way to begin work before what was begun earlier has ended, unless `most` of it has not.
+    """A function that starts work in the background, and waits while `most` of it is running.
 
-    All has ended when the context does; the first failure ends it, and is raised.
+    The context ends when all work has ended; the first failure cancels the rest, and is raised.
     """
     free = asyncio.Semaphore(most)
     try:

@@ -1,4 +1,4 @@
-"""The production scheduler over a store in the same process: what it costs to schedule, and nothing else."""
+"""The production scheduler over a store in the same process: measures the cost of scheduling only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
 _KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 _SEED: Final = 1
-"""Ties are broken in the same way in every run."""
+"""Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
 
 
 class _Stopwatch(MetricsObserver):
@@ -57,7 +57,7 @@ class _Stopwatch(MetricsObserver):
         self._ends(queued, SCHEDULED)
 
     def failed(self, queued: QueuedPod, reason: str) -> None:
-        """An attempt has come to nothing."""
+        """An attempt has failed."""
         super().failed(queued, reason)
         self._ends(queued, UNSCHEDULABLE if reason == "Unschedulable" else ERROR)
 
@@ -114,13 +114,13 @@ class EngineTarget:
         return Prepared(_KINDS[name], convert(manifest, KINDS[name]))
 
     async def create(self, prepared: Prepared, namespace: str) -> str:
-        """Create an object; then it is somebody else's turn on the loop."""
+        """Create an object, then yield to the event loop."""
         name = self._store.create(prepared.kind, namespace, prepared.body).name
         await asyncio.sleep(0)
         return name
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
-        """Replace what users may replace of an object; its status too, if the new one has any."""
+        """Replace an object's fields that users may replace; its status too, if the new one has any."""
         prepared = await self.prepared(manifest)
         if prepared is None:
             return
@@ -141,16 +141,16 @@ class EngineTarget:
         return self._metrics.text().decode()
 
     def attempts(self) -> Mapping[str, Sequence[float]]:
-        """How long every single attempt took so far."""
+        """The duration of every attempt so far, in seconds."""
         return self._stopwatch.attempts
 
     def usage(self) -> Mapping[str, Usage]:
-        """What this process has used: scheduler, store and generator are one."""
+        """This process's usage: scheduler, store and generator share it."""
         return {"scheduler": own_usage()}
 
 
 def _changed(known: Object, wanted: Object, resizes: bool) -> Object:
-    """An object as somebody wants it, with what the server keeps."""
+    """An updated object, with the fields that the server does not let clients change."""
     if isinstance(known, Pod) and isinstance(wanted, Pod):
         if resizes:
             return replace(known, spec=replace(known.spec, containers=wanted.spec.containers))
@@ -173,7 +173,7 @@ def _not_decoded(raw: bytes) -> Any:
 async def engine_target(
     config: SchedulerConfiguration | None, clock: Clock | None = None
 ) -> AsyncIterator[EngineTarget]:
-    """A new cluster with a scheduler, as long as the context lasts."""
+    """A new cluster with a scheduler, for the duration of the context."""
     forget_peak()
     target = EngineTarget(config, clock or LoopClock())
     tasks: set[asyncio.Task[None]] = set()

@@ -42,10 +42,10 @@ from moorage.services.timing import within
 T = TypeVar("T")
 
 WAIT_SECONDS: Final = 600.0
-"""So long pods may take until the workload is given up."""
+"""Timeout for pods to be scheduled before the workload fails, in seconds."""
 _CHURN_SECONDS: Final = 0.5
 _MOST_CHURNED: Final = 100
-"""So many objects are being created at most where they come at a steady rate."""
+"""Maximum number of concurrent creations where objects are created at a steady rate."""
 
 log = logging.getLogger(__name__)
 
@@ -67,14 +67,14 @@ class Executor:
         self._wait_seconds = wait_seconds
         self._on_collecting = on_collecting
         self._namespaces: dict[str, int] = {}
-        """How many pods of each namespace nobody has waited for yet."""
+        """Number of pods in each namespace that no operation has waited for yet."""
         self._nodes = 0
         self._collection: Collection | None = None
         self._results: list[tuple[str, Result]] = []
         self._background: set[asyncio.Task[None]] = set()
 
     async def run(self) -> list[Result]:
-        """Run everything; the answer is what was measured, each time that something was."""
+        """Run all operations; returns one result for each measurement."""
         try:
             for index, op in enumerate(self._workload.ops):
                 try:
@@ -171,7 +171,7 @@ class Executor:
             await self._target.update(template.object(index, count), op.namespace, op.subresources)
 
     async def _paced(self, items: Iterable[T], per_second: float) -> AsyncIterator[T]:
-        """One after another, so many a second; without a pause if that is 0."""
+        """The items in order, at a rate; without a pause if the rate is 0."""
         began_at = self._clock.now()
         for number, item in enumerate(items, start=1):
             if per_second:
@@ -206,7 +206,7 @@ class Executor:
     async def _prepared_pods(self, source: PodSource, count: int) -> list[list[Prepared]]:
         """All pods of an operation with what each needs, ready before the first is created.
 
-        Each is decoded anew, even if all are equal: that is how pods come from a server.
+        Each is decoded separately, even if all are equal, as pods from a server are.
         """
         return [
             [await self._ready(each) for each in (*source.storage(index), source.pod(index))]
@@ -228,7 +228,7 @@ class Executor:
             await self._create_prepared(part, namespace)
 
     async def _create_prepared(self, prepared: Prepared, namespace: str) -> str:
-        """Create an object, and remember when: a pod's latency begins here."""
+        """Create an object, and record the time: a pod's latency begins here."""
         began_at = perf_counter()
         name = await self._target.create(prepared, namespace)
         if prepared.kind == POD:
@@ -236,7 +236,7 @@ class Executor:
         return name
 
     async def _keep_steady(self, op: CreatePods, namespace: str, pods: list[list[Prepared]]) -> None:
-        """Make all pods anew whenever all are scheduled, until the time is over."""
+        """Delete and recreate all pods whenever all are scheduled, until the duration is over."""
         group, cycles = PodGroup([namespace]), 0
         ends_at = self._clock.now() + seconds(op.duration)
         while (left := ends_at - self._clock.now()) > 0:
@@ -293,7 +293,7 @@ class Executor:
         self._background.add(task)
 
     async def _survived(self, work: Awaitable[None]) -> None:
-        """Some work in the background; what goes wrong with it is said, and the workload goes on."""
+        """Background work; its failure is reported, and the workload goes on."""
         try:
             await work
         except (RequestError, ConnectionFailed) as error:
@@ -317,7 +317,7 @@ class Executor:
             number += 1
 
     async def _create_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
-        """Create objects at a steady rate, however long the server takes for each."""
+        """Create objects at a steady rate, independently of the server's latency."""
         async with overlapping(_MOST_CHURNED) as begin:
             async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
                 if op.number and number >= op.number:
@@ -337,7 +337,7 @@ class Executor:
                     known[place] = await self._create_or_leave(each, namespace)
 
     async def _create_or_leave(self, prepared: Prepared, namespace: str) -> str:
-        """Create an object; the empty name if it is refused."""
+        """Create an object; returns the empty name if it is rejected."""
         if self._collection is not None:
             self._collection.creating()
         try:

@@ -15,7 +15,7 @@ PERCENTILES: Final = (50, 90, 95, 99)
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """How many values there were, and how large they were."""
+    """The number of values, their average and percentiles."""
 
     count: int
     average: float
@@ -36,16 +36,16 @@ class Histogram:
 
     bounds: tuple[float, ...]
     counts: tuple[float, ...]
-    """How many values are at most the bound, for each bound."""
+    """Number of values that are at most the bound, for each bound."""
     total: float
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return int(self.counts[-1]) if self.counts else 0
 
     def minus(self, earlier: Histogram | None) -> Histogram:
-        """What came after an earlier moment."""
+        """The values that were added since an earlier moment."""
         if earlier is None:
             return self
         counts = (now - before for now, before in zip(self.counts, earlier.counts, strict=True))
@@ -57,7 +57,7 @@ class Histogram:
         return Histogram(self.bounds, tuple(counts), self.total + other.total)
 
     def quantile(self, share: float) -> float:
-        """The value that this share of all values is at most, taken to be spread evenly in each bucket."""
+        """The quantile of a share of all values, interpolated linearly within a bucket."""
         rank = share * self.count
         for index, (bound, count) in enumerate(zip(self.bounds, self.counts, strict=True)):
             if count < rank:

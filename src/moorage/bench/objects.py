@@ -1,4 +1,4 @@
-"""The objects that operations make where files leave something open."""
+"""Objects that operations create, with defaults for what files leave out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEEDS: Final = {"cpu": "100m", "memory": "500Mi"}
 
 
 def base_node(prefix: str) -> Manifest:
-    """The node that is meant where no template is given."""
+    """The default node, without a template."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -31,7 +31,7 @@ def base_node(prefix: str) -> Manifest:
 
 
 def base_pod() -> Manifest:
-    """The pod that is meant where no template is given."""
+    """The default pod, without a template."""
     container = {
         "name": "pause",
         "image": "registry.k8s.io/pause:3.10.1",
@@ -47,7 +47,7 @@ def base_pod() -> Manifest:
 
 
 def base_namespace() -> Manifest:
-    """The namespace that is meant where no template is given."""
+    """The default namespace, without a template."""
     return {"apiVersion": "v1", "kind": "Namespace"}
 
 
@@ -109,7 +109,7 @@ class PodSource:
         self._claim = _fixed(templates, op.persistent_volume_claim_template_path)
 
     def pod(self, index: int) -> Manifest:
-        """The pod of a number."""
+        """The pod at an index."""
         pod = self._base if self._template is None else self._template.object(index, self._op.count)
         if self._claim is None:
             return pod

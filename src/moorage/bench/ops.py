@@ -1,7 +1,7 @@
-"""The operations of a workload, as files say them.
+"""The operations of a workload, as files define them.
 
 Names and meanings are those of Kubernetes' scheduler_perf, so that one file measures any scheduler. Paths are
-relative to the file. Where a field has a `...Param` beside it, the workload's parameters give the value.
+relative to the file. If a field has a `...Param` counterpart, the workload's parameters give the value.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from moorage.api.base import Struct
 
 
 class _Part(Struct, forbid_unknown_fields=True):
-    """A part of a file; a field that nobody knows is a mistake."""
+    """A part of a file; unknown fields are errors."""
 
 
 class VolumeLimits(_Part):
-    """How many volumes of a driver a node takes."""
+    """Maximum number of a driver's volumes on a node."""
 
     count: int | None = None
 
@@ -63,9 +63,9 @@ class CreateNamespaces(_Part):
 
 
 class CreatePods(_Part):
-    """Makes pods, and waits until they are scheduled unless told otherwise.
+    """Creates pods, and waits until they are scheduled unless configured otherwise.
 
-    In a steady state all pods are deleted and made anew whenever all are scheduled, until the time is over.
+    In a steady state all pods are deleted and recreated whenever all are scheduled, for the given duration.
     """
 
     count: int = 0
@@ -98,7 +98,7 @@ class CreatePodSets(_Part):
 
 
 class DeletePods(_Part):
-    """Deletes the pods of a namespace, all at once or so many a second."""
+    """Deletes the pods of a namespace, all at once or at a rate per second."""
 
     namespace: str = ""
     label_selector: dict[str, str] = {}
@@ -137,7 +137,7 @@ class Churn(_Part):
 
 
 class Barrier(_Part):
-    """Waits until the pods that nobody has waited for are scheduled, or at least attempted."""
+    """Waits until the pods that no operation has waited for are scheduled, or at least attempted."""
 
     namespaces: list[str] = []
     label_selector: dict[str, str] = {}
@@ -152,7 +152,7 @@ class Sleep(_Part):
 
 
 class StartCollectingMetrics(_Part):
-    """From here on, pods of these namespaces count."""
+    """Starts measuring pods of these namespaces."""
 
     name: str = ""
     namespaces: list[str] = []
@@ -160,7 +160,7 @@ class StartCollectingMetrics(_Part):
 
 
 class StopCollectingMetrics(_Part):
-    """Pods count no more."""
+    """Stops measuring."""
 
 
 Op = (
@@ -192,18 +192,18 @@ OPS: Final[dict[str, type[Op]]] = {
     "startCollectingMetrics": StartCollectingMetrics,
     "stopCollectingMetrics": StopCollectingMetrics,
 }
-"""By opcode."""
+"""Operations by opcode."""
 
 REFUSED: Final = {
     "createResourceDriver": "there is no device driver to publish devices and to prepare them",
     "createResourceClaims": "claims need the devices of a driver, and there is none",
     "allocResourceClaims": "claims need the devices of a driver, and there is none",
 }
-"""Opcodes that are known and cannot be run, and why."""
+"""Known opcodes that are not supported, with the reason."""
 
 
 class ThresholdMetricSelector(_Part):
-    """Which figure a threshold is for."""
+    """The metric that a threshold applies to."""
 
     name: str = "SchedulingThroughput"
     labels: dict[str, str] = {}
@@ -225,7 +225,7 @@ class Workload(_Part):
 class TestCase(_Part):
     """Operations, and the workloads that run them in different sizes."""
 
-    __test__ = False  # For pytest, which otherwise takes it for one.
+    __test__ = False  # Keeps pytest from collecting it.
 
     name: str
     workload_template: list[dict[str, Any]]

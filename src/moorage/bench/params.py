@@ -24,15 +24,15 @@ from moorage.config.duration import parse_duration
 
 SCHEDULED: Final = "Scheduled"
 ATTEMPTED: Final = "Attempted"
-"""How far a barrier wants pods to be."""
+"""The stage that a barrier waits for."""
 
 
-class BadOp(Exception):  # noqa: N818 -- it says what it is
-    """An operation that makes no sense, and why."""
+class BadOp(Exception):  # noqa: N818 -- named after what it is
+    """An invalid operation, with the reason."""
 
 
 class Params:
-    """A workload's parameters, and which of them anybody has asked for."""
+    """A workload's parameters, and which of them have been used."""
 
     def __init__(self, values: Mapping[str, int | float | str | bool]) -> None:
         self._values = values
@@ -69,7 +69,7 @@ class Params:
         return self._values[name]
 
     def unused(self) -> list[str]:
-        """Parameters that nobody has asked for: most likely misspelt."""
+        """Unused parameters, most likely misspelt."""
         return sorted(set(self._values) - self._used)
 
 

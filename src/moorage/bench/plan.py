@@ -1,4 +1,4 @@
-"""From files to workloads that can run: everything is read and checked before anything is run."""
+"""Workloads from files: everything is read and validated before anything is run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from moorage.config.problems import ConfigError
 from moorage.config.types import SchedulerConfiguration
 
 FILE_NAME: Final = "performance-config.yaml"
-"""What workload files are called, where only a directory is given."""
+"""The name of workload files in a directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWorkload:
-    """A workload with all that it needs."""
+    """A workload with everything it needs to run."""
 
     case: str
     workload: str
@@ -50,12 +50,12 @@ class PlannedWorkload:
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """Its name in results."""
         return f"{self.case}/{self.workload}"
 
 
 def workload_files(paths: Iterable[Path]) -> list[Path]:
-    """The workload files that are meant: files are themselves, directories all that are in them."""
+    """The workload files at some paths: files themselves, and all workload files in directories."""
     files = []
     for path in paths:
         found = sorted(path.rglob(FILE_NAME)) if path.is_dir() else [path]
@@ -81,7 +81,7 @@ def read_workloads(file: Path) -> list[PlannedWorkload]:
 
 
 class _Case:
-    """One test case on its way to workloads."""
+    """Expands one test case into workloads."""
 
     def __init__(self, case: TestCase, where: str, directory: Path, templates: Templates) -> None:
         self._case = case
@@ -91,7 +91,7 @@ class _Case:
         self._opcodes = [str(each.get("opcode", "")) for each in case.workload_template]
 
     def workloads(self) -> list[PlannedWorkload]:
-        """All of them."""
+        """All workloads of the test case."""
         case = self._case
         if not case.workloads:
             raise InputError(self._where, "there are no workloads")
@@ -195,7 +195,7 @@ def _collects(op: Op) -> bool:
 
 
 def _gate_notes(gates: dict[str, bool]) -> list[str]:
-    """What is said of feature gates: nothing here depends on them."""
+    """Notes on feature gates, which have no effect here."""
     if not gates:
         return []
     named = ", ".join(f"{name}={str(value).lower()}" for name, value in sorted(gates.items()))

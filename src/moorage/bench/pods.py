@@ -1,4 +1,4 @@
-"""What becomes of pods: who waits for them, and when each was bound."""
+"""Tracks pods: waits for their stages, and records when each was bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNSEEN: Final = 0
 WAITING: Final = 1
 ATTEMPTED: Final = 2
 SCHEDULED: Final = 3
-"""How far a pod is: not there, not tried, tried in vain, on a node."""
+"""The stages of a pod: absent, not attempted, unschedulable, on a node."""
 
 
 class _Metadata(Protocol):
@@ -44,7 +44,7 @@ class _Status(Protocol):
 
 
 class SeenPod(Protocol):
-    """What is looked at of a pod."""
+    """The fields of a pod that are read."""
 
     @property
     def metadata(self) -> _Metadata:
@@ -56,11 +56,11 @@ class SeenPod(Protocol):
 
     @property
     def status(self) -> _Status:
-        """Whether it was tried."""
+        """Its conditions, which show whether it was attempted."""
 
 
 def stage(pod: SeenPod | None) -> int:
-    """How far a pod is."""
+    """A pod's stage."""
     if pod is None:
         return UNSEEN
     if pod.spec.node_name:
@@ -89,19 +89,19 @@ class PodGroup:
 
 @dataclass(slots=True)
 class Bindings:
-    """When pods of a group were bound."""
+    """The binding times of a group's pods."""
 
     group: PodGroup
     times: list[float] = field(default_factory=list)
-    """When each was bound, in order."""
+    """Time at which each pod was bound, in order."""
     latencies: list[float] = field(default_factory=list)
-    """How long after its creation was asked for each was seen to be bound."""
+    """Time from each pod's create request until it was seen bound, in seconds."""
     _created: dict[Key, float] = field(default_factory=dict)
     _bound: dict[Key, float] = field(default_factory=dict)
-    """When: of those of which only this is known yet. A pod may be bound before its creator has an answer."""
+    """Binding times of pods without a known creation: a pod may be bound before its create call returns."""
 
     def was_created(self, key: Key, at: float) -> None:
-        """A pod is there, whose creation was asked for at some time."""
+        """A pod was created; `at` is the time of the request."""
         if key[0] in self.group.namespaces:
             bound = self._bound.pop(key, None)
             if bound is None:
@@ -110,7 +110,7 @@ class Bindings:
                 self.latencies.append(bound - at)
 
     def note(self, pod: SeenPod, before: SeenPod | None) -> None:
-        """A pod has come or changed."""
+        """A pod was added or updated."""
         if not pod.spec.node_name or (before is not None and before.spec.node_name):
             return
         if self.group.holds(pod):
@@ -124,7 +124,7 @@ class Bindings:
 
 
 class _Waiter:
-    """Somebody who waits for so many pods of a group to be so far."""
+    """Waits until a number of a group's pods have reached a stage."""
 
     def __init__(self, group: PodGroup, wanted: int, at_least: int) -> None:
         self.group = group
@@ -149,16 +149,16 @@ class PodWatch:
         self._waiters: list[_Waiter] = []
         self._bindings: list[Bindings] = []
         self.bound = 0
-        """How many pods were bound, all in all."""
+        """Total number of pods that were bound."""
         self._broken: Exception | None = None
         informer.listeners.append(self._follow)
 
     def pods(self, group: PodGroup) -> list[SeenPod]:
-        """The pods of a group as they are now."""
+        """The current pods of a group."""
         return [pod for pod in self._informer.objects.values() if group.holds(pod)]
 
     async def until(self, group: PodGroup, wanted: int, at_least: int) -> None:
-        """Returns once so many pods of a group are so far."""
+        """Wait until `wanted` pods of a group have reached a stage."""
         if self._broken is not None:
             raise self._broken
         waiter = _Waiter(group, wanted, at_least)
@@ -171,14 +171,14 @@ class PodWatch:
             self._waiters.remove(waiter)
 
     def give_up(self, error: Exception) -> None:
-        """Nothing will become of pods any more: whoever waits for them hears why."""
+        """Fail all current and future waits with an error."""
         self._broken = error
         for waiter in self._waiters:
             if not waiter.done.done():
                 waiter.done.set_exception(error)
 
     def standing(self, group: PodGroup) -> str:
-        """How far the pods of a group are, and why one of those that wait does."""
+        """How many pods of a group are scheduled, and why one of the others is not."""
         pods = self.pods(group)
         done = sum(1 for pod in pods if stage(pod) == SCHEDULED)
         text = f"{done} of {len(pods)} pods are scheduled"
@@ -192,18 +192,18 @@ class PodWatch:
         return f"{text}; {waiting.metadata.namespace}/{waiting.metadata.name} is not{reason}"
 
     def start_noting(self, group: PodGroup) -> Bindings:
-        """Take down when pods of a group are bound, from now on."""
+        """Start recording when pods of a group are bound."""
         bindings = Bindings(group)
         self._bindings.append(bindings)
         return bindings
 
     def was_created(self, key: Key, at: float) -> None:
-        """A pod is there, whose creation was asked for at some time."""
+        """A pod was created; `at` is the time of the request."""
         for bindings in self._bindings:
             bindings.was_created(key, at)
 
     def stop_noting(self, bindings: Bindings) -> None:
-        """Take down no more."""
+        """Stop recording."""
         self._bindings.remove(bindings)
 
     def _follow(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:

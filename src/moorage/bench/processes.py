@@ -1,4 +1,4 @@
-"""The API server and the scheduler as processes of their own, for as long as a workload runs."""
+"""The API server and the scheduler in their own processes, for the duration of a workload."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.timing import within
 
 _REQUESTS_PER_SECOND: Final = 5000
-"""What the scheduler may send, as scheduler_perf lets its scheduler do."""
+"""Client rate limit of the scheduler, in requests per second, as in scheduler_perf."""
 _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.05
 
 
 class ServedTarget(ClusterTarget):
-    """A cluster whose server and scheduler are processes of ours."""
+    """A cluster with a server and a scheduler that run as child processes."""
 
     def __init__(self, client: Client, clock: Clock, server_pid: int) -> None:
         super().__init__(client, clock)
@@ -45,7 +45,7 @@ class ServedTarget(ClusterTarget):
         self._scheduler: Client | None = None
 
     def scheduled_by(self, pid: int, client: Client) -> None:
-        """The scheduler is there; `client` is the way to its metrics."""
+        """The scheduler has started; `client` reads its metrics."""
         self._scheduler_pid, self._scheduler = pid, client
 
     async def metrics(self) -> str:
@@ -56,7 +56,7 @@ class ServedTarget(ClusterTarget):
         return b"".join([piece async for piece in stream]).decode()
 
     def usage(self) -> Mapping[str, Usage]:
-        """What each process has used so far."""
+        """The usage of each process so far."""
         used = {"server": usage_of(self._server_pid), "generator": own_usage()}
         if self._scheduler_pid is not None:
             used["scheduler"] = usage_of(self._scheduler_pid)
@@ -89,7 +89,7 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
 async def _scheduler(
     place: Path, kubeconfig: Path, config: SchedulerConfiguration | None, access: Access, clock: Clock
 ) -> AsyncIterator[tuple[int, Client]]:
-    """A scheduler that knows the cluster, and the way to what it serves."""
+    """A scheduler with synced informers: its process id, and a client of its endpoints."""
     port, file = _free_port(), place / "scheduler.yaml"
     config = config or default_config()
     connection = replace(
@@ -126,7 +126,7 @@ async def _until_ready(process: asyncio.subprocess.Process, client: Client, cloc
 async def _process(
     place: Path, command: str, words: Sequence[str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A command of moorage in another process, which is asked to end, and ended if it does not."""
+    """A command of moorage in a child process: terminated at the end, and killed if it does not exit."""
     with (place / f"{command}.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "moorage", command, *words, stdout=asyncio.subprocess.PIPE, stderr=log
@@ -144,7 +144,7 @@ async def _process(
 
 
 async def _until_said(process: asyncio.subprocess.Process, place: Path, words: str) -> None:
-    """Returns once a process has printed some words."""
+    """Wait until a process has printed some words."""
     assert process.stdout is not None
     async for line in process.stdout:
         if words in line.decode():
@@ -159,7 +159,7 @@ def _said(place: Path, command: str) -> str:
 
 
 def _free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free at the moment."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Where the time goes: a flame graph of what is measured, taken by pyinstrument."""
+"""A flame graph of the measured part of a run, recorded by pyinstrument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTERVAL_SECONDS = 0.001
 
 
 class Profile:
-    """Looks every millisecond at what this process does, while it is told to."""
+    """Samples this process every millisecond while enabled."""
 
     def __init__(self, file: Path) -> None:
         try:
@@ -29,7 +29,7 @@ class Profile:
         self._has_seen = False
 
     def look(self, begins: bool) -> None:
-        """Look from now on, or no more."""
+        """Start or stop sampling."""
         if begins:
             self._has_seen = True
             self._profiler.start()
@@ -37,7 +37,7 @@ class Profile:
             self._profiler.stop()
 
     def write(self) -> bool:
-        """Write what was seen; whether there was anything."""
+        """Write the flame graph; returns whether there were any samples."""
         self.look(False)
         if self._has_seen:
             try:

@@ -1,4 +1,4 @@
-"""What was measured, as it is written and read."""
+"""The format of reports."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Rates(msgspec.Struct, kw_only=True):
 
 
 class Attempts(Summary, kw_only=True):
-    """How long attempts to schedule a pod took, binding included; also by how they ended."""
+    """Durations of scheduling attempts, binding included; also by result."""
 
     results: dict[str, Summary] = {}
 
 
 class Parts(msgspec.Struct, kw_only=True):
-    """Something of each process; None where there is no such process, or it is not known.
+    """A value for each process; None if there is no such process, or the value is unknown.
 
-    Where the scheduler runs over a store in this process, all is the scheduler's.
+    If the scheduler runs over a store in this process, all usage counts as the scheduler's.
     """
 
     scheduler: float | None = None
@@ -49,14 +49,14 @@ PARTS: Final = ("scheduler", "server", "generator")
 
 
 class Threshold(msgspec.Struct, kw_only=True):
-    """What a figure should be, and whether it is."""
+    """A figure's threshold, and whether it is met."""
 
     metric: str
     bucket: str
     value: float
     measured: float | None
     is_met: bool | None
-    """None: that figure was not measured."""
+    """None if the figure was not measured."""
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -64,18 +64,18 @@ class Result(msgspec.Struct, kw_only=True):
 
     name: str
     pods: int
-    """So many were bound while it was measured."""
+    """Number of pods bound during the measurement."""
     nodes: int
     seconds: float
-    """From the first creation to the last binding."""
+    """Time from the first creation to the last binding."""
     pods_per_second: Rates
     latency_seconds: Summary | None
-    """From when a pod was seen to come to when it was seen on its node."""
+    """Time from a pod's creation until it was seen bound."""
     attempt_seconds: Attempts | None
     extension_points: dict[str, Summary]
-    """Seconds that all plugins of an extension point took."""
+    """Durations of extension points, all plugins together, in seconds."""
     plugins: dict[str, dict[str, Summary]]
-    """Seconds that a plugin took, by extension point; in a tenth of the cycles."""
+    """Durations of plugins by extension point, in seconds; sampled in a tenth of the cycles."""
     cpu_seconds_per_pod: Parts
     peak_memory_bytes: Parts
     threshold: Threshold | None
@@ -83,29 +83,29 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 class NotRun(msgspec.Struct, kw_only=True):
-    """A workload of which there are no figures, and why."""
+    """A workload without figures, and the reason."""
 
     name: str
     reason: str
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """All that one run measured."""
+    """All measurements of one run."""
 
     mode: str
     python: str
     version: str
     workloads: list[Result]
     refused: list[NotRun] = []
-    """Workloads that cannot be run here."""
+    """Unsupported workloads."""
     failed: list[NotRun] = []
-    """Workloads that came to no end."""
+    """Workloads that failed."""
     compared: dict[str, dict[str, float | None]] = {}
-    """By workload, the ratio of each figure to that of an older report, if there is one to compare with."""
+    """By workload, the ratio of each figure to that of an older report, if one was given."""
 
 
 def read_report(path: Path) -> Report:
-    """A report that was written before; InputError if it is none."""
+    """A report from a file; InputError if it is not a report."""
     try:
         return msgspec.json.decode(read_text(path), type=Report)
     except msgspec.MsgspecError as error:
@@ -113,7 +113,7 @@ def read_report(path: Path) -> Report:
 
 
 def comparison(then: Result, now: Result) -> dict[str, float | None]:
-    """The ratio of each figure to the same one before; None where one of them is not known."""
+    """The ratio of each figure to the older one; None if either is unknown."""
     figures: dict[str, Callable[[Result], float | None]] = {
         "pods_per_second": lambda each: each.pods_per_second.average,
         "attempt_p50": lambda each: each.attempt_seconds.p50 if each.attempt_seconds else None,

@@ -16,20 +16,20 @@ from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.version import __version__
 
 OpenTarget = Callable[[PlannedWorkload], AbstractAsyncContextManager[Target]]
-"""A cluster for a workload, which is gone when the context ends."""
+"""Opens a cluster for a workload, for the duration of the context."""
 
 
 class Watcher:
-    """Is told how a run goes; does nothing itself."""
+    """Callbacks for the progress of a run; by default they do nothing."""
 
     def begins(self, workload: PlannedWorkload, target: Target) -> None:
         """A workload begins in a cluster."""
 
     def collecting(self, begins: bool) -> None:
-        """What happens from now on is measured, or is no more."""
+        """Measuring starts or stops."""
 
     def ended(self, workload: PlannedWorkload) -> None:
-        """A workload is over, well or not."""
+        """A workload has ended, successfully or not."""
 
 
 async def run_all(
@@ -40,7 +40,7 @@ async def run_all(
     clock: Clock | None = None,
     wait_seconds: float = WAIT_SECONDS,
 ) -> Report:
-    """Run workloads; of those that cannot be run, or that fail, the reason is told, and the others go on."""
+    """Run workloads; reports the reason for each that is unsupported or fails, and continues."""
     watcher, clock = watcher or Watcher(), clock or LoopClock()
     report = Report(mode=mode, python=platform.python_version(), version=__version__, workloads=[])
     for workload in workloads:

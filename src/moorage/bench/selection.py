@@ -1,4 +1,4 @@
-"""Which of many workloads are to be run."""
+"""Selection of workloads by name and label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moorage.bench.plan import PlannedWorkload
 
 
 def has_labels(expression: str, labels: Iterable[str]) -> bool:
-    """Whether labels fit an expression: `performance,-short` has the first and not the second."""
+    """Whether labels match an expression: `performance,-short` requires the first and excludes the second."""
     known = set(labels)
     for word in filter(None, (part.strip() for part in expression.split(","))):
         if (word.lstrip("+-") in known) == word.startswith("-"):
@@ -18,16 +18,16 @@ def has_labels(expression: str, labels: Iterable[str]) -> bool:
 
 
 def is_named(wanted: str, workload: PlannedWorkload) -> bool:
-    """Whether a name (`TestCase` or `TestCase/Workload`) means a workload."""
+    """Whether a name (`TestCase` or `TestCase/Workload`) matches a workload."""
     return wanted in (workload.case, workload.name)
 
 
 def select(
     workloads: Sequence[PlannedWorkload], only: Sequence[str], labels: Sequence[str]
 ) -> list[PlannedWorkload]:
-    """The workloads that are meant; InputError for a name that means none, or if none is left.
+    """The selected workloads; InputError for a name that matches none, or if none is left.
 
-    Of several label expressions one has to fit.
+    At least one of several label expressions has to match.
     """
     for wanted in only:
         if not any(is_named(wanted, each) for each in workloads):

@@ -1,7 +1,7 @@
-"""A cluster's objects in this process: what an API server would hold, without one.
+"""A cluster's objects in this process, instead of an API server.
 
-Objects are what scheduling reads of them, already decoded. Whoever follows a kind hears of a change before
-the write returns. Only what changes decisions is done to objects as they come in: names, versions, defaults.
+Objects are decoded structs with the fields that scheduling reads. Listeners of a kind are called before a
+write returns. Admission is limited to what affects decisions: names, resource versions, defaults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from moorage.client.kinds import POD, Kind
 from moorage.http.errors import RequestError
 
 _GRACE_SECONDS: Final = 30
-"""What a pod has to end, unless it says otherwise."""
+"""Default termination grace period of a pod, in seconds."""
 _GATED: Final = Condition(
     type="PodScheduled",
     status="False",
@@ -43,23 +43,23 @@ class Store:
         self._listeners: dict[str, list[list[Listener[Any]]]] = defaultdict(list)
         self._numbers = count(1)
         self.version = 0
-        """How much has been written."""
+        """Number of writes; the latest resource version."""
 
     # -- reading
 
     def table(self, kind: Kind) -> dict[Key, Any]:
-        """All objects of a kind as they are now and as they will be; only to be looked at."""
+        """A live, read-only view of all objects of a kind."""
         return self._tables[kind.name]
 
     def follow(self, kind: Kind, listeners: list[Listener[Any]]) -> None:
-        """Tell listeners of everything there is of a kind, and from now on of what happens to it."""
+        """Call listeners for all existing objects of a kind, and for every later change."""
         self._listeners[kind.name].append(listeners)
         for obj in list(self._tables[kind.name].values()):
             for listener in listeners:
                 listener("ADDED", obj, None)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Any:
-        """One object; RequestError if it is not there."""
+        """One object; RequestError if it does not exist."""
         obj = self._tables[kind.name].get((namespace, name))
         if obj is None:
             raise _not_found(kind, name)
@@ -68,7 +68,7 @@ class Store:
     # -- writing
 
     def create(self, kind: Kind, namespace: str, obj: Object) -> Object:
-        """Store a new object, named if it has no name yet."""
+        """Store a new object; a name is generated if it has none."""
         meta = obj.metadata
         number = next(self._numbers)
         name = meta.name or f"{meta.generate_name}{number:05d}"
@@ -87,15 +87,15 @@ class Store:
         return self._put(kind, key, _completed(replace(obj, metadata=named)))
 
     def update(self, kind: Kind, obj: Object) -> Object:
-        """Store another state of an object."""
+        """Store a new version of an object."""
         versioned = replace(obj, metadata=self._next(obj))
         return self._put(kind, (obj.namespace, obj.name), versioned)
 
     def delete(self, kind: Kind, namespace: str, name: str, uid: str = "") -> None:
-        """Remove an object; one that somebody holds on to is only marked.
+        """Remove an object; one with finalizers only gets a deletion timestamp.
 
-        A pod on a node has its time to end, and there is no kubelet to say that it has ended: unless it asks
-        for no time at all, it stays.
+        A pod on a node has a grace period, and there is no kubelet to confirm that it has ended: it stays,
+        unless its grace period is zero.
         """
         obj = self.get(kind, namespace, name)
         if uid and obj.metadata.uid != uid:
@@ -109,7 +109,7 @@ class Store:
             self.update(kind, replace(obj, metadata=replace(obj.metadata, deletion_timestamp=ends_at)))
 
     def bind(self, namespace: str, name: str, uid: str, node_name: str) -> None:
-        """Put a pod onto a node."""
+        """Bind a pod to a node."""
         pod: Pod = self.get(POD, namespace, name)
         if pod.metadata.uid != uid or pod.spec.node_name or pod.metadata.deletion_timestamp is not None:
             raise _conflict(POD, name)
@@ -124,7 +124,7 @@ class Store:
         self._put(POD, (namespace, name), bound)
 
     def write_pod_status(self, namespace: str, name: str, patch: Manifest) -> Pod:
-        """Change a pod's status by a patch as the scheduler makes them: conditions, and single fields."""
+        """Apply a status patch of the scheduler to a pod: conditions, and single fields."""
         pod: Pod = self.get(POD, namespace, name)
         meta = patch.get("metadata") or {}
         if meta.get("uid", pod.metadata.uid) != pod.metadata.uid:
@@ -152,7 +152,7 @@ class Store:
         return str(self.version)
 
     def _next(self, obj: Object) -> ObjectMeta:
-        """The metadata of an object's next state."""
+        """The metadata of an object's next version."""
         return replace(obj.metadata, resource_version=self._next_version())
 
     def _put(self, kind: Kind, key: Key, obj: Object) -> Object:
@@ -169,7 +169,7 @@ class Store:
 
 
 def _completed(obj: Object) -> Object:
-    """An object with what an API server fills in."""
+    """An object with an API server's defaults."""
     if isinstance(obj, Node) and not obj.status.allocatable:
         return replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
     if isinstance(obj, Pod) and obj.spec.scheduling_gates:

@@ -1,7 +1,7 @@
-"""The scheduler's ends of a store: a client and informers that need no requests.
+"""A client and informers for a store in the same process, without requests.
 
-What the scheduler does for every pod (bind, write a status, delete, tell of an event) goes straight to the
-store. What is rare (claims, volumes) goes the way of a real server: as plain values, patched and read again.
+Frequent writes (bindings, pod statuses, deletions, events) go directly to the store. Rare ones (claims,
+volumes) are handled as by a real server: as plain values, patched and decoded again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _NoWay:
     """The transport of a client that sends no requests."""
 
     async def handle(self, request: Request) -> Response:
-        """There is nobody to ask."""
+        """Fails: there is no server."""
         raise ConnectionFailed(f"{request.method} {request.path}: a store takes no requests")
 
 
@@ -40,7 +40,7 @@ class StoreClient(Client):
         super().__init__(_NoWay())
         self.store = store
         self.events = 0
-        """How many events were written; nobody reads them."""
+        """Number of events written; they are not stored."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
         """One object."""
@@ -56,7 +56,7 @@ class StoreClient(Client):
         return _manifest(self.store.create(kind, namespace, convert(obj, KINDS[kind.name])))
 
     async def post(self, kind: Kind, namespace: str, obj: Any) -> bytes:
-        """Write an event; that is only counted."""
+        """Count an event."""
         assert kind == EVENT, kind
         self.events += 1
         return b""
@@ -64,7 +64,7 @@ class StoreClient(Client):
     async def create_part(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Manifest
     ) -> None:
-        """Bind a pod; there are no other parts."""
+        """Bind a pod; other subresources are not supported."""
         assert subresource == "binding", subresource
         self.store.bind(namespace, name, obj["metadata"]["uid"], obj["target"]["name"])
 
@@ -77,12 +77,12 @@ class StoreClient(Client):
         type: PatchType = "strategic",
         subresource: str = "",
     ) -> Manifest:
-        """Change an object by a patch."""
+        """Patch an object."""
         if kind == EVENT:
             return {}
         if kind == POD:
             pod = self.store.write_pod_status(namespace, name, patch)
-            # Of all statuses, only those about claims are read again by who writes them.
+            # The caller uses the returned pod only after it has written an extended resource claim status.
             return _manifest(pod) if "extendedResourceClaimStatus" in patch["status"] else {}
         known = self.store.get(kind, namespace, name)
         version = patch.get("metadata", {}).get("resourceVersion")
@@ -101,13 +101,13 @@ class StoreClient(Client):
         uid: str = "",
         propagation: str = "",
     ) -> Manifest:
-        """Delete an object, or begin to."""
+        """Delete an object, or mark it for deletion."""
         self.store.delete(kind, namespace, name, uid)
         return {}
 
 
 class StoreInformer(Informer[T]):
-    """The objects of one kind in a store, which tells of changes itself."""
+    """The objects of one kind in a store, which notifies listeners itself."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Results as people read them."""
+"""Results as tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME_WIDTH: Final = 24
 
 
 def report_table(report: Report) -> Table:
-    """The figures of each workload, one a row."""
+    """The figures of each workload, one per row."""
     table = Table(
         title=f"moorage {report.version}, {report.mode}, Python {report.python}", title_justify="left"
     )
@@ -38,7 +38,7 @@ def report_table(report: Report) -> Table:
 
 
 def _mark(result: Result) -> str:
-    """A word on the threshold, if there is one and it is not met."""
+    """A mark for a threshold that is not met."""
     threshold = result.threshold
     return "" if threshold is None or threshold.is_met is not False else f" (threshold {threshold.value:g})"
 
@@ -58,7 +58,7 @@ def _parts(parts: Parts, shown: Callable[[float], str]) -> str:
 
 
 def time_table(result: Result) -> Table:
-    """Where the time of one workload went: extension points and their plugins, an average a call."""
+    """Average time per call of one workload's extension points and plugins."""
     table = Table(title=result.name, title_justify="left")
     for name in ("extension point", "plugin"):
         table.add_column(name)
@@ -78,7 +78,7 @@ def time_table(result: Result) -> Table:
 
 
 def comparison_table(old: Report, new: Report) -> Table:
-    """How each figure of a report stands to that of an older one: above 1 is more."""
+    """The ratio of each figure to that of an older report: above 1 is more."""
     table = Table(title="compared with before (new / old)", title_justify="left")
     table.add_column("workload", overflow="fold", min_width=_NAME_WIDTH)
     for name in ("pods/s before", "pods/s now", "pods/s", "attempt p50", "p99", "CPU a pod", "memory"):

@@ -1,4 +1,4 @@
-"""Where workloads run: what a cluster must offer to whoever makes objects in it and measures."""
+"""The interface of clusters that workloads run in: creating objects, and measuring."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from moorage.bench.usage import Usage
 from moorage.client.kinds import Kind
 
 
-class WorkloadFailed(Exception):  # noqa: N818 -- it says what happened
-    """A workload cannot go on; the message says why in one line."""
+class WorkloadFailed(Exception):  # noqa: N818 -- named after what happened
+    """A workload cannot go on; the message is one line."""
 
 
 class Prepared(NamedTuple):
@@ -20,34 +20,34 @@ class Prepared(NamedTuple):
 
     kind: Kind
     body: Any
-    """As the target wants it."""
+    """The object in the target's own form."""
 
 
 class Target(Protocol):
     """A cluster with a scheduler."""
 
     pods: PodWatch
-    """What becomes of the pods."""
+    """Tracks the pods."""
     notes: list[str]
-    """What should be said of it beside figures."""
+    """Notes for the report."""
 
     async def prepared(self, manifest: Manifest) -> Prepared | None:
-        """An object ready to be created; None for a kind that the target has no use for."""
+        """An object ready to be created; None for a kind that the target ignores."""
 
     async def create(self, prepared: Prepared, namespace: str) -> str:
-        """Create an object; the answer is its name."""
+        """Create an object; returns its name."""
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
         """Replace an object (or a part of it), and then its status."""
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object; RequestError if it is not there."""
+        """Delete an object; RequestError if it does not exist."""
 
     async def metrics(self) -> str:
-        """The scheduler's metrics, as Prometheus reads them; empty if they cannot be had."""
+        """The scheduler's metrics in Prometheus' text format; empty if not available."""
 
     def attempts(self) -> Mapping[str, Sequence[float]]:
-        """By result, how long every single attempt took so far; empty where only the metrics know."""
+        """Durations of all attempts so far, by result; empty if only the metrics have them."""
 
     def usage(self) -> Mapping[str, Usage]:
-        """What scheduler, server and generator have used so far, as far as they are processes of ours."""
+        """Usage of scheduler, server and generator so far, as far as they are processes of this run."""

@@ -1,7 +1,7 @@
 """Objects from files with Go's template expressions in them.
 
-Only expressions of numbers are understood: `.Index`, `.Count`, literals, parentheses, and the functions that
-scheduler_perf offers. That is all its files use; anything else is refused by name.
+Only numeric expressions are supported: `.Index`, `.Count`, literals, parentheses, and scheduler_perf's
+functions. Its files use nothing else; the error for anything else names it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?\d+(?:\.\d+)?)|(?P<field>\.[A-Za-z]\w*)|(?P<name>[A-Za-z_]\w*)|(?P<mark>[()|])|(?P<rest>\S+))"
 )
 _MOST_REMEMBERED: Final = 2000
-"""Of so many texts it is remembered which object they are; reading YAML is slow."""
+"""Maximum number of cached objects by text; parsing YAML is slow."""
 _FREE_KEYS: Final = frozenset(
     (
         "annotations",
@@ -40,11 +40,11 @@ _FREE_KEYS: Final = frozenset(
         "volumeAttributes",
     )
 )
-"""Below these keys, others are the user's own words."""
+"""Fields that contain maps with keys chosen by the user."""
 
 
-class _BadExpression(Exception):  # noqa: N818 -- it says what it is
-    """An expression that cannot be evaluated, and why."""
+class _BadExpression(Exception):  # noqa: N818 -- named after what it is
+    """An expression that cannot be evaluated, with the reason."""
 
 
 def _whole(value: float) -> int:
@@ -67,7 +67,7 @@ def _quotient(dividend: Number, divisor: Number) -> float:
 def _remainder(dividend: Number, divisor: Number) -> int:
     if int(divisor) == 0:
         raise _BadExpression("division by zero")
-    remainder = abs(int(dividend)) % abs(int(divisor))  # Go's: the sign is the dividend's.
+    remainder = abs(int(dividend)) % abs(int(divisor))  # As in Go, the sign is the dividend's.
     return -remainder if dividend < 0 else remainder
 
 
@@ -85,7 +85,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
 
 
 class Template:
-    """A file with one object in it, which may depend on its number and on how many there are."""
+    """A file with one object, which may depend on its index and on the count."""
 
     def __init__(self, text: str, where: str) -> None:
         self._where = where
@@ -93,7 +93,7 @@ class Template:
         self._read: dict[str, Manifest] = {}
 
     def object(self, index: int = 0, count: int = 1) -> Manifest:
-        """The object of a number, not to be changed: equal ones are the same."""
+        """The object at an index; read-only, since equal objects are shared."""
         fields = {".Index": index, ".Count": count}
         try:
             text = "".join(
@@ -111,7 +111,7 @@ class Template:
 
 
 def _pieces(text: str) -> list[str]:
-    """Text and expressions in turn, beginning and ending with text."""
+    """Alternating text and expressions, beginning and ending with text."""
     pieces, end = [], 0
     trims = False
     for action in _ACTION.finditer(text):
@@ -140,7 +140,7 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
 def _term(
     tokens: list[tuple[str, str]], fields: Mapping[str, Number], expression: str, is_call: bool
 ) -> Number:
-    """The value that the next tokens say; `is_call`: arguments may follow a function's name."""
+    """The value of the next tokens; `is_call`: arguments may follow a function's name."""
     shown = f"{{{{ {expression} }}}}"
     if not tokens:
         raise _BadExpression(f"{shown}: something is missing")
@@ -182,7 +182,7 @@ def _parsed(text: str, where: str) -> Manifest:
 
 
 def _as_named(value: object) -> Manifest:
-    """An object with the first letters of its fields small; Go reads fields in any case, servers do not."""
+    """An object with the first letters of its fields in lower case; unlike Go, servers are case-sensitive."""
     named = _named(value)
     assert isinstance(named, dict)
     return named
@@ -201,7 +201,7 @@ def _named(value: object) -> object:
 
 
 def _is_selector(value: object) -> bool:
-    """Whether this is a label selector, and not the plain map that is called `selector` in other places."""
+    """Whether this is a label selector, not a plain map in another field called `selector`."""
     return isinstance(value, dict) and any(str(key).lower() in _SELECTOR_FIELDS for key in value)
 
 
@@ -216,7 +216,7 @@ class Templates:
         self._read: dict[str, Template] = {}
 
     def get(self, path: str) -> Template:
-        """A template, read and tried; InputError if that cannot be done."""
+        """A template, read and validated; InputError if it is invalid."""
         template = self._read.get(path)
         if template is None:
             file = self._directory / path

@@ -1,4 +1,4 @@
-"""Pods a second, counted as scheduler_perf does: in windows of one second."""
+"""Pods per second, counted as in scheduler_perf: in windows of one second."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WINDOW_SECONDS: Final = 1.0
 
 
 def windows(bound_at: Sequence[float], began_at: float, ended_at: float) -> list[float]:
-    """The rate in each window; `bound_at` is in order.
+    """The rate in each window; `bound_at` is sorted.
 
-    The window in which the first pod is bound does not count: it began before there was anything to do.
-    Windows without any binding are as fast as the next one together with them.
+    The window in which the first pod is bound does not count: it began before there was work.
+    Windows without bindings share the average rate up to the end of the next one that has some.
     """
     rates: list[float] = []
     last_count = last_tick = 0

@@ -1,4 +1,4 @@
-"""What processes have used: processor time and memory, as the system counts it."""
+"""CPU time and memory of processes, as counted by the system."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """What a process has used so far; None where the system does not say."""
+    """A process's usage so far; None for values that the system does not provide."""
 
     cpu_seconds: float | None
     peak_bytes: int | None
 
 
 def own_usage() -> Usage:
-    """What this process has used."""
+    """This process's usage."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     unit = 1 if sys.platform == "darwin" else 1024
     peak = _peak_bytes(os.getpid())
@@ -26,13 +26,13 @@ def own_usage() -> Usage:
 
 
 def forget_peak() -> None:
-    """Let the peak of this process's memory begin anew, where the system lets one."""
+    """Reset the peak of this process's memory, if the system supports it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def usage_of(pid: int) -> Usage:
-    """What another process has used; nothing is known where there is no /proc."""
+    """Another process's usage; unknown on systems without /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
