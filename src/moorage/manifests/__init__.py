@@ -1,1 +1,1 @@
-"""What puts a scheduler into a cluster: its account, its permissions, its configuration, its processes."""
+"""Manifests that install a scheduler: its service account, permissions, configuration and workload."""

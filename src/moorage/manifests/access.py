@@ -1,4 +1,4 @@
-"""Who a scheduler is in its cluster, and what it may do there."""
+"""The scheduler's service account, and its RBAC roles and bindings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _VERSION: Final = f"{RBAC}/v1"
 
 
 def access(installation: Installation) -> Iterator[Manifest]:
-    """The account, its roles and their bindings.
+    """The service account, its roles and their bindings.
 
-    What can be held to a namespace is: the lease with what is told of it, and the authorities of client
-    certificates, for which every cluster has a role.
+    Permissions are namespaced where possible: for the lease and its events, and for the client certificate
+    authorities, for which every cluster has a role.
     """
     name, namespace = installation.name, installation.namespace
     subjects = [account(name, namespace)]
@@ -36,7 +36,7 @@ def access(installation: Installation) -> Iterator[Manifest]:
             subjects=subjects,
         )
 
-    # The scheduler's pods ask for a token; what else runs under the account gets none unasked.
+    # The scheduler's pods mount a token explicitly; other pods of the account get none by default.
     yield new_object(
         "v1", "ServiceAccount", name, namespace, installation, automountServiceAccountToken=False
     )

@@ -1,4 +1,4 @@
-"""All objects of an installation, in the order in which they are best applied, and as text."""
+"""All objects of an installation, in the order in which to apply them, and as text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from moorage.manifests.workload import workload
 
 
 def bundle(installation: Installation) -> list[Manifest]:
-    """Everything, what others need first; the PodMonitor, whose kind not every cluster knows, last."""
+    """All objects, dependencies first; the PodMonitor, a kind that not every cluster has, last."""
     guarded = [network_policy(installation)] if installation.has_network_policy else []
     monitored = monitoring(installation) if installation.is_monitored else ()
     return [*access(installation), *guarded, *workload(installation), *monitored]
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML for people: nothing refers to something else, and files stand there as they are."""
+    """Readable YAML: no aliases, and files as literal blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never refer to an earlier value."""
+        """Never write an alias."""
         return True
 
 

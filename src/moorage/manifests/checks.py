@@ -1,4 +1,4 @@
-"""Whether an installation can work at all, asked before anything is printed. What cannot is an InputError."""
+"""Validation of an installation, before anything is printed. Invalid ones are InputErrors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.manifests.installation import Installation
 
 _MOST_BYTES: Final = 1024 * 1024
-"""So much fits into a ConfigMap."""
+"""Maximum size of a ConfigMap, in bytes."""
 _LEAST_MEMORY: Final = "192Mi"
 """Memory limit under which the process does not start: it takes 80 to 110 MiB before the first pod."""
 

@@ -1,4 +1,4 @@
-"""What is to be installed: names, image, configuration and plugins."""
+"""The parameters of an installation: names, image, configuration and plugins."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from moorage.manifests.permissions import Permission
 
 CONFIG_FILE: Final = "config.yaml"
 MEMORY_LIMIT: Final = "1280Mi"
-"""Twice what 5,000 nodes with 30,000 pods take while all of the pods are being scheduled."""
+"""Default memory limit: twice the usage with 5,000 nodes while 30,000 pods are being scheduled."""
 CONTROL_PLANE: Final = "kube-system"
-"""The namespace of what a cluster cannot do without."""
+"""The namespace of a cluster's essential components."""
 
 
 class Lease(NamedTuple):
-    """What the replicas agree by on the one that schedules."""
+    """The lease of the replicas' leader election."""
 
     namespace: str
     name: str
@@ -36,15 +36,15 @@ class Installation:
     files: Mapping[str, str]
     """The configuration and the plugins, by file name."""
     lease: Lease | None
-    """None: there is one replica, and it always schedules."""
+    """None without leader election: there is one replica."""
     permissions: Sequence[Permission]
-    """What it may do wherever pods are."""
+    """Its permissions in all namespaces."""
     node: str = ""
-    """The node that its pods are put on without any scheduler; empty: one finds them a place."""
+    """The node that its pods are assigned to without a scheduler; empty: they are scheduled."""
     is_monitored: bool = True
-    """Whether Prometheus' operator is told of it."""
+    """Whether there is a PodMonitor for Prometheus' operator."""
     memory_limit: str = MEMORY_LIMIT
-    """What a process may take; half of it is requested."""
+    """Memory limit of a process; half of it is requested."""
     has_network_policy: bool = True
 
     @property
@@ -54,10 +54,10 @@ class Installation:
 
 
 def shipped_configuration(document: Any, name: str, namespace: str, where: str) -> Manifest:
-    """The configuration that goes into the cluster: as it was given, with a lease of its own.
+    """The configuration that is installed: as given, with its own lease.
 
-    A lease that the document names stays. The process is somebody by its pod's account, so what the document
-    says about a kubeconfig does not go along.
+    A lease that the document names is kept. The process authenticates with its pod's service account, so the
+    document's kubeconfig is dropped.
     """
     if document is None:
         document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"schedulerName": name}]}
@@ -76,11 +76,11 @@ def shipped_configuration(document: Any, name: str, namespace: str, where: str) 
 
 
 def lease_of(config: SchedulerConfiguration) -> Lease | None:
-    """The lease that a configuration speaks of, if any."""
+    """The lease of a configuration, if it has leader election."""
     election = config.leader_election
     return Lease(election.resource_namespace, election.resource_name) if election.leader_elect else None
 
 
 def files_of(configuration: Manifest, plugins: Mapping[str, str]) -> dict[str, str]:
-    """What is mounted into the pods."""
+    """The files that are mounted into the pods."""
     return {CONFIG_FILE: dump_yaml(configuration), **plugins}

@@ -1,7 +1,7 @@
 """Metrics for Prometheus' operator.
 
-What is scraped is not open to everybody, and a PodMonitor can show a token only from a Secret. So there is an
-account that may read metrics and nothing else, and the Secret is its token.
+Scraping requires authentication, and a PodMonitor can read a token only from a Secret. So there is a service
+account that may only read metrics, and a Secret with its token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PATHS: Final = ("/metrics", "/metrics/resources")
 
 
 def monitoring(installation: Installation) -> Iterator[Manifest]:
-    """The account that reads metrics, its token, and where they are to be read."""
+    """The service account that reads metrics, its token, and the PodMonitor."""
     name, namespace = f"{installation.name}-metrics", installation.namespace
     version = f"{RBAC}/v1"
     yield new_object(
@@ -58,7 +58,7 @@ def _endpoint(path: str, secret: str) -> Manifest:
         "port": PORT_NAME,
         "path": path,
         "scheme": "https",
-        # The certificate is made by the process when it starts, and nobody vouches for it.
+        # The certificate is self-signed: the process creates it at startup.
         "tlsConfig": {"insecureSkipVerify": True},
         "authorization": {"credentials": {"name": secret, "key": "token"}},
     }

@@ -24,10 +24,10 @@ _PROMETHEUS_PODS: Final = {
 
 
 def network_policy(installation: Installation) -> Manifest:
-    """Nothing in but scrapes, nothing out but to the API server and DNS.
+    """Ingress only for scrapes, egress only to the API server and DNS.
 
-    Probes need no rule: a pod's own node always reaches it. An API server is outside of all that a policy can
-    select, so only its ports are known.
+    Probes need no rule: a pod's own node always reaches it. A policy cannot select an API server,
+    so only its ports are restricted.
     """
     scrapes = [{"from": [_PROMETHEUS_PODS], "ports": [{"protocol": "TCP", "port": PORT_NAME}]}]
     spec = {

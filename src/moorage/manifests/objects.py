@@ -1,4 +1,4 @@
-"""What all objects of an installation have in common."""
+"""Metadata that all objects of an installation share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _PROGRAM: Final = "moorage"
 
 
 def selector(installation: Installation) -> dict[str, str]:
-    """The labels by which an installation's pods are found."""
+    """The labels that select an installation's pods."""
     return {"app.kubernetes.io/name": _PROGRAM, "app.kubernetes.io/instance": installation.name}
 
 
 def labels(installation: Installation) -> dict[str, str]:
-    """The labels of all that belongs to an installation."""
+    """The labels of all objects of an installation."""
     return {**selector(installation), "app.kubernetes.io/component": "scheduler"}
 
 
 def new_object(
     api_version: str, kind: str, name: str, namespace: str, installation: Installation, **fields: object
 ) -> Manifest:
-    """An object of an installation; without a namespace, one of the whole cluster."""
+    """An object of an installation; cluster-scoped without a namespace."""
     metadata: Manifest = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

@@ -1,8 +1,8 @@
-"""What a scheduler must be allowed to do: what its enabled plugins need, and no more.
+"""The permissions of a scheduler: what its enabled plugins need, and no more.
 
-What is followed is asked of `scheduler.needs`, so that a role never says less than the process asks for. What
-is written goes by plugin: evictions, volumes and devices each have one that writes them. A plugin from
-outside may evict in post_filter and bind in bind; all else it asks of the API server needs its own role.
+Watched kinds come from `scheduler.needs`, so that a role always covers the process's informers. Write
+permissions depend on the plugins: evictions, volumes and devices are each written by one. An out-of-tree
+plugin may evict in post_filter and bind in bind; all its other API requests need their own role.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FOLLOW: Final = ("list", "watch")
 
 _ALWAYS: Final = (
     *Permission.on(NODE, *_FOLLOW),
-    # A pod is looked at where an answer was lost, or where somebody else has written into it.
+    # A pod is read after a lost response, or after a conflict with another writer.
     *Permission.on(POD, "get", *_FOLLOW),
     *Permission.on(POD, "patch", part="status"),
     *Permission.on(EVENT, "create", "patch"),
@@ -63,26 +63,26 @@ _VOLUMES: Final = (
     *Permission.on(PERSISTENT_VOLUME_CLAIM, "patch"),
 )
 _DEVICES: Final = (
-    # Claims for extended resources are the scheduler's own; all claims are protected while in use.
+    # The scheduler creates claims for extended resources; all claims have a finalizer while in use.
     *Permission.on(RESOURCE_CLAIM, "get", "create", "patch", "delete"),
     *Permission.on(RESOURCE_CLAIM, "patch", part="status"),
-    # Since v1.36 who says which devices a claim gets must be allowed to bind it.
+    # Since v1.36 writing a claim's allocation requires permission to bind it.
     *Permission.on(RESOURCE_CLAIM, "patch", part="binding"),
 )
 
 _OUTSIDE: Final = ""
-"""Stands for every plugin that does not come with moorage."""
+"""Key of all out-of-tree plugins."""
 _DEFAULT_NAMES: Final = frozenset(plugin.name for plugin in DEFAULT_PLUGINS)
 _WRITTEN: Final[Mapping[str, Mapping[str, tuple[Permission, ...]]]] = {
     "post_filter": {"DefaultPreemption": _EVICTION, "DynamicResources": _DEVICES, _OUTSIDE: _EVICTION},
     "pre_bind": {"VolumeBinding": _VOLUMES, "DynamicResources": _DEVICES},
     "bind": {"DefaultBinder": _BINDING, _OUTSIDE: _BINDING},
 }
-"""What is written at an extension point, by plugin."""
+"""Write permissions of each extension point, by plugin."""
 
 
 def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
-    """What a scheduler with these profiles does, wherever its pods are."""
+    """The permissions in all namespaces of a scheduler with these profiles."""
     frameworks = list(frameworks)
     followed = [*needed_kinds(frameworks), *custom_kinds(frameworks).values()]
     wanted = [
@@ -100,7 +100,7 @@ def _written(framework: Framework) -> Iterator[Permission]:
 
 
 def lease_permissions(name: str) -> list[Permission]:
-    """What who wants to lead does in the lease's namespace; whoever creates cannot be held to a name."""
+    """Permissions for leader election in the lease's namespace; `create` cannot be restricted to a name."""
     return [
         *Permission.on(LEASE, "create"),
         *Permission.on(LEASE, "get", "update", name=name),
@@ -109,7 +109,7 @@ def lease_permissions(name: str) -> list[Permission]:
 
 
 def rules(permissions: Iterable[Permission]) -> list[Manifest]:
-    """Permissions as the rules of a role: resources of a group for which the same is allowed, together."""
+    """Permissions as the rules of a role: a group's resources with equal verbs are merged."""
     verbs: dict[tuple[str, str, str], list[str]] = {}
     for each in permissions:
         verbs.setdefault((each.group, each.resource, each.name), []).append(each.verb)

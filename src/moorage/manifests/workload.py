@@ -1,4 +1,4 @@
-"""The scheduler's processes, and what they are given."""
+"""The scheduler's Deployment, ConfigMap and PodDisruptionBudget."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from moorage.services.serving import PORT
 
 PORT_NAME: Final = "https"
 USER_ID: Final = 65532
-"""Who the process is on its node: the user of the image, whom no machine knows."""
+"""User id of the process: the image's user, which does not exist on nodes."""
 FOLDER: Final = "/etc/moorage"
-"""Where the configuration and the plugins are."""
+"""Mount path of the configuration and the plugins."""
 _CPU_REQUEST: Final = "250m"
 _STOPS_WITHIN_SECONDS: Final = 30
 _LEAVES_A_DEAD_NODE_AFTER_SECONDS: Final = 30
 
 
 def workload(installation: Installation) -> Iterator[Manifest]:
-    """The configuration, the processes, and how many of them may be missing at a time."""
+    """The configuration, the Deployment, and its disruption budget."""
     name, namespace = installation.name, installation.namespace
     yield new_object("v1", "ConfigMap", name, namespace, installation, data=dict(installation.files))
     yield new_object("apps/v1", "Deployment", name, namespace, installation, spec=_deployment(installation))
@@ -32,7 +32,7 @@ def workload(installation: Installation) -> Iterator[Manifest]:
 
 
 def _deployment(installation: Installation) -> Manifest:
-    # Pods with another configuration are other pods: whoever applies one gets it.
+    # A changed configuration changes the pod template, so that applying it rolls out new pods.
     annotations = {"moorage.io/configuration": _digest(installation)}
     return {
         "replicas": installation.replicas,
@@ -67,7 +67,7 @@ def _pod(installation: Installation) -> Manifest:
         "containers": [_container(installation)],
         "volumes": [
             {"name": "config", "configMap": {"name": installation.name}},
-            # OpenSSL reads keys from files only; they are never on a disk.
+            # OpenSSL reads keys from files only; this volume is in memory, so they are never on a disk.
             {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
         ],
     }
@@ -110,7 +110,7 @@ def _container(installation: Installation) -> Manifest:
         "command": ["moorage"],
         "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *plugins],
         "ports": [{"name": PORT_NAME, "containerPort": PORT}],
-        # Ready is who knows the whole cluster, leading or not; a leader that hangs ends by itself.
+        # Ready means that all informers have synced, leading or not; a leader that hangs exits by itself.
         "livenessProbe": _probe("/livez", period_seconds=10, failures=8),
         "readinessProbe": _probe("/readyz", period_seconds=5, failures=3),
         "resources": _resources(installation.memory_limit),
@@ -127,7 +127,7 @@ def _container(installation: Installation) -> Manifest:
 
 
 def _resources(memory_limit: str) -> Manifest:
-    """CPU has no limit: a throttled scheduler is late for its lease."""
+    """Requests and limits. CPU has no limit: a throttled scheduler may miss its lease's renewal."""
     half = format_quantity(parse_quantity(memory_limit) // 2)
     return {"requests": {"cpu": _CPU_REQUEST, "memory": half}, "limits": {"memory": memory_limit}}
 
