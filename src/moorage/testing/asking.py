@@ -1,6 +1,6 @@
-"""Asking a plugin all that a scheduling cycle would ask it alone; its answers, so that they can be compared.
+"""Calls a plugin as a scheduling cycle would call it alone, and returns its results in a comparable form.
 
-Everything here raises PluginError where the plugin raises, or answers what it may not.
+Everything here raises PluginError if the plugin raises, or returns an invalid result.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from moorage.testing.stage import Stage
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a plugin says of a pod and of each node, by name.
+    """A plugin's results for a pod and for each node, by name.
 
-    pre_filter: its answer for the pod as a whole. refusals: the nodes it does not let the pod on.
-    scores: before normalising; None where it has none to give.
+    pre_filter: its result for the pod as a whole. refusals: the nodes it rejects.
+    scores: before normalising; None if it does not score.
     """
 
     pre_filter: Any = None
@@ -35,7 +35,7 @@ class Answers:
     scores: Mapping[str, int] | None = None
 
     def of(self, names: AbstractSet[str]) -> Answers:
-        """The same of some of the nodes."""
+        """The results for some of the nodes."""
         refusals = {name: reason for name, reason in self.refusals.items() if name in names}
         scores = self.scores
         if scores is not None:
@@ -43,7 +43,7 @@ class Answers:
         return Answers(self.pre_filter, refusals, scores)
 
     def difference(self, other: Answers) -> str:
-        """What another set of answers has otherwise, in words; empty if nothing."""
+        """A description of the first difference from other results; empty if they are equal."""
         if self.pre_filter != other.pre_filter:
             return f"pre_filter answered {shown(self.pre_filter)}, then {shown(other.pre_filter)}"
         for name in sorted(self.refusals.keys() | other.refusals.keys()):
@@ -60,7 +60,7 @@ class Answers:
 
 
 def shown(answer: Any) -> str:
-    """An answer in words."""
+    """A result as text."""
     if answer is None:
         return "yes"
     if isinstance(answer, Reason):
@@ -71,7 +71,7 @@ def shown(answer: Any) -> str:
 
 
 def dependencies_of(stage: Stage, pod: Pod) -> DependsOn | None:
-    """What the plugin says that its answers rest on, if it does."""
+    """The dependencies that the plugin declares for its results, if any."""
     if not isinstance(stage.plugin, DependsOnPlugin):
         return None
     depends_on: DependsOn | None = stage.call("depends_on", pod, stage.nodes.objects)
@@ -84,7 +84,7 @@ def is_refusal(answer: Any) -> bool:
 
 
 def pre_filter(stage: Stage, cycle: CycleState, pod: Pod) -> Any:
-    """What the pre-filter says of a pod: None, SKIP, a refusal or a set of names."""
+    """The pre-filter's result for a pod: None, SKIP, a rejection or a set of names."""
     if not stage.has("pre_filter"):
         return None
     answer = stage.call("pre_filter", cycle, pod, stage.nodes)
@@ -94,7 +94,7 @@ def pre_filter(stage: Stage, cycle: CycleState, pod: Pod) -> Any:
 
 
 def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[str, Reason]:
-    """The nodes that the filter refuses."""
+    """The nodes that the filter rejects."""
     step = stage.step("filter")
     if step is None or not len(nodes):
         return {}
@@ -108,7 +108,7 @@ def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[st
 
 
 def verdict_problem(verdict: Any, count: int) -> str:
-    """What is wrong with a verdict over so many nodes; empty if nothing."""
+    """What is wrong with a verdict over `count` nodes; empty if it is valid."""
     if not isinstance(verdict, FilterResult):
         return f"filter returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)"
     if verdict.codes is None:
@@ -135,14 +135,14 @@ def prepare_scoring(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> 
 
 
 def raw_scores(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-    """What the score says before normalising. Shape (nodes,)."""
+    """The raw scores, before normalising. Shape (nodes,)."""
     step = stage.step("score")
     assert step is not None
     return step.score(cycle, pod, nodes)
 
 
 def _candidates(answer: Any, nodes: Nodes) -> Nodes:
-    """The nodes of a view that are left to the filter after a pre-filter's answer."""
+    """The nodes of a view that remain for the filter after the pre-filter."""
     if is_refusal(answer):
         return nodes.at(np.zeros(0, np.intp))
     if not isinstance(answer, frozenset):
@@ -152,9 +152,9 @@ def _candidates(answer: Any, nodes: Nodes) -> Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A cycle after filtering, as far as this plugin goes.
+    """The state of a cycle after filtering by this plugin.
 
-    answer: the pre-filter's. candidates: the nodes it left. refused: those of them that the filter refused.
+    answer: the pre-filter's result. candidates: the nodes it left. refused: those that the filter rejected.
     """
 
     cycle: CycleState
@@ -164,7 +164,7 @@ class Begun:
 
     @property
     def skips(self) -> bool:
-        """Whether the filter was not asked: the pre-filter said that it need not be, or refused the pod."""
+        """Whether the filter was not called: the pre-filter skipped it, or rejected the pod."""
         return isinstance(self.answer, Status)
 
     @property
@@ -175,7 +175,7 @@ class Begun:
 
 
 def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Begun:
-    """Pre-filter a pod, then filter nodes, or all nodes."""
+    """Pre-filter a pod, then filter nodes; by default all nodes."""
     nodes = stage.nodes if nodes is None else nodes
     cycle = CycleState()
     answer = pre_filter(stage, cycle, pod)
@@ -185,10 +185,10 @@ def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Begun:
 
 
 def ask(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Answers:
-    """All that a cycle would ask about nodes, or about all nodes, with a state of its own.
+    """The results of a cycle of its own for some nodes; by default all nodes.
 
-    Only nodes that passed are scored, but of a plugin that has depends_on all nodes are asked, as the
-    framework does to remember the scores.
+    Only feasible nodes are scored, but a plugin with depends_on scores all nodes, as in the framework, which
+    caches the scores.
     """
     nodes = stage.nodes if nodes is None else nodes
     begun = begin(stage, pod, nodes)

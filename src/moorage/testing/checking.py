@@ -1,4 +1,4 @@
-"""Runs all checks over a plugin, and gathers what they find."""
+"""Runs all checks on a plugin, and collects their findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moorage.testing.trial import Check, Trial
 CAN_BE_MADE: Final = "can-be-made"
 
 CHECKS: Final[tuple[Check, ...]] = (
-    # First, because who changes objects may do so only the first time it sees them.
+    # First, because a plugin may change objects only the first time it is called with them.
     *reversed(purity.CHECKS),
     *raising.CHECKS,
     *answers.CHECKS,
@@ -29,7 +29,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *reserving.CHECKS,
     *events.CHECKS,
 )
-"""All rules but the first, that the plugin can be made at all."""
+"""All rules but the first, that the plugin can be instantiated."""
 
 
 def check_plugin(
@@ -41,8 +41,8 @@ def check_plugin(
 ) -> PluginReport:
     """Check a plugin, given by its class or a function that makes it, against the rules for plugins.
 
-    args: its arguments, as `pluginConfig` has them. name: where the class or function does not say it.
-    clusters: where it is asked; without them in `standard_clusters`, with the labels it asks for mixed in.
+    args: its arguments, as in `pluginConfig`. name: required if the class or function has none.
+    clusters: where it is called; by default `standard_clusters`, with the labels it reads mixed in.
     """
     outcome = Outcome(
         CAN_BE_MADE, "It can be made: name, arguments, extension points and signatures are right."
@@ -96,7 +96,7 @@ def _outcome(check: Check, trials: Sequence[Trial]) -> Outcome:
 
 
 def _found(check: Check, trial: Trial) -> Iterator[str]:
-    """What a check finds; where the plugin fails meanwhile, the checks of its answers say so."""
+    """The findings of a check; if the plugin raises meanwhile, the checks of its results report that."""
     try:
         yield from check.find(trial)
     except PluginError:
@@ -104,7 +104,7 @@ def _found(check: Check, trial: Trial) -> Iterator[str]:
 
 
 def _notes(trials: Sequence[Trial]) -> Iterator[str]:
-    """Why the checks may be worth little: they cannot fail where a plugin has nothing to say."""
+    """Reasons why passed checks may mean little, such as a filter that never rejected a node."""
     stage = trials[0].stage
     said = [answers for trial in trials for answers in _answers(trial)]
     hint = "give check_plugin clusters in which it does"
@@ -116,7 +116,7 @@ def _notes(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _answers(trial: Trial) -> Iterator[Answers]:
-    """What a plugin says of a pod and its nodes; nothing if it says that it cannot."""
+    """A plugin's results for a pod and its nodes; nothing if they are a PluginError."""
     try:
         yield ask(trial.stage, trial.pod)
     except PluginError:

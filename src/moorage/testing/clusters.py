@@ -1,9 +1,8 @@
-"""Small clusters for plugins to be asked about: seeded, so that a finding is there again the next time.
+"""Small clusters for checking plugins, seeded so that findings are reproducible.
 
-Each is small enough to be read, and together they have about everything that a scheduler looks at: nodes
-with and without labels, taints, images and room; pods that are on them, with ports, claims and affinities;
-waiting pods of many kinds; and the other objects. What a plugin looks for beyond that (a label of its own) is
-mixed in.
+Each is small enough to be read, and together they have nearly everything that a scheduler reads: nodes
+with and without labels, taints, images and free resources; pods on them, with ports, claims and affinities;
+many kinds of pending pods; and the other objects. What else a plugin reads (its own label) is mixed in.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from moorage.api.yaml_reading import load_yaml
 from moorage.testing.objects import node, pod
 
 Values = Sequence[str | None]
-"""What a label or annotation may be; None: it may be absent."""
+"""Possible values of a label or annotation; None: it may be absent."""
 
 _GPU: Final = "example.com/gpu"
 _PODS_ASKED_ABOUT: Final = 8
@@ -34,7 +33,7 @@ _PODS_ASKED_ABOUT: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What there is, and the pods that wait to be placed."""
+    """A cluster's objects, and its pending pods."""
 
     name: str
     objects: tuple[Object, ...]
@@ -65,7 +64,7 @@ def standard_clusters(extras: Extras | None = None, *, seed: int = 1) -> tuple[C
 
 
 class _Mixer:
-    """Chooses, and mixes the extras in."""
+    """Makes random choices, and mixes in the extras."""
 
     def __init__(self, random: Random, extras: Extras) -> None:
         self._random = random
@@ -120,7 +119,7 @@ def _cluster(name: str, mixed: _Mixer, nodes: int, *, pods_each: int, bare: bool
 
 
 def _bare_node(number: int) -> Node:
-    """A node that nothing is known of but its name."""
+    """A node with nothing but a name."""
     return node(f"n{number}", allocatable={})
 
 
@@ -158,7 +157,7 @@ def _placed_pod(name: str, on: str, mixed: _Mixer) -> Pod:
 
 @cache
 def _standard() -> dict[str, list[dict[str, Any]]]:
-    """What the clusters are made of: pods on nodes, waiting pods, other objects."""
+    """The manifests that clusters are built from: pods on nodes, pending pods, other objects."""
     text = files("moorage.testing").joinpath("standard.yaml").read_text(encoding="utf-8")
     content: dict[str, list[dict[str, Any]]] = load_yaml(text)
     return content

@@ -1,4 +1,4 @@
-"""A decision of one plugin alone, for tests of what is special about it."""
+"""A decision of one plugin alone, for tests of its own behaviour."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def decide_alone(
     args: Any = None,
     name: str | None = None,
 ) -> Decision:
-    """Where a pod would go if this plugin alone decided, with every score and every refusal.
+    """The decision for a pod if this plugin alone decided, with every score and every rejection.
 
-    objects: nodes, pods that are on them, and whatever else the plugin looks at.
+    objects: nodes, the pods on them, and any other objects that the plugin reads.
     """
     recipe = recipe_for(plugin, name, args)
     cluster = SimulatedCluster(objects, recipe.config_alone, recipe.registry)

@@ -1,7 +1,7 @@
-"""What a plugin looks for: which labels and annotations it asks nodes and pods for.
+"""Finds out which labels and annotations of nodes and pods a plugin reads.
 
-A plugin that looks for a label of its own would find it nowhere in a cluster that knows nothing of it, and
-all its answers would be the same. So it is asked once with objects that take down what is asked of them.
+No generated object would have a label that only the plugin uses, and all its results would be equal. So it is
+called once with objects that record which keys are read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from moorage.testing.stage import Recipe
 T = TypeVar("T", bound=Object)
 
 _LIKELY: Final = ("1", "7", "60", "true", "x", "", None, None)
-"""What such a label may well be: a number, a word, nothing at all."""
+"""Likely values of such a label: a number, a word, empty, absent."""
 
 
 class _Attentive(dict[str, str]):
-    """Labels that take down which of them are asked for."""
+    """Labels that record which keys are read."""
 
     def __init__(self, content: Mapping[str, str], asked: set[str]) -> None:
         super().__init__(content)
@@ -50,7 +50,7 @@ class _Attentive(dict[str, str]):
 
 
 class _AttentiveColumns(LabelColumns):
-    """Columns of node labels that take down which of them are asked for, also those that no node has."""
+    """Columns of node labels that record which keys are read, including keys that no node has."""
 
     def __init__(self, columns: LabelColumns, asked: set[str]) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Asked:
     pod_annotations: set[str] = field(default_factory=set)
 
     def attentive(self, obj: T) -> T:
-        """The same object; if it is a node or a pod, one that listens."""
+        """The same object; if it is a node or a pod, a copy that records reads."""
         if isinstance(obj, Node):
             labels, annotations = self.node_labels, self.node_annotations
         elif isinstance(obj, Pod):
@@ -87,7 +87,7 @@ class _Asked:
 
 
 def learn_extras(recipe: Recipe) -> Extras:
-    """The labels and annotations that a plugin asks for, with values that they may have."""
+    """The labels and annotations that a plugin reads, with possible values."""
     asked = _Asked()
     clusters = standard_clusters()[1:3]
     for cluster in clusters:
@@ -98,7 +98,7 @@ def learn_extras(recipe: Recipe) -> Extras:
             try:
                 ask(stage, asked.attentive(pod))
             except PluginError:
-                continue  # What is wrong with it, the checks say.
+                continue  # The checks report what is wrong.
     values = (*_LIKELY, *_texts(recipe.args))
     objects = [each for cluster in clusters for each in (*cluster.objects, *cluster.pods)]
     return Extras(
@@ -110,7 +110,7 @@ def learn_extras(recipe: Recipe) -> Extras:
 
 
 def _labels(objects: Iterable[Object], kind: type[Object]) -> set[str]:
-    """The labels that objects of a kind have anyway."""
+    """The labels that objects of a kind already have."""
     return {key for each in objects if isinstance(each, kind) for key in each.labels}
 
 
@@ -119,7 +119,7 @@ def _with_values(keys: Iterable[str], values: Sequence[str | None]) -> Mapping[s
 
 
 def _texts(args: Any) -> list[str]:
-    """The texts among a plugin's arguments: likely to be values that it looks for."""
+    """The strings in a plugin's arguments, which are likely values of its labels."""
     if isinstance(args, str):
         return [args]
     if isinstance(args, Mapping):

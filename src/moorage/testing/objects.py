@@ -21,7 +21,7 @@ def node(
     images: Mapping[str, int] | None = None,
     features: Iterable[str] = (),
 ) -> Node:
-    """A node; without `allocatable` it has room for ten pods.
+    """A node; without `allocatable` it takes ten pods.
 
     taints: as kubectl writes them, `key=value:Effect` or `key:Effect`. images: their sizes in bytes, by name.
     """
@@ -52,9 +52,9 @@ def pod(
     owner: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Pod:
-    """A pod with one container; `on` is the node it is on already, `spec` has further fields as the API does.
+    """A pod with one container; `on` is its node, if it is bound; `spec` has further fields as in the API.
 
-    owner: the owner reference of what manages the pod.
+    owner: the owner reference to the pod's controller.
     """
     metadata = {**_metadata(name, labels, annotations), "namespace": namespace, "uid": f"uid-of-{name}"}
     if owner is not None:

@@ -1,4 +1,4 @@
-"""A pod that has got a node, for reserve and what follows; and one that fits nowhere, for post-filters."""
+"""An assumed pod, for reserve and later extension points; and an unschedulable one, for post-filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moorage.testing.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A pod that is assumed to be on a node, in a cluster of its own."""
+    """A pod assumed on a node, in its own cluster."""
 
     stage: Stage
     cycle: CycleState
@@ -23,12 +23,12 @@ class Placed:
     node_name: str
 
     def call(self, method: str) -> Any:
-        """Call a method of the plugin that is about a pod and its node."""
+        """Call a method of the plugin that takes a pod and its node."""
         return self.stage.call(method, self.cycle, self.pod, self.node_name)
 
 
 def place(trial: Trial) -> Placed | None:
-    """Put a pod on the first node that the plugin lets it on, in a new cluster; None if there is none."""
+    """Assume a pod on the first feasible node of a new cluster; None if there is none."""
     stage = trial.fresh()
     begun = begin(stage, trial.pod)
     feasible = begun.feasible
@@ -41,7 +41,7 @@ def place(trial: Trial) -> Placed | None:
 
 @dataclass(frozen=True, slots=True)
 class FitsNowhere:
-    """A pod for which no node passed."""
+    """A pod without a feasible node."""
 
     stage: Stage
     cycle: CycleState
@@ -49,12 +49,12 @@ class FitsNowhere:
     diagnosis: Diagnosis
 
     def post_filter(self) -> Any:
-        """What the plugin does about it."""
+        """The plugin's post-filter result."""
         return self.stage.call("post_filter", self.cycle, self.pod, self.stage.nodes, self.diagnosis)
 
 
 def fit_nowhere(trial: Trial) -> FitsNowhere | None:
-    """The pod of a trial if all filters of the stage together refuse every node; None if one passes."""
+    """The pod of a trial if the stage's filters together reject every node; None if one is feasible."""
     stage, cycle = trial.stage, CycleState()
     diagnosis = Diagnosis(len(stage.nodes))
     left = stage.framework.pre_filter(cycle, trial.pod, stage.nodes, diagnosis)

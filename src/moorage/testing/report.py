@@ -1,4 +1,4 @@
-"""What the checks found: one outcome a check, and a report that people read."""
+"""Findings of the checks: one outcome per check, and a readable report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_FINDINGS_KEPT: Final = 3
 
 
 class Result(Enum):
-    """How a check ended; a check does not apply to a plugin that has no such extension point."""
+    """The result of a check; a check does not apply to a plugin without its extension point."""
 
     PASSED = "ok"
     FAILED = "FAILED"
@@ -20,7 +20,7 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a plugin did and may not do, and for which pod in which cluster it did it."""
+    """A violation of a rule, with the pod and the cluster in which it occurred."""
 
     what: str
     where: str = ""
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one check came to. Of many findings only the first are kept; `count` says how many there were."""
+    """The outcome of one check. Only the first findings are kept; `count` is their total number."""
 
     check: str
     sentence: str
@@ -40,7 +40,7 @@ class Outcome:
     count: int = 0
 
     def add(self, finding: Finding) -> None:
-        """Take a finding down; the same words about other pods are only counted."""
+        """Add a finding; equal texts for other pods are only counted."""
         self.count += 1
         is_known = any(known.what == finding.what for known in self.findings)
         if len(self.findings) < MOST_FINDINGS_KEPT and not is_known:
@@ -48,13 +48,13 @@ class Outcome:
 
     @property
     def result(self) -> Result:
-        """How the check ended."""
+        """The check's result."""
         if self.count:
             return Result.FAILED
         return Result.PASSED if self.applies else Result.NOT_APPLICABLE
 
     def lines(self) -> Iterator[str]:
-        """The findings as text, one a line."""
+        """The findings as text, one per line."""
         yield from map(str, self.findings)
         if (more := self.count - len(self.findings)) > 0:
             yield f"... and {more} more"
@@ -62,10 +62,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class PluginReport:
-    """What all checks say of one plugin.
+    """The outcomes of all checks of one plugin.
 
-    cases: how many pairs of a pod and a cluster it was asked about.
-    notes: what may make the checks worth less than they look, such as a filter that never refused.
+    cases: the number of pairs of a pod and a cluster that it was called for.
+    notes: reasons why passed checks may mean little, such as a filter that never rejected a node.
     """
 
     plugin: str

@@ -1,4 +1,4 @@
-"""A plugin in a cluster, ready to be asked: made as a profile makes it, beside as little else as possible."""
+"""A plugin in a cluster, ready to be called: instantiated as by a profile, with as few others as possible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REFUSES_LARGE_PODS: Final = "NodeResourcesFit"
 
 
 class Recipe:
-    """How the plugin is made, any number of times: each time anew, for a cluster of its own."""
+    """How to instantiate the plugin, any number of times, each for its own cluster."""
 
     def __init__(self, name: str, factory: Factory, args: Any = None) -> None:
         self.name = name
@@ -35,12 +35,12 @@ class Recipe:
         self.args = msgspec.to_builtins(args) if isinstance(args, msgspec.Struct) else args
 
     def stage(self, objects: Sequence[Object]) -> Stage:
-        """A new plugin in a new cluster; RegistryError or ConfigError if it cannot be made."""
+        """A new plugin in a new cluster; RegistryError or ConfigError if it cannot be instantiated."""
         return Stage(self, objects)
 
     @cached_property
     def registry(self) -> Registry:
-        """All plugins that come with moorage and this one, which may be one of them."""
+        """All in-tree plugins and this one, which may be one of them."""
         registry = default_registry()
         if registry.get(self.name) is not self.factory:
             registry.register(self.name, self.factory)
@@ -48,12 +48,12 @@ class Recipe:
 
     @cached_property
     def config_alone(self) -> SchedulerConfiguration:
-        """A configuration in which nobody else has a say in where a pod goes."""
+        """A configuration in which no other plugin filters or scores."""
         return self._config(())
 
     @cached_property
     def config(self) -> SchedulerConfiguration:
-        """A configuration in which some pods fit nowhere, so that post-filters have something to do."""
+        """A configuration in which some pods are unschedulable, so that post-filters are called."""
         return self._config((_REFUSES_LARGE_PODS,))
 
     def _config(self, others: Sequence[str]) -> SchedulerConfiguration:
@@ -92,7 +92,7 @@ class Stage:
 
     @property
     def nodes(self) -> Nodes:
-        """All nodes, as they are now."""
+        """All nodes in their current state."""
         return Nodes(self.cache.snapshot())
 
     def has(self, method: str) -> bool:
@@ -100,17 +100,17 @@ class Stage:
         return callable(getattr(self.plugin, method, None))
 
     def step(self, point: str) -> PluginCall | None:
-        """The plugin at an extension point where it answers for all nodes; None if it is not there."""
+        """The plugin's call at an extension point for all nodes; None if it has none."""
         steps = self.framework.at(point)
         return next((step for step in steps if step.plugin == self.recipe.name), None)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the plugin; what it raises becomes a PluginError with the error as its cause."""
+        """Call a method of the plugin; an exception becomes the cause of a PluginError."""
         return PluginCall(self.recipe.name, method, getattr(self.plugin, method))(*arguments)
 
 
 def recipe_for(factory: Callable[..., Any], name: str | None, args: Any) -> Recipe:
-    """How to make a plugin, given by its class or a function; RegistryError if it has no name."""
+    """The recipe of a plugin, given by its class or a function; RegistryError if it has no name."""
     known = name or getattr(factory, "name", None)
     if not isinstance(known, str) or not known:
         called = getattr(factory, "__name__", repr(factory))

@@ -1,4 +1,4 @@
-"""One question of many: a plugin, a cluster, and a pod that waits there."""
+"""One test case of the checks: a plugin, a cluster, and a pending pod."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from moorage.testing.clusters import Cluster
 from moorage.testing.stage import Stage
 
 Find = Callable[["Trial"], Iterator[str]]
-"""What is wrong with a plugin, in sentences; nothing if all is well."""
+"""Yields a sentence for each violation by a plugin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A plugin that is asked about a pod in a cluster.
+    """A plugin that is called for a pod in a cluster.
 
-    stage: shared by the pods of a cluster, so its plugin has been asked before. Who changes anything makes a
-        stage of its own.
-    twins: stages with other objects, shared in the same way, by what is otherwise there.
+    stage: shared by the pods of a cluster, so its plugin has been called before. Checks that change anything
+        create their own stage.
+    twins: stages with other objects, shared in the same way, by their difference.
     """
 
     stage: Stage
@@ -33,23 +33,23 @@ class Trial:
         return self.stage.recipe.stage(self.cluster.objects)
 
     def twin(self, difference: str, objects: Sequence[Object]) -> Stage:
-        """The same plugin in a cluster with other objects; made once for every difference."""
+        """The same plugin in a cluster with other objects; created once for every difference."""
         if difference not in self.twins:
             self.twins[difference] = self.stage.recipe.stage(objects)
         return self.twins[difference]
 
     @property
     def where(self) -> str:
-        """Which pod, and in which cluster."""
+        """The pod and the cluster, as text."""
         return f"pod {self.pod.name}, cluster {self.cluster.name!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for plugins: its name, the rule as a sentence, whom it concerns, and how breaches are found.
+    """A rule for plugins: its name, the rule as a sentence, which plugins it applies to, and how to check it.
 
-    methods: it concerns plugins that have any of these; none named: all plugins.
-    once: it is about the plugin, not about its answers for pods; one trial is enough.
+    methods: it applies to plugins that have any of these; if empty, to all plugins.
+    once: it checks the plugin, not its results for pods; one trial is enough.
     """
 
     name: str
@@ -59,5 +59,5 @@ class Check:
     once: bool = False
 
     def concerns(self, stage: Stage) -> bool:
-        """Whether a plugin has what this rule is about."""
+        """Whether the rule applies to a plugin."""
         return not self.methods or any(map(stage.has, self.methods))

@@ -1,4 +1,4 @@
-"""What each extension point may answer: types, shapes, bounds, reasons."""
+"""Valid results of each extension point: types, shapes, bounds, reasons."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _ALLOWED = {
     "permit": (Code.SUCCESS, Code.ERROR, Code.PENDING, Code.WAIT, *_REFUSALS),
     "pre_bind_pre_flight": (Code.SUCCESS, Code.ERROR, Code.SKIP),
 }
-"""The statuses that mean something at an extension point."""
+"""The valid statuses of each extension point."""
 
 Answer = tuple[str, Any]
 """A method, and what it returned."""
 
 
 def _statuses(trial: Trial) -> Iterator[Answer]:
-    """What is answered for the pod as a whole, in the order of a pod's life; what raises is left out."""
+    """The results for the pod as a whole, by extension point in order; calls that raise are left out."""
     stage, pod = trial.stage, trial.pod
     nodes, cycle = stage.nodes, CycleState()
 
@@ -54,7 +54,7 @@ def _statuses(trial: Trial) -> Iterator[Answer]:
 
 
 def _post_filter(trial: Trial) -> Iterator[Answer]:
-    """What a post-filter says, where no node passed."""
+    """The post-filter's result, if no node is feasible."""
     refused = fit_nowhere(trial)
     try:
         if refused is not None:
@@ -64,7 +64,7 @@ def _post_filter(trial: Trial) -> Iterator[Answer]:
 
 
 def _at_a_node(trial: Trial) -> Iterator[Answer]:
-    """What is said of a pod that has a node."""
+    """The results for a pod that has been assigned a node."""
     if not any(map(trial.stage.has, ("reserve", "unreserve", "permit", "pre_bind_pre_flight"))):
         return
     placed = place(trial)
@@ -134,7 +134,7 @@ def _is_an_answer(said: Any) -> bool:
 
 
 def _is_error(answer: Any) -> bool:
-    """Whether a plugin says that it could not answer, which it may do everywhere."""
+    """Whether a plugin returned an error, which is valid everywhere."""
     return isinstance(answer, Status) and answer.code is Code.ERROR
 
 
@@ -187,7 +187,7 @@ def _scores_out_of_bounds(trial: Trial) -> Iterator[str]:
 
 
 def _scored(trial: Trial) -> Iterator[tuple[CycleState, Nodes]]:
-    """The state and the nodes that the score is asked with; nothing where it is not asked."""
+    """The state and the nodes that the score is called with; nothing if it is not called."""
     begun = begin(trial.stage, trial.pod)
     if prepare_scoring(trial.stage, begun.cycle, trial.pod, begun.feasible):
         yield begun.cycle, begun.feasible

@@ -1,7 +1,7 @@
-"""A plugin's answers depend on what its `depends_on` names, and on nothing else.
+"""A plugin's results depend only on what its `depends_on` declares.
 
-Answers of a plugin with `depends_on` are cached for all pods of an equivalence class, so whatever is left out
-of it is a wrong decision later. Each alteration changes something that is not named.
+Results of a plugin with `depends_on` are cached for all pods of an equivalence class, so an undeclared
+dependency causes wrong decisions later. Each alteration changes something that is not declared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from moorage.testing.trial import Check, Trial
 
 @dataclass(frozen=True, slots=True)
 class _Alteration:
-    """Another cluster, or another pod of the same template, and the nodes whose answers must stay."""
+    """Another cluster, or another pod of the same template, and the nodes that must keep their results."""
 
     what: str
     objects: tuple[Object, ...]
@@ -45,7 +45,7 @@ def _untrue(trial: Trial) -> Iterator[str]:
         return
     before = ask(stage, pod)
     if is_refusal(before.pre_filter) or isinstance(before.pre_filter, frozenset):
-        return  # Such an answer is not remembered.
+        return  # Such a result is not cached.
     for altered in _alterations(trial, depends_on):
         other = trial.twin(f"{altered.what} beside {depends_on}", altered.objects)
         difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
@@ -104,7 +104,7 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
 
 
 def _changed(node: Node, depends_on: DependsOn) -> Node:
-    """A node that is otherwise in all that plugins look at; its images stay where depends_on names them."""
+    """A node that differs in everything plugins read; its images stay if depends_on declares them."""
     labels = {**node.labels, ZONE: "elsewhere", "disk": "other", "moorage.io/changed": "yes"}
     labels.update({key: "changed" for key in node.labels if key not in labels})
     room = {name: parse_quantity("1") for name in (*node.status.allocatable, "cpu")}
@@ -140,7 +140,7 @@ def _newcomers(nodes: Sequence[Node]) -> list[Pod]:
 
 
 def _unequal_to_equals(trial: Trial) -> Iterator[str]:
-    """Whether nodes of equal scores are equal after normalising: they may be settled once for all."""
+    """Whether equal scores are equal after normalising, since equal nodes may be evaluated only once."""
     stage, pod = trial.stage, trial.pod
     if not stage.has("normalize_score"):
         return

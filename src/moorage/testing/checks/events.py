@@ -1,4 +1,4 @@
-"""What plugins say of events: well-formed interests, and hints that answer about any object."""
+"""Event registrations of plugins: well-formed events, and queueing hints that accept any object."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _wrong_interest(interest: Interest) -> Iterator[str]:
     if not isinstance(action, Action) or not action:
         yield f"events names no action for {resource}; say what has to happen, such as Action.ADD"
         return
-    # All updates together are named without regard to the kind; single ones must fit it.
+    # The action for all updates is valid for every kind; a single update must be one of the kind's.
     if action & Action.UPDATE != Action.UPDATE:
         if action & _OF_NODES and resource not in (Resource.NODE, Resource.ANY):
             yield f"events names {(action & _OF_NODES)!r} of {resource}, which only happens to nodes"
@@ -93,7 +93,7 @@ def _wrong_hint(hint: Any) -> str:
     except TypeError:
         return "has to take three arguments: the pod, the old and the new object"
     except ValueError:
-        pass  # Some callables do not say what they take.
+        pass  # Some callables have no signature.
     return ""
 
 
@@ -126,7 +126,7 @@ def _happenings(action: Action, obj: Object) -> Iterator[tuple[Object | None, Ob
 
 
 def _objects_of(resource: str, trial: Trial) -> Iterator[Object]:
-    """Objects of a kind: what the cluster has, one that is nothing but a name, one that is on its way out."""
+    """Objects of a kind: the cluster's, one with nothing but a name, one with a deletion timestamp."""
     for kind in _kinds(resource):
         here = [each for each in trial.cluster.objects if type(each) is kind]
         if kind is Pod and resource != Resource.ASSIGNED_POD:

@@ -1,4 +1,4 @@
-"""What would be if: pods taken to be gone from nodes, or to be on them, as preemption and nominations do."""
+"""Hypothetical pods: added to nodes or removed from them, as for nominations and preemption."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from moorage.testing.stage import Stage
 from moorage.testing.trial import Check, Trial
 
 _NODES_LOOKED_AT: Final = 3
-"""In each cluster: every node costs two clusters more."""
+"""Number of nodes checked in each cluster; every node requires two more clusters."""
 
 
 def _begun(trial: Trial) -> Begun | None:
-    """A cycle in which the filter is asked; None if it is not."""
+    """A cycle in which the filter is called; None if it is not."""
     begun = begin(trial.stage, trial.pod)
     return None if begun.skips else begun
 
 
 def _guest(view: NodeView, trial: Trial) -> PodInfo:
-    """A pod like the one that is asked about, and so likely to matter to it, on a node."""
+    """A pod on a node, similar to the trial's pod and so likely to affect it."""
     metadata = replace(trial.pod.metadata, name="guest", uid="uid-of-guest")
     spec = replace(trial.pod.spec, node_name=view.name)
     return PodInfo(replace(trial.pod, metadata=metadata, spec=spec))
@@ -96,7 +96,7 @@ def _is(each: Object, pod: Pod) -> bool:
 def _compared(
     trial: Trial, begun: Begun, supposed: NodeView, there: Stage, method: str, moved: PodInfo
 ) -> Iterator[str]:
-    """Whether a node as it would be is judged as it is `there`, where a pod has really come or gone."""
+    """Whether a hypothetical node gets the same result as in `there`, with the pod actually added or gone."""
     stage, pod, name = trial.stage, trial.pod, supposed.name
     state = begun.cycle.clone()
     if stage.has(method):

@@ -19,7 +19,7 @@ _FUNCTIONS = ("pre_filter", "filter", "filter_node", "pre_score", "score", "scor
 
 
 def contents(objects: Objects) -> dict[str, list[str]]:
-    """All objects beside nodes and pods, as text."""
+    """All objects except nodes and pods, as text."""
     return {name: sorted(map(repr, objects.of(kind))) for name, kind in KINDS.items()}
 
 
@@ -27,7 +27,7 @@ def _different_answers(trial: Trial) -> Iterator[str]:
     first = ask(trial.stage, trial.pod)
     if difference := first.difference(ask(trial.stage, trial.pod)):
         yield f"asked again: {difference}"
-    # A plugin that has never been asked before knows nothing of earlier calls.
+    # A new plugin has no state from earlier calls.
     elif difference := first.difference(ask(trial.fresh(), trial.pod)):
         yield f"asked before and after about other pods: {difference}"
     if trial.stage.has("pre_enqueue"):
@@ -56,7 +56,7 @@ def _changes(trial: Trial) -> Iterator[str]:
 
 def _all_there_is(trial: Trial, stage: Stage, nodes: Nodes) -> dict[str, Any]:
     snapshot = nodes.snapshot
-    # A label's column is made on demand, and the node itself is compared apart.
+    # A label's column is created on demand, and the node itself is compared separately.
     columns = [
         {name: value for name, value in row.items() if name not in ("labels", "node")}
         for row in snapshot.contents().values()
@@ -73,7 +73,7 @@ def _all_there_is(trial: Trial, stage: Stage, nodes: Nodes) -> dict[str, Any]:
 
 
 def _changed_scores(trial: Trial) -> Iterator[str]:
-    """Whether normalising changes what it is given, which may be what is remembered for the next pod."""
+    """Whether normalising changes its input, which may be cached for the next pod."""
     stage = trial.stage
     if not stage.has("normalize_score"):
         return

@@ -1,6 +1,6 @@
 """Nothing raises: every extension point of the scheduling half is called as a cycle does.
 
-What comes after a decision (pre_bind, bind, post_bind) is not called: it is meant to reach outside.
+Extension points of the binding cycle (pre_bind, bind, post_bind) are not called: they have external effects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _filters_and_scores(trial: Trial) -> None:
     if stage.has("filter_node") and not begun.skips:
         for view in begun.candidates:
             stage.call("filter_node", begun.cycle, pod, view)
-    # Answers of a plugin with depends_on are cached for all nodes, so it is asked about all of them.
+    # Results of a plugin with depends_on are cached for all nodes, so it is called for all of them.
     _scores(trial, begun.cycle, stage.nodes if dependencies_of(stage, pod) is not None else begun.feasible)
 
 

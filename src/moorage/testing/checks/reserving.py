@@ -1,4 +1,4 @@
-"""Reserve and unreserve: what is taken is given back, once, whatever happened before."""
+"""Reserve and unreserve: unreserve reverts reserve, and is idempotent, also without a reserve before it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _acting(trial: Trial) -> Iterator[str]:
 
 
 def _seen(placed: Placed) -> dict[str, Any]:
-    """All that can be seen of what a plugin has reserved: objects, its own books, its answers."""
+    """The observable state of a plugin's reservations: objects, its attributes, its results."""
     return {
         "objects": contents(placed.stage.cache.objects),
         "books": {name: _plain(value) for name, value in _attributes(placed.stage.plugin).items()},
@@ -91,12 +91,12 @@ def _attributes(plugin: Any) -> Mapping[str, Any]:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """A copy of plain data; of anything else its type, because what it means is its own business."""
+    """A copy of plain data; for anything else its type, because its contents are opaque."""
     if isinstance(value, _SCALARS):
         return value
     if depth < _MOST_DEPTH:
         if isinstance(value, Mapping):
-            # A count of none is as good as no entry: that is how most books are kept.
+            # A count of zero equals a missing entry, as in most bookkeeping.
             return {key: plain for key, each in value.items() if (plain := _plain(each, depth + 1))}
         if isinstance(value, list | tuple | deque):
             return [_plain(each, depth + 1) for each in value]

@@ -1,4 +1,4 @@
-"""A node's answer is that node's: whoever else is asked about, in whichever form, prepared or not."""
+"""A node's result does not depend on the other nodes of the view, the form of the call, or preparation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from moorage.testing.trial import Check, Trial
 
 
 def _parts(nodes: Nodes) -> Iterator[Nodes]:
-    """Some of the nodes: in another order, every other one, each alone."""
+    """Parts of the nodes: in another order, every second one, each alone."""
     indices = np.arange(len(nodes))
     yield nodes.at(indices[::-1])
     if len(nodes) > 2:
