@@ -40,9 +40,9 @@ from moorage.laptop_cluster import is_installed, missing
 _WRONG: Final = 1
 """Exit status: the input is wrong, or a workload failed."""
 _LOOK_SECONDS: Final = 0.5
-"""So often the progress bar moves."""
+"""Update interval of the progress bar, in seconds."""
 _WIDTH: Final = 160
-"""Characters in a line where nobody says how many there are."""
+"""Default line width if the terminal's is unknown, in characters."""
 _MODE: Final = "Where the workloads run (one of these)"
 
 
@@ -119,14 +119,14 @@ def _end(line: str) -> NoReturn:
 
 
 def _mode(engine: bool, http: bool, kubeconfig: Path | None) -> tuple[str, OpenTarget]:
-    """Where workloads run."""
+    """The name of the mode, and how to open its clusters."""
     if engine + http + (kubeconfig is not None) > 1:
         raise InputError("", "--engine, --http and --kubeconfig: give one of them")
     if http:
         return "http", lambda workload: served_target(workload.config, LoopClock())
     if kubeconfig is None:
         return "engine", lambda workload: engine_target(workload.config)
-    find_access(kubeconfig)  # What is wrong with it is said before anything is run.
+    find_access(kubeconfig)  # Reports errors in it before anything is run.
 
     def opened(workload: PlannedWorkload) -> AbstractAsyncContextManager[Target]:
         return _elsewhere(find_access(kubeconfig), workload)
@@ -136,7 +136,7 @@ def _mode(engine: bool, http: bool, kubeconfig: Path | None) -> tuple[str, OpenT
 
 @asynccontextmanager
 async def _elsewhere(access: Access, workload: PlannedWorkload) -> AsyncIterator[Target]:
-    """A cluster that was there before."""
+    """An existing cluster."""
     clock = LoopClock()
     async with (
         connected(access, user_agent="moorage bench", clock=clock) as client,
@@ -161,7 +161,7 @@ async def _run(
 
 
 class _Watcher(Watcher):
-    """Moves a progress bar, and looks at the process while it is measured."""
+    """Updates a progress bar, and profiles the process while it is measured."""
 
     def __init__(self, workloads: list[PlannedWorkload], profile: Profile | None, *, shows: bool) -> None:
         self._profile = profile
@@ -200,12 +200,12 @@ class _Watcher(Watcher):
         self._timer = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
 
     def collecting(self, begins: bool) -> None:
-        """What happens from now on is measured, or is no more."""
+        """Measuring starts or stops."""
         if self._profile is not None:
             self._profile.look(begins)
 
     def ended(self, workload: PlannedWorkload) -> None:
-        """A workload is over."""
+        """A workload has ended."""
         if self._timer is not None:
             self._timer.cancel()
         if self._one is not None:

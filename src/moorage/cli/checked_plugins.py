@@ -1,4 +1,4 @@
-"""Which plugins `moorage plugin check` is about: those of a file, of a package's folder, or one class."""
+"""The plugins that `moorage plugin check` checks: those of a file, of a package's folder, or one class."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _name(factory: Any) -> str:
 
 
 def _named(written: str) -> Factory:
-    """What `module:Class` means, as in a configuration."""
+    """The class that `module:Class` refers to, as in a configuration."""
     config = parse_profiles([{"plugins": {"multiPoint": {"enabled": [{"name": written}]}}}])
     found = find_plugins(config, default_registry())
     return found.registry[found.config.profiles[0].plugins.multi_point.enabled[-1].name]
 
 
 def _announced_in(folder: Path) -> list[Factory]:
-    """The plugins that a package announces in its pyproject.toml; what is installed of it does not count."""
+    """The plugins that a package declares in its pyproject.toml; an installed version is ignored."""
     project = folder / "pyproject.toml"
     try:
         content = tomllib.loads(project.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A scheduler of one's own: `moorage run` as a program with plugins built in."""
+"""Custom schedulers: `moorage run` as a program with built-in plugins."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from moorage.framework.loading.registry import NamedPlugin
 
 
 def scheduler_command(*plugins: NamedPlugin) -> typer.Typer:
-    """A program that does what `moorage run` does, with its flags, and knows further plugins by name.
+    """A program with the behaviour and flags of `moorage run`, and additional plugins by name.
 
     Write `scheduler_command(with_plugin("Reserved", Reserved))()` in the program's main module. A
-    configuration says which of the plugins run, as it does with those of installed packages.
+    configuration enables the plugins, as it does those of installed packages.
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

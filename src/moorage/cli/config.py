@@ -1,4 +1,4 @@
-"""`moorage config`: check a configuration, show what is in force, bring an old one up to date."""
+"""`moorage config`: validate a configuration, show the effective one, convert an old one."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def convert(
 
 
 def _with_plugins(file: Path, plugins: list[Path] | None) -> SchedulerConfiguration:
-    """The configuration of a file, whose plugins can all be made; ConfigError if not."""
+    """The configuration of a file; ConfigError if one of its plugins cannot be instantiated."""
     config = load_config(file)
     try:
         found = with_plugins(config, plugins)
         for framework in Profiles(*found).values():
-            framework.queue_rules()  # Which events plugins wait for is asked of them only here.
+            framework.queue_rules()  # Plugins register their events only here.
     except (InputError, RegistryError) as error:
         raise ConfigError([str(error)], str(file)) from None
     return found.config
@@ -122,7 +122,7 @@ def _fail(error: InputError) -> typer.Exit:
 
 
 def _summary(config: SchedulerConfiguration) -> Iterator[str]:
-    """A few lines for each profile: its plugins, and what it says about single extension points."""
+    """A few lines for each profile: its plugins, and its settings for single extension points."""
     for profile in config.profiles:
         yield f"profile {profile.scheduler_name}: {_names(profile.plugins.multi_point.enabled)}"
         yield from _points(profile)
@@ -131,7 +131,7 @@ def _summary(config: SchedulerConfiguration) -> Iterator[str]:
 
 
 def _calls(extender: Extender) -> Iterator[str]:
-    """What an extender is asked for."""
+    """The calls that an extender receives."""
     verbs = {
         "filter": extender.filter_verb,
         "prioritize": extender.prioritize_verb,

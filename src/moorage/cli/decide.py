@@ -27,7 +27,7 @@ from moorage.sim.admission import AS_WRITTEN, Admission
 from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
-"""Exit statuses: the pod fits nowhere; the input could not be used."""
+"""Exit statuses: the pod is unschedulable; the input could not be used."""
 
 
 def decide(
@@ -83,9 +83,9 @@ def _reports(
 
 
 def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
-    """Decide about one pod, and do what was decided, so that it counts for the next.
+    """Decide about one pod, and apply the decision, so that the next pod sees it.
 
-    A pod that is on a node already is taken out first: then the question is why it would go there.
+    A pod that is already on a node is removed first: then the decision explains why it would go there.
     """
     if standing := _not_tried(cluster, pod):
         return Report(pod.key, None, standing, (), 0)
@@ -104,7 +104,7 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
 
 
 def _not_tried(cluster: SimulatedCluster, pod: Pod) -> str:
-    """Why a scheduler would not even try a pod; empty if it would."""
+    """Why a scheduler would not attempt a pod; empty if it would."""
     if pod.finished:
         return f"the pod has ended ({pod.status.phase})"
     if pod.terminating:

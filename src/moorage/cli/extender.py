@@ -1,4 +1,4 @@
-"""`moorage extender`: a plugin as an extender, for clusters whose scheduler is to stay kube-scheduler."""
+"""`moorage extender`: a plugin as an extender, for clusters that keep kube-scheduler."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from moorage.services.termination import on_termination
 
 DEFAULT_PORT: Final = 8888
 _MAX_BODY_BYTES: Final = 512 * 1024 * 1024
-"""Whole nodes of a large cluster are long."""
+"""Maximum size of a request's body, in bytes; it may contain all nodes of a large cluster."""
 _EVERYTHING: Final = "*"
 
 
@@ -106,7 +106,7 @@ def extender(
 
 
 def _check_address(address: str, authority: Path | None) -> None:
-    """InputError for an address that lets other hosts in, unless clients have to show who they are."""
+    """InputError for an address that other hosts can reach, unless client certificates are required."""
     try:
         is_loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -124,7 +124,7 @@ def _tls_options(certificate: Path | None, key: Path | None, authority: Path | N
 
 
 def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str, DiscoveredPlugins]:
-    """The plugin's name, and a configuration in which it is the only one that looks at nodes."""
+    """The plugin's name, and a configuration in which it is the only one that filters and scores nodes."""
     if not plugin:
         classes = [*plugins_in_files(files)]
         if len(classes) != 1:
@@ -137,7 +137,7 @@ def _found(plugin: str, files: list[Path], args_file: Path | None) -> tuple[str,
 
 
 def _configuration(plugin: str, args: Any) -> SchedulerConfiguration:
-    # A profile cannot do without somebody who sorts and somebody who binds.
+    # A profile requires a queue-sort plugin and a bind plugin.
     enabled = [{"name": each} for each in dict.fromkeys((plugin, "PrioritySort", "DefaultBinder"))]
     profile: dict[str, Any] = {
         "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": _EVERYTHING}]}}
@@ -177,30 +177,30 @@ async def _serve(options: _Options) -> None:
 
 
 class _Connection(HttpConnection):
-    """A connection over which long questions may come."""
+    """A connection that accepts large requests."""
 
     def __init__(self, transport: Transport, connections: Connections) -> None:
         super().__init__(transport, connections, _MAX_BODY_BYTES)
 
 
 class _KnownClient(_Connection):
-    """A connection on which nothing is answered but why, if the client has shown no certificate."""
+    """A connection that rejects every request, with the reason, if the client has no certificate."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there, and TLS has been settled."""
+        """The connection is open, after the TLS handshake."""
         super().connection_made(transport)
         secured: ssl.SSLObject = transport.get_extra_info("ssl_object")
         if not secured.getpeercert(binary_form=True):
             self.answer_with(_Refusal())
-            address, *_ = transport.get_extra_info("peername") or ("a client",)  # Which may be gone again.
+            address, *_ = transport.get_extra_info("peername") or ("a client",)  # It may have disconnected.
             typer.echo(f"moorage extender: refused {address}: it showed no client certificate", err=True)
 
 
 class _Refusal:
-    """Answers clients that are not known."""
+    """Handles requests of unauthenticated clients."""
 
     def answer(self, request: Request) -> Response:
-        """Say what is missing."""
+        """An error that names what is missing."""
         return Response(
             HTTPStatus.UNAUTHORIZED,
             b"a client certificate is required (tlsConfig.certFile and keyFile of the extender)\n",
@@ -208,13 +208,13 @@ class _Refusal:
         )
 
     async def handle(self, request: Request) -> Response:
-        """Say it to all."""
+        """The same error for every request."""
         return self.answer(request)
 
 
 @asynccontextmanager
 async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
-    """Who answers, once the cluster is known if it is to be."""
+    """The server, after its informers have synced if it has any."""
     profile, registry = options.found.config.profiles[0], options.found.registry
     if options.kubeconfig is None:
         yield ExtenderServer(Framework(profile, registry), options.plugin)
@@ -233,7 +233,7 @@ async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
 
 
 def _names(options: _Options) -> Iterator[str]:
-    """The names by which the extender may be called."""
+    """The host names that requests may use."""
     yield options.address
     if options.tls is not None and options.tls.certificate_file is not None:
         yield from certificate_names(options.tls.certificate_file)
@@ -250,9 +250,9 @@ def _url(address: str, port: int, *, is_secure: bool) -> str:
 
 
 def _snippet(url: str, verbs: list[str], options: _Options) -> str:
-    """What to write into a KubeSchedulerConfiguration."""
+    """The extender's entry for a KubeSchedulerConfiguration."""
     if options.kubeconfig is None:
-        verbs = [verb for verb in verbs if verb != "preempt"]  # It could only agree.
+        verbs = [verb for verb in verbs if verb != "preempt"]  # Without the cluster it always agrees.
     entry: dict[str, Any] = {"urlPrefix": url, **{f"{verb}Verb": verb for verb in verbs}}
     if "prioritize" in verbs:
         entry["weight"] = 1

@@ -1,7 +1,7 @@
 """Command lines as Kubernetes components read them: flags as data, `--leader-elect=false`, `-v=2`, `--a_b`.
 
-A flag has a kind, which says how its value is read and shown. What was given stays known beside what is in
-force, because a configuration file is overridden only by what was given.
+A flag has a kind, which defines how its value is parsed and shown. Flags on the command line are recorded
+separately from defaults, because only they override a configuration file.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false"
 
 
 class FlagError(ValueError):
-    """A command line that cannot be read; the message is one line."""
+    """A command line that cannot be parsed; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a flag's value is read: one text, or all texts that were given for it."""
+    """How a flag's value is parsed: from one text, or from all texts that were given for it."""
 
     name: str
     read: Callable[[str], Any]
     show: Callable[[Any], str] = str
     is_repeated: bool = False
-    """Whether what is given more than once adds up; otherwise the last one counts."""
+    """Whether repeated values accumulate; otherwise the last one counts."""
     bare: str = ""
-    """What the flag stands for without a value; empty: it needs one."""
+    """The value of the flag if none is given; empty: it requires one."""
 
 
 def _switch(text: str) -> bool:
@@ -97,23 +97,23 @@ VERSION: Final = Kind("version", _version, bare="true")
 WORDS: Final = Kind("strings", _words, _shown_words, is_repeated=True)
 NUMBERS: Final = Kind("int32Slice", _numbers, _shown_words, is_repeated=True)
 PHRASES: Final = Kind("strings", _one, _shown_words, is_repeated=True)
-"""Like WORDS, but commas belong to what is said."""
+"""Like WORDS, but commas do not separate values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag: what it is called, how it is read, what it is by default, what it means."""
+    """A flag: its name, kind, default and description."""
 
     name: str
     kind: Kind
     default: str
     help: str
     note: str = ""
-    """Why it means nothing here; empty: it is honoured."""
+    """Why it has no effect; empty: it has one."""
     short: str = ""
 
     def read(self, text: str) -> Any:
-        """A value; FlagError if it is none."""
+        """The parsed value; FlagError if it is invalid."""
         try:
             return self.kind.read(text)
         except ValueError as error:
@@ -122,7 +122,7 @@ class Flag:
 
 
 class FlagValues:
-    """What is in force after a command line was read."""
+    """The effective values after parsing a command line."""
 
     def __init__(self, flags: Iterable[Flag], given: Mapping[str, Any]) -> None:
         self._flags = {flag.name: flag for flag in flags}
@@ -144,7 +144,7 @@ class FlagValues:
         return str(self._values[name])
 
     def path(self, name: str) -> Path | None:
-        """A file's name; None if it is empty."""
+        """A file's path; None if it is empty."""
         text = self.text(name)
         return Path(text) if text else None
 
@@ -173,12 +173,12 @@ class FlagValues:
         return {name: flag.kind.show(self._values[name]) for name, flag in sorted(self._flags.items())}
 
     def notes(self) -> list[str]:
-        """Of the flags that were given, those that mean nothing here, each with the reason."""
+        """The given flags that have no effect, each with the reason."""
         return [f"--{name}: {self._flags[name].note}" for name in self._given if self._flags[name].note]
 
 
 def read_flags(flags: Sequence[Flag], words: Sequence[str], command: str) -> FlagValues:
-    """What a command line says; FlagError in the words of Kubernetes components if it cannot be read."""
+    """The values of a command line; FlagError with the message of Kubernetes components if it is invalid."""
     given: dict[str, Any] = {}
     left_over: list[str] = []
     rest = list(words)

@@ -1,4 +1,4 @@
-"""Logs as Kubernetes components write them: klog's text, or a JSON object a line."""
+"""Logs as Kubernetes components write them: klog's text, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Json(logging.Formatter):
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How much to log, how, and where to."""
+    """Verbosity, format and destination of logs."""
 
     verbosity: int = 0
     format: LogFormat = "text"
@@ -64,12 +64,12 @@ class LogOptions:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Whether a record is not only for a higher verbosity; plugins need not look at that before they log."""
+    """Whether a record is within the verbosity, so that plugins need not check it before they log."""
     return verbosity_of(record.levelno) <= verbosity_of_file(record.module)
 
 
 def write_logs(options: LogOptions) -> None:
-    """Write what is logged from now on to standard error output, or only errors there."""
+    """Start writing logs to stderr, or only errors there and the rest to stdout."""
     formatter = _Json() if options.format == "json" else _Text()
     errors = logging.StreamHandler(sys.stderr)
     handlers = [errors]
@@ -83,5 +83,5 @@ def write_logs(options: LogOptions) -> None:
         handler.addFilter(_is_wanted)
     root = logging.getLogger()
     root.handlers[:] = handlers
-    root.setLevel(logging.WARNING)  # Libraries need not tell of their everyday life.
+    root.setLevel(logging.WARNING)  # Libraries log warnings and errors only.
     set_verbosity(options.verbosity, options.by_file)

@@ -1,4 +1,4 @@
-"""`moorage`: all commands, and what they share.
+"""`moorage`: all commands, and their common options.
 
 A command's module is imported when the command is invoked: help, the version and mistyped commands need none.
 """
@@ -71,7 +71,7 @@ class DeferredCommand(TyperCommand):
         self._target = target
 
     def load(self) -> Any:
-        """The command; where the laptop cluster is missing that it is part of, the end of the process."""
+        """The command; exits if it is part of the laptop cluster, and that is not installed."""
         module, _, attribute = self._target.partition(":")
         if module.startswith("moorage_cluster.") and not is_installed():
             typer.echo(missing(f"moorage {self.name}"), err=True)

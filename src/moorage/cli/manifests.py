@@ -1,4 +1,4 @@
-"""`moorage manifests`: what puts a scheduler into a cluster, for `kubectl apply -f -`."""
+"""`moorage manifests`: objects that install a scheduler, for `kubectl apply -f -`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def manifests(
 
 
 def _plugin_files(paths: list[Path]) -> dict[str, str]:
-    """What is in the plugins' files, by their names, which must differ."""
+    """The contents of the plugins' files by file name; names must be unique."""
     files: dict[str, str] = {}
     for path in paths:
         if path.name in files:

@@ -1,4 +1,4 @@
-"""A new package with a plugin: what is written, and under which names."""
+"""A new package with a plugin: its files and names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moorage.version import __version__
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MOST_CHARACTERS: Final = 63
-"""The name is also that of a scheduler, which pods carry and leases are named after."""
+"""Maximum length of the name, which is also a scheduler's name in pods and leases."""
 
 _FILES: Final[Mapping[str, str]] = {
     "pyproject.toml": "pyproject.toml.txt",
@@ -28,12 +28,12 @@ _FILES: Final[Mapping[str, str]] = {
     "src/{module}/plugin.py": "plugin.py.txt",
     "tests/test_plugin.py": "test_plugin.py.txt",
 }
-"""Where each file goes, and what it is made from."""
+"""Path of each file, and its template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the package, its module and its plugin are called."""
+    """The names of the package, its module and its plugin."""
 
     package: str
     module: str
@@ -41,12 +41,12 @@ class Names:
 
     @property
     def label(self) -> str:
-        """The node label that the plugin looks at."""
+        """The node label that the plugin reads."""
         return f"example.com/{self.package}"
 
 
 def names_from(package: str) -> Names:
-    """The names that follow from a package's; InputError if it cannot be one."""
+    """The names derived from a package's; InputError if it is invalid."""
     if not _NAME.fullmatch(package) or len(package) > _MOST_CHARACTERS:
         suggested = "-".join(re.findall("[a-z0-9]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", package).lower()))
         hint = f"; {suggested}, perhaps?" if _NAME.fullmatch(suggested) else ""
@@ -64,7 +64,7 @@ def names_from(package: str) -> Names:
 
 
 def write_package(names: Names, folder: Path) -> list[Path]:
-    """Write the package into a folder that does not exist yet; says which files it has."""
+    """Write the package into a new folder; returns its files."""
     if folder.exists():
         raise InputError(str(folder), "exists already; choose another name, or remove it")
     written = []

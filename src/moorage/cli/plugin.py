@@ -1,4 +1,4 @@
-"""`moorage plugin`: begin a plugin of one's own, and check any plugin against the rules."""
+"""`moorage plugin`: create a plugin, and check any plugin against the rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 BROKEN, UNUSABLE = 1, 2
-"""Exit statuses: a rule is broken; there is nothing that could be checked, or nowhere to write."""
+"""Exit statuses: a rule is broken; there is no plugin to check, or the folder cannot be written."""
 
 _STYLES = {Result.PASSED: "green", Result.FAILED: "red", Result.NOT_APPLICABLE: "dim"}
 

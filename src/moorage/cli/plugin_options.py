@@ -1,4 +1,4 @@
-"""What commands that take plugins from files have in common."""
+"""Options shared by commands that load plugins from files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from moorage.sim.recording import load_recording
 from moorage.sim.replay import Difference, ReplayResult
 
 DIFFERENT, UNREADABLE = 1, 2
-"""Exit statuses: something was decided otherwise; a file could not be read."""
+"""Exit statuses: a decision differs; a file could not be read."""
 
 
 def replay(

@@ -62,10 +62,10 @@ app = typer.Typer(add_completion=False)
 
 
 class KubeFlags(TyperCommand):
-    """Reads flags as Kubernetes components do; complains in one line."""
+    """Parses flags as Kubernetes components do; errors are one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the command line apart; what cannot be read ends the process with status 1."""
+        """Parse the command line; exits with status 1 if it is invalid."""
         try:
             ctx.obj = flags = read_flags(FLAGS, args, _command(ctx))
         except FlagError as error:
@@ -76,7 +76,7 @@ class KubeFlags(TyperCommand):
         return super().parse_args(ctx, [])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Say what each flag means, group by group."""
+        """Write the help of all flags by group."""
         formatter.write_usage(_command(ctx), "[flags]")
         formatter.write_paragraph()
         formatter.write_text(self.help or "")
@@ -94,7 +94,7 @@ def _described(flag: Any) -> tuple[str, str]:
 
 
 def _command(ctx: Any) -> str:
-    """What the command is called: `moorage run`, or the name of a program of its own."""
+    """The name of the command: `moorage run`, or that of a custom program."""
     return "moorage run" if ctx.parent is not None else str(ctx.info_name)
 
 
@@ -110,7 +110,7 @@ def run(ctx: typer.Context) -> None:
 
 
 def schedule(ctx: typer.Context, plugins: Sequence[NamedPlugin]) -> None:
-    """Do what the flags say, with plugins that are at hand beside those that can be found."""
+    """Run the scheduler that the flags describe, with the given plugins besides the discovered ones."""
     flags: FlagValues = ctx.obj
     if flags.text("version") != "false":
         _show_version(flags.text("version"))
@@ -162,7 +162,7 @@ async def _live(options: RunOptions, registry: Registry) -> None:
 
 
 def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration) -> None:
-    """Log what runs, and what was asked for in vain."""
+    """Log flags, configuration and version, and which settings have no effect."""
     for name, value in flags.shown().items():
         log.infof(1, f"FLAG: --{name}={quoted(value)}")
     if log.v >= 2:

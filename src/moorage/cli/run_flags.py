@@ -1,4 +1,4 @@
-"""The flags of `moorage run`: every flag of kube-scheduler v1.36, with what it means here."""
+"""The flags of `moorage run`: every flag of kube-scheduler v1.36, with its meaning here."""
 
 from __future__ import annotations
 

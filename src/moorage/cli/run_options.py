@@ -1,6 +1,6 @@
-"""What the flags of `moorage run` come to: options for logs, serving, metrics and configuration.
+"""Options for logs, serving, metrics and configuration, from the flags of `moorage run`.
 
-What cannot be is refused as kube-scheduler refuses it, before anything is begun.
+Invalid values are rejected as by kube-scheduler, before anything is started.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _ELECTION: Final = {
     "leader-elect-resource-name": "resource_name",
     "leader-elect-resource-namespace": "resource_namespace",
 }
-"""Flags, and the fields of the configuration that they stand for."""
+"""Flags, and the fields of the configuration that they set."""
 
 
 def configuration(flags: FlagValues, features: Features) -> SchedulerConfiguration:
-    """What is in force: of flags, a configuration file leaves only those on leader election their word."""
+    """The effective configuration: only the leader election flags override a configuration file."""
     path = flags.path("config")
     if path is None:
         config = default_config(features)
@@ -72,7 +72,7 @@ def _given(flags: FlagValues, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def serving_options(flags: FlagValues) -> ServingOptions | None:
-    """Where and how to serve; None: not at all."""
+    """Address and TLS options for serving; None if serving is disabled."""
     port = flags.whole("secure-port")
     if not 0 <= port <= _MOST_PORTS:
         raise FlagError(
@@ -92,7 +92,7 @@ def serving_options(flags: FlagValues) -> ServingOptions | None:
 
 
 def access_options(flags: FlagValues) -> AccessOptions:
-    """Who may ask what is served."""
+    """Options for authentication and authorization of requests."""
     names = HeaderNames(
         _header_names(flags, "requestheader-username-headers"),
         _header_names(flags, "requestheader-uid-headers"),
@@ -126,7 +126,7 @@ def _header_names(flags: FlagValues, name: str) -> tuple[str, ...]:
 
 
 def metric_options(flags: FlagValues) -> MetricOptions:
-    """Which metrics are not to be shown."""
+    """Disabled metrics, and allowed values of labels."""
     hidden = flags.text("show-hidden-metrics-for-version")
     if hidden not in ("", KUBERNETES_PREVIOUS_MINOR):
         raise FlagError(
@@ -175,7 +175,7 @@ def _allowed(said: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozens
 
 
 def log_options(flags: FlagValues, gates: FeatureGates) -> LogOptions:
-    """How to log."""
+    """Log options."""
     format = flags.text("logging-format")
     if format not in get_args(LogFormat):
         raise FlagError(f'format: Invalid value: "{format}": Unsupported log format')
@@ -201,12 +201,12 @@ def _by_file(text: str) -> tuple[str, int]:
 
 
 def plugin_files(flags: FlagValues) -> list[Path]:
-    """The files with plugins of one's own."""
+    """The files with custom plugins."""
     return [Path(text) for text in flags.words("plugin")]
 
 
 def slow_plugin_seconds(flags: FlagValues) -> float:
-    """How long a plugin may keep the scheduler busy before it is warned of; zero: for ever."""
+    """Duration of a plugin call above which a warning is logged, in seconds; zero: never."""
     seconds = flags.duration("slow-plugin-warning")
     if seconds < 0:
         raise FlagError(f"--slow-plugin-warning: {seconds} is less than nothing; 0s switches warnings off")
@@ -214,7 +214,7 @@ def slow_plugin_seconds(flags: FlagValues) -> float:
 
 
 def check_versions(flags: FlagValues) -> None:
-    """Refuse to be what this cannot be."""
+    """Reject emulated and minimum compatibility versions that are not supported."""
     for name, possible in (
         ("emulated-version", (KUBERNETES_MINOR,)),
         ("min-compatibility-version", (KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)),
