@@ -1,1 +1,1 @@
-"""What people run without a cluster: replays of recorded decisions."""
+"""Scheduling without a cluster: simulations, and replays of recorded decisions."""

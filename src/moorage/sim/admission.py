@@ -1,9 +1,9 @@
-"""Objects from manifests, as a scheduler would see them.
+"""Objects from manifests, as a scheduler would read them.
 
 A pod that an API server has stored has a uid. One without is new: it gets the embedded server's defaults,
 admission and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are
-in the cluster. Its status, if the manifest has one, is kept: in a cluster that was written by hand, pods run.
-The server is in the laptop cluster; where that is not installed, new pods are taken as written.
+in the cluster. Its status, if the manifest has one, is kept: in a hand-written cluster, pods may be running.
+The server is part of the laptop cluster; if that is not installed, new pods are used as written.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ AS_WRITTEN: Final = missing(
     "pods without a uid are taken as written: what an API server would fill in or refuse"
 )
 _STAMPED: Final = ("uid", "creationTimestamp", "generation")
-"""Metadata that a server writes when it stores an object."""
+"""Metadata that a server sets when it stores an object."""
 _KEPT: Final = ("creationTimestamp", "deletionTimestamp")
-"""Metadata that a server does not take from clients; in a cluster that was written by hand they count."""
+"""Metadata that a server does not accept from clients, but that is kept in a hand-written cluster."""
 
 
 class Admission:
-    """What an API server with the objects of a cluster does to new pods."""
+    """The admission of new pods by an API server with the objects of a cluster."""
 
     def __init__(self, cluster: Iterable[Located]) -> None:
         self._cluster = tuple(cluster)
         self.leaves_as_written = False
-        """Whether there were new pods, and no server to admit them."""
+        """Whether there were new pods without a server to admit them."""
 
     def objects(self, manifests: Iterable[Located], *, keeps_whole: bool = False) -> list[Object]:
-        """Manifests as objects; kinds that scheduling does not read are left out.
+        """Manifests as objects, without the kinds that scheduling does not read.
 
-        keeps_whole: whether pods and nodes keep all that their manifests say.
+        keeps_whole: whether pods and nodes keep all fields of their manifests.
         """
         objects = []
         for number, (given, where) in enumerate(manifests):
@@ -60,7 +60,7 @@ class Admission:
         return objects
 
     def _admitted(self, pod: Manifest, where: str) -> Manifest:
-        """A new pod as it would be stored, but with its own status; InputError if it would be refused."""
+        """A new pod as it would be stored, but with its own status; InputError if it would be rejected."""
         try:
             new = self._creation.created(pod)
         except ApiError as error:
@@ -71,13 +71,13 @@ class Admission:
 
     @cached_property
     def _creation(self) -> PodCreation:
-        # Imported where a pod is new, and nowhere else: schedulers do without the laptop cluster.
+        # Imported for new pods only: schedulers do not require the laptop cluster.
         from moorage_cluster.apiserver.pod_creation import PodCreation
 
         return PodCreation(self._cluster)
 
 
 def _is_new_pod(manifest: Any) -> bool:
-    """Whether a manifest is that of a pod which no API server has stored; one without metadata is no pod."""
+    """Whether a manifest is a pod that no API server has stored; one without metadata is not a pod."""
     meta = manifest.get("metadata") if kind_of(manifest) is Pod else None
     return isinstance(meta, dict) and not meta.get("uid")

@@ -1,4 +1,4 @@
-"""A cluster in memory with a scheduler over it: what is decided is done at once."""
+"""An in-memory cluster with a scheduler: decisions are applied at once."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from moorage.sim.effects import CacheEffects
 class SimulatedCluster:
     """Objects, and the profiles of a configuration that decide about pods.
 
-    extenders: whom to ask about nodes; nobody unless given, whatever the configuration says. They are never
-    asked to bind: here nothing is bound in earnest.
+    extenders: the extenders to call; by default none, also if the configuration has some. They are never
+    called to bind, because bindings are only simulated.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class SimulatedCluster:
         return framework
 
     def decide(self, pod: Pod, cycle: CycleState) -> Decision:
-        """Where a pod would go now; nothing changes."""
+        """The decision for a pod in the current state; nothing changes."""
         framework, snapshot = self.framework_of(pod), self.cache.snapshot()
         if framework.handle.extenders:
             return asyncio.run(self._decide_pausing(framework, pod, snapshot, cycle))
@@ -83,7 +83,7 @@ class SimulatedCluster:
             await framework.handle.extenders.close()
 
     def bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
-        """Put a pod on a node, with all that goes with it: volumes, devices. A failure changes nothing."""
+        """Bind a pod to a node, with its volumes and devices. A failure changes nothing."""
         framework = self.framework_of(pod)
         self.remove_pod(pod.key)
         self.cache.assume_pod(pod, node)
@@ -99,18 +99,18 @@ class SimulatedCluster:
         return status
 
     def arrange(self, result: PostFilterResult) -> None:
-        """Do what post-filters arranged."""
+        """Apply the result of the post-filters."""
         for effect in result.effects:
             asyncio.run(self._effects.perform(effect))
         result.done()
 
     def take_out(self, pod: Pod) -> Pod:
-        """Take a pod off its node, if it is on one: the pod as if it were still to be placed."""
+        """Remove a pod from its node, if it is on one; returns it as a pending pod."""
         self.remove_pod(pod.key)
         return replace(pod, spec=replace(pod.spec, node_name=""))
 
     def remove_pod(self, key: str) -> None:
-        """Remove a pod by namespace and name, whatever its uid."""
+        """Remove a pod by namespace and name, with any uid."""
         for pod in [each for each in self.cache.pods() if each.key == key]:
             self.cache.remove_pod(pod)
 

@@ -1,4 +1,4 @@
-"""One question: where would this pod go?"""
+"""The decision for one pod."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def decide(
     config: SchedulerConfiguration | None = None,
     seed: int = 0,
 ) -> Decision:
-    """Where a pod would go in a cluster of these objects, and why; nothing is changed.
+    """The decision for a pod in a cluster of these objects, with its reasons; nothing is changed.
 
-    pod, objects: manifests are read as `moorage decide` reads files: a pod without a uid gets what an API
-    server with these objects (LimitRanges, PriorityClasses, RuntimeClasses among them) would fill in, or
-    InputError says why it would be refused (without the laptop cluster, `moorage[cluster]`, it is taken as
-    written, with a warning). A `Pod` is taken as an API server has it already. A pod that is on a node is
-    taken out of the cluster first, and its `spec.nodeName` is ignored.
-    plugins: classes that have a say besides the default plugins, in every profile, at all points they have.
-    seed: chooses among nodes that are equally good.
+    pod, objects: manifests are read as `moorage decide` reads files: a pod without a uid gets the defaulting
+    and admission of an API server with these objects (LimitRanges, PriorityClasses, RuntimeClasses among
+    them), or an InputError with the reason for its rejection (without the laptop cluster,
+    `moorage[cluster]`, it is used as written, with a warning). A `Pod` is used as if already stored by an
+    API server. A pod that is on a node is removed from it first, and its `spec.nodeName` is ignored.
+    plugins: classes enabled besides the default plugins, in every profile, at all their extension points.
+    seed: seed for the choice among nodes with equal scores.
     """
     registry = default_registry()
     config = default_config() if config is None else config

@@ -1,4 +1,4 @@
-"""Effects applied to a cache: what a cluster would do, done at once."""
+"""Effects applied to a cache at once, in place of a cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CacheEffects:
         self._names = count()
 
     async def perform(self, effect: Effect) -> Object | None:
-        """Do it, and return the object as it is stored from then on."""
+        """Apply an effect, and return the object as stored."""
         match effect:
             case BindPod(pod, node_name):
                 self._cache.put_pod(self._bound(pod, node_name))
@@ -64,7 +64,7 @@ class CacheEffects:
         return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node_name))
 
     def _named(self, claim: ResourceClaim) -> ResourceClaim:
-        """A claim with a name and uid, which the API server would have made."""
+        """A claim with a name and uid, which the API server would generate."""
         meta = claim.metadata
         name = meta.name or f"{meta.generate_name}{next(self._names):05}"
         return replace(claim, metadata=replace(meta, name=name, uid=meta.uid or f"uid-of-{name}"))

@@ -1,7 +1,7 @@
-"""Recordings of a scheduler's decisions: a cluster, and what was decided pod by pod.
+"""Recordings of a scheduler's decisions: a cluster, and the decision for each pod.
 
-The format is JSON: `objects` (the cluster before the first step), `steps` (a `pod` with what to `expect`, or
-lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles in force).
+The format is JSON: `objects` (the cluster before the first step), `steps` (a `pod` with the decision to
+`expect`, or lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moorage.config.types import SchedulerConfiguration
 
 
 class Expectation(Struct):
-    """What was decided for a pod."""
+    """The recorded decision for a pod."""
 
     node: str | None = None
     scores: dict[str, dict[str, int]] | None = None
@@ -30,22 +30,22 @@ class Expectation(Struct):
 
     @property
     def seen_waiting(self) -> bool:
-        """Whether the first attempt of a pod that preempted others was seen.
+        """Whether the first attempt of a pod that preempted others was observed.
 
-        If its victims go at once, the pod may be bound before anybody looks: then neither the message nor
-        the nomination of the first attempt is recorded, only what came of it.
+        If its victims end at once, the pod may be bound before it is observed: then neither the message nor
+        the nomination of the first attempt is recorded, only the result.
         """
         return not self.victims or self.nominated is not None
 
     @property
     def nomination(self) -> str | None:
-        """The node that was freed for the pod."""
+        """The node that the pod was nominated to."""
         return self.nominated if self.seen_waiting else self.node
 
 
 @dataclass(frozen=True, slots=True)
 class PodStep:
-    """A pod that was scheduled."""
+    """A scheduling attempt of a pod."""
 
     pod: Pod
     expect: Expectation

@@ -1,4 +1,4 @@
-"""Replays: make every decision of a recording again, and compare all that it holds.
+"""Replays: repeat every decision of a recording, and compare all recorded details.
 
 After each pod the recording's decision is applied, not ours, so that one difference does not cause others.
 """
@@ -23,14 +23,14 @@ from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
-"""What the API server, not the scheduler, writes for a pod with gates."""
+"""Message that the API server, not the scheduler, writes for a pod with scheduling gates."""
 
 _NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that was decided otherwise."""
+    """A difference from the recorded decision."""
 
     family: str
     recording: str
@@ -48,12 +48,12 @@ class Difference:
 
 
 Differ = Callable[..., Difference]
-"""Makes a difference of the pod that is being compared."""
+"""Creates a difference for the pod that is being compared."""
 
 
 @dataclass(slots=True)
 class FamilyResult:
-    """How many pods of a family were decided, and how many equally."""
+    """Number of decisions about pods of a family, and how many were equal."""
 
     pods: int = 0
     equal: int = 0
@@ -61,19 +61,19 @@ class FamilyResult:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """The outcome of some recordings."""
+    """The result of replaying some recordings."""
 
     families: dict[str, FamilyResult] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
 
     @property
     def pods(self) -> int:
-        """All pods."""
+        """Number of pods."""
         return sum(family.pods for family in self.families.values())
 
     @property
     def equal(self) -> int:
-        """All pods that were decided equally."""
+        """Number of pods with equal decisions."""
         return sum(family.equal for family in self.families.values())
 
     def add(self, recording: Recording, registry: Registry) -> None:
@@ -113,7 +113,7 @@ class Replay:
                 self.cluster.cache.remove(item)
 
     def _decide(self, pod: Pod, cycle: CycleState) -> Decision | None:
-        """Our decision; None if the pod is not tried because of its gates."""
+        """Our decision; None if the pod is not attempted because of its scheduling gates."""
         try:
             framework = self.cluster.framework_of(pod)
         except InputError as error:
@@ -152,7 +152,7 @@ class Replay:
     def _compare_retry(
         self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
     ) -> Iterator[Difference]:
-        """Do what the post-filters arranged; a pod that was bound all the same is tried again."""
+        """Apply the result of the post-filters; a pod that was bound in the recording is attempted again."""
         if decision.post_filter is not None:
             self.cluster.arrange(decision.post_filter)
         if step.expect.node is not None:
@@ -164,7 +164,7 @@ class Replay:
     def _compare_preemption(
         self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
     ) -> Iterator[Difference]:
-        """Victims and nomination; then the recorded ones are applied and the pod is tried again."""
+        """Compare victims and nomination; then apply the recorded ones, and attempt the pod again."""
         expect = step.expect
         tied = decision.post_filter.tied() if decision.post_filter is not None else {}
         victims = {node: sorted(victim.key for victim in gone) for node, gone in tied.items()}
@@ -207,7 +207,7 @@ def _as_the_server_stores_it(item: Object) -> Object:
 
 
 def _recorded_feasible(expect: Expectation) -> set[str]:
-    """The nodes that passed in the first attempt, which is the one that is recorded."""
+    """The feasible nodes of the first attempt, which is the recorded one."""
     if expect.nomination is not None or expect.message is not None:
         return set()
     if expect.scores is not None:
@@ -216,7 +216,7 @@ def _recorded_feasible(expect: Expectation) -> set[str]:
 
 
 def _why_not(decision: Decision, node: str) -> object:
-    """Our opinion of a node, for a reader: True, or the plugin and its reasons."""
+    """Our result for a node, for display: True, or the plugin and its reasons."""
     row = decision.feasible.snapshot.row_of.get(node)
     if row is None:
         return "no such node"

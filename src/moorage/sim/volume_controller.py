@@ -36,7 +36,7 @@ class VolumeController:
         self._cache = cache
 
     def apply(self, effect: BindVolume | SelectNode) -> PersistentVolume | PersistentVolumeClaim:
-        """Do what the scheduler asks for, to the end; returns the object it wrote, as it is stored then."""
+        """Complete a request of the scheduler; returns the object that it wrote, as stored afterwards."""
         claim = self._stored(effect.claim)
         if isinstance(effect, BindVolume):
             stored = self._cache.objects.of(PersistentVolume).stored("", effect.volume.name)
@@ -65,7 +65,7 @@ class VolumeController:
         return volume, claim
 
     def _provision(self, claim: PersistentVolumeClaim, node_name: str) -> PersistentVolume:
-        """A new volume for a claim, as large as asked for, in the node's part of the cluster."""
+        """A new volume for a claim, of the requested size, in the node's topology segment."""
         name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
         storage_class = self._cache.objects.of(StorageClass).get("", claim_class(claim)) or StorageClass()
         node = self._cache.node(node_name)
@@ -85,7 +85,7 @@ class VolumeController:
         )
 
     def _affinity(self, storage_class: StorageClass, node: Node) -> VolumeNodeAffinity | None:
-        """The part of the cluster a node is in; None where the driver knows no parts."""
+        """The topology segment of a node; None if the driver has no topology."""
         keys = [key for key in self._topology_keys(storage_class, node) if key in node.labels]
         if not keys:
             return None
@@ -96,10 +96,10 @@ class VolumeController:
         return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=(term,)))
 
     def _topology_keys(self, storage_class: StorageClass, node: Node) -> list[str]:
-        """The labels by which a driver tells parts of the cluster apart.
+        """The topology keys of a driver.
 
-        The driver says so in the node's CSINode. Without that, they are those of the storage class, or those
-        by which the driver reports its capacity.
+        They are in the node's CSINode. Without it, they are those of the storage class, or of the driver's
+        CSIStorageCapacity objects.
         """
         objects = self._cache.objects
         csi_node = objects.of(CSINode).get("", node.name)
@@ -122,7 +122,7 @@ class VolumeController:
 
 
 def _keys_of(report: CSIStorageCapacity, node: Node) -> set[str]:
-    """The labels that a report of capacity selects a node by; none if it does not."""
+    """The labels by which a CSIStorageCapacity selects a node; none if it does not."""
     try:
         selector = label_selector(report.node_topology)
     except SelectorError:
