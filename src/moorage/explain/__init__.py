@@ -1,1 +1,1 @@
-"""Decisions made readable."""
+"""Readable reports of decisions."""

@@ -1,4 +1,4 @@
-"""A decision as rows: every node, what refused it or what it scored, in an order people read in."""
+"""A decision as rows: every node with its rejection or its scores, best nodes first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from moorage.framework.interface.effects import EvictPods
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What came of one node."""
+    """The result for one node."""
 
     node: str
     chosen: bool
@@ -21,7 +21,7 @@ class NodeReport:
     total: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, without what does not apply."""
+        """Plain data, without fields that do not apply."""
         facts = {
             "node": self.node,
             "chosen": self.chosen,
@@ -35,18 +35,18 @@ class NodeReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A decision for reading: the best nodes first, then those that were refused."""
+    """A readable decision: the best nodes first, then the rejected ones."""
 
     pod: str
     node: str | None
     message: str
     nodes: tuple[NodeReport, ...]
     tied: int
-    """How many nodes share the best total."""
+    """Number of nodes with the best total score."""
     nominated: str | None = None
-    """The node that preemption would free for the pod, if it fits nowhere as things are."""
+    """The node that preemption would nominate for the pod, if it is unschedulable."""
     victims: tuple[str, ...] = ()
-    """The pods it would evict there."""
+    """The pods that preemption would evict there."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -57,7 +57,7 @@ class Report:
 
 
 def report(decision: Decision) -> Report:
-    """All that led to a decision."""
+    """The report of a decision."""
     feasible = _feasible(decision)
     arranged = decision.post_filter
     effects = () if arranged is None else arranged.effects
