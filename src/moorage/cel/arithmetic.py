@@ -1,4 +1,4 @@
-"""Sums, products and the like: numbers, texts and lists here, moments and durations by the CEL library."""
+"""Arithmetic operators: numbers, strings and lists here, timestamps and durations by the CEL library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _divided(left: int, right: int) -> int:
 
 
 def _remainder(left: int, right: int) -> int:
-    """What division leaves, with the sign of the dividend."""
+    """The remainder, with the sign of the dividend."""
     if not right:
         raise CelError("modulus by zero")
     return left - right * _divided(left, right)

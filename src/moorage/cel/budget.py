@@ -40,14 +40,14 @@ class CostLimitError(Exception):
 
 
 class WorkLimitError(Exception):
-    """An attempt to schedule a pod ends: its claims take too much work."""
+    """A scheduling attempt ends: the pod's claims take too much work."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"allocating devices exceeds the limit of {limit} units of work in one attempt")
 
 
 class Work:
-    """The work that an attempt has left. What is judged once is kept: the next attempt gets further."""
+    """The work that an attempt has left. Results are cached, so that the next attempt gets further."""
 
     __slots__ = ("left", "limit")
 
@@ -73,7 +73,7 @@ class Budget:
 
     @property
     def cost(self) -> int:
-        """What the evaluation cost so far."""
+        """The cost of the evaluation so far."""
         return COST_LIMIT - self.left
 
     def spend(self, cost: int) -> None:
@@ -92,7 +92,7 @@ class Budget:
         self.work.spend(size // CHARACTERS_PER_UNIT)
 
     def visit(self, value: Any) -> None:
-        """Pay for visiting all members of a value; there may be many if lists hold one list many times."""
+        """Pay for visiting all members of a value; there may be many if lists contain one list repeatedly."""
         if isinstance(value, str | bytes):
             self.write(len(value))
         elif isinstance(value, list):

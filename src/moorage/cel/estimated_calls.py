@@ -1,4 +1,4 @@
-"""What calls are estimated to cost, and how large their results can be, by function and overload."""
+"""Estimated costs of calls and sizes of their results, by function and overload."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _closure(node: Node, base: int = 1) -> Closure:
             return _fold(node)
 
 
-# What is constant
+# Constants
 
 
 def _is_constant(node: Node) -> bool:

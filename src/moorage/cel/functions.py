@@ -1,7 +1,7 @@
 """The functions that Kubernetes adds to CEL: quantities, versions, sets and lists; and optionals.
 
-A function is found by name and judges the types of its arguments itself, since attributes have no type
-before they are looked at.
+A function is found by name and checks the types of its arguments itself, since the types of attributes are
+only known during evaluation.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def want(value: Any, *kinds: type) -> Any:
-    """The value, if it is of one of these types; otherwise there is no such overload."""
+    """The value, if it is of one of these types; otherwise an error: no such overload."""
     if type(value) not in kinds:
         raise no_such_overload()
     return value
 
 
 def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1 for numbers, texts, bytes, booleans and moments; others have no order."""
+    """-1, 0 or 1 for numbers, strings, bytes, booleans and timestamps; others have no order."""
     kind, other = type(left), type(right)
     if kind is not other and not (kind in NUMBERS and other in NUMBERS):
         raise no_such_overload()
@@ -126,7 +126,7 @@ def _compare_to(left: Any, right: Any) -> int:
 
 
 class Members:
-    """The members of a list, to be asked for one: scalars are found by hash, others by comparing."""
+    """The members of a list, for lookups: scalars are found by hash, others by comparing."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._scalars: set[Any] = set()
@@ -135,7 +135,7 @@ class Members:
             self.add(item)
 
     def add(self, item: Any) -> bool:
-        """Whether an item was not there before."""
+        """Add an item; returns whether it is new."""
         if item in self:
             return False
         key = _scalar_key(item)
@@ -151,7 +151,7 @@ class Members:
 
 
 def _scalar_key(value: Any) -> Hashable | None:
-    """What equal values have in common, numbers across their types; None for values without such a thing."""
+    """A key that is the same for equal values, numbers across types; None for values without one."""
     kind = type(value)
     if kind in NUMBERS:
         return (0, value) if value == value else None
@@ -186,7 +186,7 @@ def _is_sorted(items: Any) -> bool:
 
 
 def _order(left: Any, right: Any) -> int:
-    """As `compare`, for list functions, which know how to order Kubernetes' types as well."""
+    """As `compare`, for list functions, which order Kubernetes' types as well."""
     return _compare_to(left, right) if type(left) in (Quantity, Semver) else compare(left, right)
 
 
@@ -313,14 +313,14 @@ FUNCTIONS: Mapping[str, Function] = {
     "type": lambda value: TypeName(type_name(value)),
     "dyn": lambda value: value,
 }
-"""Functions by name, whatever the types of their arguments."""
+"""Functions by name, for all types of their arguments."""
 
 LIST_FUNCTIONS: Mapping[str, Function] = {"indexOf": _index_of, "lastIndexOf": _last_index_of}
-"""Functions that lists have under the same name as texts."""
+"""Functions of lists that have the same name as functions of strings."""
 
 
 def in_range(value: int, kind: type) -> Any:
-    """An integer result, if CEL's integer has room for it."""
+    """An integer result, if it fits into CEL's integer type; otherwise an error."""
     low, high = (0, (1 << 64) - 1) if kind is Uint else (INT64_MIN, INT64_MAX)
     if not low <= value <= high:
         raise CelError("unsigned integer overflow" if kind is Uint else "integer overflow")

@@ -1,4 +1,4 @@
-"""Literals that Kubernetes looks at when an expression is compiled, beside their types."""
+"""Validation of literals that Kubernetes does when an expression is compiled, besides type checking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNKNOWN = frozenset(("dyn", "param"))
 
 
 def check_literals(node: Node) -> None:
-    """TreeError for lists and maps of mixed types, and texts that are no pattern, duration or time."""
+    """TreeError for lists and maps of mixed types, and for invalid patterns, durations and timestamps."""
     match node:
         case Call("format", (_, MakeList(elements))):
             for element in elements:

@@ -1,7 +1,7 @@
-"""The forms of CEL that do not simply evaluate all their arguments: logic, conditions, defaults.
+"""The operators of CEL that do not always evaluate all their arguments: logic, conditions, defaults.
 
-Errors are exceptions, with CEL's one exception to that: `&&` and `||`, and the macros built of them, forgive
-an error on one side when the other side decides alone.
+Errors are exceptions. As CEL specifies, `&&` and `||`, and the macros built of them, ignore an error on one
+side if the other side decides the result.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from moorage.cel.budget import Budget
 from moorage.cel.values import CelError, Optional, no_such_overload
 
 Scope = dict[str, Any]
-"""The variables of an evaluation, by name; and what it may cost, as `BUDGET`."""
+"""The variables of an evaluation by name, and its budget as `BUDGET`."""
 
 BUDGET = "@budget"
-"""The name of the budget; none that an expression could have."""
+"""The name of the budget, which is not a valid identifier in expressions."""
 
 Closure = Callable[[Scope], Any]
-"""A piece of an expression, ready to evaluate."""
+"""A compiled part of an expression."""
 
 
 def spend(scope: Scope, cost: int) -> None:
@@ -120,4 +120,4 @@ SPECIAL: dict[str, Callable[..., Closure]] = {
     "orValue": _or_else(True),
     "or": _or_else(False),
 }
-"""How to make each form of the closures of its arguments."""
+"""By operator, a function from the closures of the arguments to the closure of the operator."""

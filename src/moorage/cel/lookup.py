@@ -30,7 +30,7 @@ def _look_up(container: Any, key: Any) -> Any:
 
 
 def _look_up_optionally(container: Any, key: Any) -> Optional:
-    """The member, or no value: for a missing one, and for any member of no value."""
+    """The member, or no value if it is missing, or if the container has no value."""
     if type(container) is Optional:
         return _look_up_optionally(container.value, key) if container.present else NONE
     if isinstance(container, dict):

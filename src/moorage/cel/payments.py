@@ -1,4 +1,4 @@
-"""How calls are paid for: what they cost (`costs`), and the work that their cost does not show."""
+"""Charges for calls: their cost (`costs`), and the work that their cost does not include."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def payment(node: Call, is_plain: bool) -> Callable[[Budget, list[Any]], None]:
     """How to pay for a call, given its arguments. Plain functions are the CEL library's."""
     cost, name = call_cost(node.function, node.overloads), node.function
     visits = is_plain or name in _VISITORS
-    holders = _HOLDERS - _MAPS if name == "@in" else _HOLDERS  # maps find a key without looking at the others
+    holders = _HOLDERS - _MAPS if name == "@in" else _HOLDERS  # maps find a key by hash
 
     def pay(budget: Budget, values: list[Any]) -> None:
         if visits:
@@ -51,13 +51,13 @@ def payment(node: Call, is_plain: bool) -> Callable[[Budget, list[Any]], None]:
 
 
 def _pay_replacement(budget: Budget, text: Any, old: Any, new: Any, *count: Any) -> None:
-    """What is replaced may be much longer than what was there."""
+    """Pay for the result, which may be much longer than the original."""
     if type(text) is str and type(old) is str:
         budget.write((text.count(old) if old else len(text) + 1) * size(new))
 
 
 def _pay_arithmetic(budget: Budget, left: Any, right: Any) -> None:
-    """Sums of lists and texts are copies; what is neither that nor a number is left to the library."""
+    """Sums of lists and strings are copies; types other than these and numbers are left to the library."""
     kind = type(left)
     if kind is list:
         budget.copy(len(left) + size(right))
@@ -68,7 +68,7 @@ def _pay_arithmetic(budget: Budget, left: Any, right: Any) -> None:
 
 
 def _pay_pattern(budget: Budget, text: Any, pattern: Any) -> None:
-    """A short pattern can stand for many states: repetitions multiply them, and so do classes of letters."""
+    """A short pattern can have many states: repetitions multiply them, and so do character classes."""
     if type(pattern) is not str:
         return
     states = len(pattern) + _CLASS_STATES * (pattern.count("\\p") + pattern.count("\\P"))
@@ -80,7 +80,7 @@ def _pay_pattern(budget: Budget, text: Any, pattern: Any) -> None:
 
 
 def _pay_flat(budget: Budget, items: Any, depth: Any = 1) -> None:
-    """Lists can hold one list many times: each is paid for before it is looked into."""
+    """Lists can contain one list repeatedly: each is paid for before it is visited."""
     if type(items) is list and type(depth) is int and depth > 0:
         budget.work.spend(VISIT_WORK)
         budget.copy(len(items))
@@ -96,4 +96,4 @@ _GROWING: dict[str, Callable[..., None]] = {
     "matches": _pay_pattern,
     "flatten": _pay_flat,
 }
-"""How to pay for calls whose work, or result, is out of proportion to what they cost."""
+"""Charges for calls with work, or a result, out of proportion to their cost."""

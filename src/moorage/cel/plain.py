@@ -1,7 +1,7 @@
 """Functions over plain values, run by the CEL library itself.
 
 String functions, conversions and regular expressions are the library's: each is compiled once with free
-variables for its arguments, then called like a function. Kubernetes' own values have no place there.
+variables for its arguments, then called like a function. It does not support Kubernetes' own values.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from moorage.cel.values import CelError, TypeName, Uint, no_such_overload
 _OPERATORS = {"_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%"}
 _COMPARISONS = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _REASONS = {"divide by zero": "division by zero", "modulo by zero": "modulus by zero"}
-"""What kube-scheduler's CEL says where the library says something else."""
+"""Error messages of kube-scheduler's CEL, by the library's."""
 
-_STRINGS_VERSION = 2  # of the library of string functions; Kubernetes has this one
+_STRINGS_VERSION = 2  # of the library of string functions, as in Kubernetes
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Device selectors: compiled once, then asked about devices."""
+"""Device selectors: compiled once, then evaluated for devices."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from moorage.cel.tree import Node, TreeError, read_tree
 from moorage.cel.values import CelError, Domains, type_name
 
 LONGEST_EXPRESSION_BYTES: Final = 10 * 1024
-"""How long an expression may be."""
+"""Maximum length of an expression, in bytes."""
 
 MAX_TOKENS: Final = 1000
-"""How many words and signs an expression may have: compiling them takes some 25 ms."""
+"""Maximum number of tokens in an expression: compiling them takes some 25 ms."""
 
 TOKEN_WORK: Final = 100
-"""The work of compiling a word or sign."""
+"""The work of compiling a token."""
 
 CACHED_TOKENS: Final = 64_000
-"""How much is kept of what was compiled: some 1,500 ordinary selectors."""
+"""Maximum size of the cache of compiled selectors, in tokens: some 1,500 ordinary selectors."""
 
 _BASE_TOKENS: Final = 16
-"""What every expression takes, beside its own size."""
+"""Fixed size of every expression in the cache, in addition to its own tokens."""
 
 _BOOL, _INT, _DOUBLE, _STRING, _DYN = (
     cel.Type.BOOL,
@@ -92,7 +92,7 @@ _MEMBERS: dict[str, list[tuple[list[Any], Any]]] = {
     "trim": [([_STRING], _STRING)],
     "format": [([_STRING, _LIST], _STRING)],
 }
-"""Kubernetes' member functions: the types they take, the target first, and what they give back."""
+"""Kubernetes' member functions: the types of their arguments, the target first, and of the result."""
 
 _GLOBALS: dict[str, list[tuple[list[Any], Any]]] = {
     "quantity": [([_STRING], _QUANTITY)],
@@ -156,13 +156,13 @@ class Selector:
 
     @cached_property
     def max_cost(self) -> int:
-        """What it is estimated to cost at most, for any device."""
+        """The estimated maximum cost for any device."""
         return max_cost(self._tree)
 
     def matches(self, facts: DeviceFacts, work: Work) -> bool:
-        """Whether a device is selected; CelError where the expression has no answer for it.
+        """Whether a device is selected; CelError if the expression has no value for it.
 
-        work: what is left for it; WorkLimitError if that is not enough.
+        work: the work that is left; WorkLimitError if that is not enough.
         """
         try:
             result = self._evaluate({**facts.variables(), BUDGET: Budget(work)})
@@ -174,7 +174,7 @@ class Selector:
 
 
 def count_tokens(expression: str) -> int:
-    """How many words and signs an expression has: what compiling it takes is in proportion to that."""
+    """Number of tokens in an expression, which the time to compile it is proportional to."""
     return sum(1 for _ in _TOKEN.finditer(expression))
 
 
@@ -205,7 +205,7 @@ _STATUS: Final = re.compile(r" \[(INVALID_ARGUMENT|CANCELLED)\]$")
 
 
 class _Compiled:
-    """What was compiled last, up to a total size."""
+    """A cache of the last compiled selectors, up to a total size."""
 
     def __init__(self, most_tokens: int) -> None:
         self._most_tokens = most_tokens
@@ -237,18 +237,18 @@ _compiled = _Compiled(CACHED_TOKENS)
 
 
 def compile_selector(expression: str, work: Work | None = None) -> Selector:
-    """A selector ready to ask, or CompileError; what was compiled lately is not compiled again.
+    """A compiled selector, or CompileError; recently compiled selectors are cached.
 
-    work: what compiling is charged to. It may overdraw that, once: the next attempt finds it compiled.
+    work: the work that compiling is charged to. It may overdraw that once: the next attempt finds it cached.
     """
     compiled = _compiled.get(expression, work)
     if isinstance(compiled, CompileError):
-        raise CompileError(str(compiled))  # a new one: errors remember where they were raised
+        raise CompileError(str(compiled))  # a new one: exceptions keep their traceback
     return compiled
 
 
 class DeviceFacts:
-    """What expressions see of a device; worked out when first asked for."""
+    """The variables of a device in expressions, computed on first use."""
 
     __slots__ = ("_device", "_driver", "_variables")
 

@@ -1,11 +1,11 @@
 """Which of a device's attributes an expression can read, and which of their values it can tell apart.
 
-Two devices that differ in nothing else are the same to it: it says the same of both, fails in the same words
-and costs as much. So a path into the attributes, `device.attributes["domain"].name`, may be looked up, tested
-or looked into further, by keys that are literals. An expression that does anything else with the attributes
-(loops, sizes, keys that are worked out, maps passed on) may read all of them. Strings that are only compared
-with literals (a uuid, a product's name) are told apart by those literals and by length, which the cost of a
-comparison depends on.
+Two devices that differ only in other attributes and values are equivalent: the expression has the same
+result, error and cost for both. So a path into the attributes, `device.attributes["domain"].name`, may be
+looked up, tested or followed further, by keys that are literals. An expression that does anything else with
+the attributes (loops, sizes, computed keys, maps as arguments) may read all of them. Strings that are only
+compared with literals (a uuid, a product's name) are told apart by those literals and by length, which the
+cost of a comparison depends on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Literals = frozenset[str] | None
 """The strings that an attribute is compared with; None if it is read in other ways too."""
 
 AttributesRead = frozenset[tuple[str, Literals]]
-"""Attributes as `domain/name`, each once, with what their values are told apart by."""
+"""Attributes as `domain/name`, each once, with the strings that their values are told apart by."""
 
 _ATTRIBUTES: Final = "device.attributes"
 _EQUALITIES: Final = frozenset(("_==_", "_!=_"))
@@ -46,7 +46,7 @@ def attributes_read(tree: Node) -> AttributesRead | None:
 
 
 def together(reads: Iterable[tuple[str, Literals]]) -> AttributesRead | None:
-    """All that is read, each attribute once; None for more attributes than are told apart."""
+    """The union of reads, each attribute once; None if there are too many attributes."""
     literals_of: dict[str, Literals] = {}
     for name, literals in reads:
         known = literals_of.get(name, _NO_LITERALS)
@@ -70,7 +70,7 @@ def _collect(node: Node) -> Iterator[tuple[str, Literals]]:
 
 
 def _comparison(node: Node) -> tuple[str | None, Literals]:
-    """The attribute that a node compares with literal strings, if it does, and those."""
+    """The attribute that a node compares with literal strings, if any, and these strings."""
     match node:
         case Call(function, (value, Const(str(text)))) if function in _EQUALITIES:
             return _value(value), frozenset((text,))
@@ -84,7 +84,7 @@ def _comparison(node: Node) -> tuple[str | None, Literals]:
 
 
 def _value(node: Node) -> str | None:
-    """The attribute whose value a node stands for, if it does."""
+    """The attribute that a node evaluates to, if any."""
     match node:
         case Select(_, _, False) | Call("_[_]", _):
             return _attribute(_step(node))
@@ -92,13 +92,13 @@ def _value(node: Node) -> str | None:
 
 
 def _attribute(step: tuple[Node, str] | None) -> str | None:
-    """The attribute that a step leads to, if it does."""
+    """The attribute that a step selects, if any."""
     domain = None if step is None else _domain(step[0])
     return None if step is None or domain is None else f"{domain}/{step[1]}"
 
 
 def _domain(node: Node) -> str | None:
-    """The domain whose attributes a node stands for, if it does."""
+    """The domain of the attributes that a node evaluates to, if any."""
     step = _step(node)
     if step is None or not isinstance(step[0], Variable) or step[0].name != _ATTRIBUTES:
         return None
@@ -106,7 +106,7 @@ def _domain(node: Node) -> str | None:
 
 
 def _step(node: Node) -> tuple[Node, str] | None:
-    """What is looked into and the key, where a node looks into something and the key is a literal text."""
+    """The container and the key, if a node is a lookup with a literal string as key."""
     match node:
         case Select(operand, field, False):
             return operand, field
@@ -116,7 +116,7 @@ def _step(node: Node) -> tuple[Node, str] | None:
 
 
 def _test(node: Node) -> tuple[Node, str] | None:
-    """The same, where a node says whether there is something."""
+    """The container and the key, if a node tests for presence."""
     match node:
         case Select(operand, field, True) | Call("@in", (Const(str(field)), operand)):
             return operand, field

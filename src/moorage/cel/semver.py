@@ -14,12 +14,12 @@ _ASCII_DIGITS = re.compile(r"[0-9]+")
 _UINT64_LIMIT = 1 << 64
 
 Identifier = tuple[int, int, str]
-"""A prerelease identifier, ordered: numbers before words, numbers by value, words by their letters."""
+"""A prerelease identifier, ordered: numbers before words, numbers by value, words lexically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A version. Build metadata is dropped: it has no say in comparisons."""
+    """A version. Build metadata is dropped: comparisons ignore it."""
 
     major: int
     minor: int
@@ -59,7 +59,7 @@ def parse_semver(text: str) -> Semver:
 
 
 def parse_semver_leniently(text: str) -> Semver:
-    """A version that may have a `v` in front, leading zeros, and no minor or patch number; or ValueError."""
+    """A version that may have a prefix `v`, leading zeros, and no minor or patch number; or ValueError."""
     parts = text.removeprefix("v").split(".", 2)
     parts = [_without_leading_zeros(part) for part in parts]
     if len(parts) < 3 and any(sign in parts[-1] for sign in "+-"):

@@ -1,8 +1,8 @@
-"""CEL's checked syntax tree, read from the form that the compiler hands it over in.
+"""CEL's checked syntax tree, decoded from the compiler's output.
 
-That form is the protocol buffer `cel.expr.CheckedExpr` in an `Any`. The messages are few and fixed by CEL's
-specification, so they are read here directly; names the checker resolved become plain variables, and every
-node knows the type that the checker found for it.
+The output is the protocol buffer `cel.expr.CheckedExpr` in an `Any`. The messages are few and fixed by CEL's
+specification, so they are decoded here directly; names resolved by the checker become plain variables, and
+every node has the type that the checker inferred for it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Final, NamedTuple
 from moorage.cel.values import Uint
 
 MAX_DEPTH: Final = 160
-"""How many levels a tree may have: each becomes up to three Python calls inside each other.
+"""Maximum depth of a tree: each level becomes up to three nested Python calls.
 
-The parser gives up at 32 levels of source text, of which macros make at most four levels each.
+The parser allows 32 levels of source text, of which macros make at most four levels each.
 """
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 class Type(NamedTuple):
-    """What the checker knows of a value; lists, maps and optionals also what they are made of."""
+    """A value's type according to the checker; lists, maps and optionals also have their members' types."""
 
     kind: str
     parameters: tuple[Type, ...] = ()
@@ -38,7 +38,7 @@ class Type(NamedTuple):
 DYN: Final = Type("dyn")
 
 _TYPE_OF_TARGET: Final = frozenset(("distinct", "reverse", "slice"))
-"""Functions that give back what they were given, which cannot be declared to the checker."""
+"""Functions with a result of their target's type, which cannot be declared to the checker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class MakeList:
-    """A list literal; elements at `optional` are left out where they have no value."""
+    """A list literal; elements at `optional` are left out if they have no value."""
 
     elements: tuple[Node, ...]
     optional: frozenset[int]
@@ -100,7 +100,7 @@ class MakeMap:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """What the macros over lists and maps become: a fold."""
+    """A fold, which macros over lists and maps expand to."""
 
     variable: str
     over: Node
@@ -116,7 +116,7 @@ Node = Const | Variable | Select | Call | MakeList | MakeMap | Comprehension
 
 
 class TreeError(ValueError):
-    """A tree with something in it that device selectors cannot use."""
+    """A tree with a construct that device selectors do not support."""
 
 
 def read_tree(serialized: bytes) -> Node:

@@ -1,7 +1,7 @@
-"""CEL's values in Python, what makes two of them equal, and how evaluating goes wrong.
+"""CEL's values in Python, their equality, and errors of evaluation.
 
 bool, int, float, str, bytes, list, dict and None are CEL's own; quantities and versions are Kubernetes'. A
-value's type is its exact Python type: a Quantity is no int here, and True is not 1.
+value's type is its exact Python type: a Quantity is not an int here, and True is not 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NO_SUCH_OVERLOAD = "no such overload"
 
 
 class CelError(Exception):
-    """An expression has no value; the message is the one kube-scheduler has for it."""
+    """An expression has no value; the message is kube-scheduler's."""
 
 
 def no_such_overload() -> CelError:
@@ -51,7 +51,7 @@ NONE = Optional(present=False)
 
 
 class Domains(dict[str, Any]):
-    """Attributes or capacities by domain. A domain that is not there is an empty map to whoever looks in."""
+    """Attributes or capacities by domain. Looking up a missing domain returns an empty map."""
 
     def __missing__(self, key: str) -> Mapping[str, Any]:
         return {}
@@ -81,14 +81,14 @@ _OPAQUE = frozenset((Quantity, Semver))
 
 
 def type_name(value: Any) -> str:
-    """A value's type, in CEL's words."""
+    """CEL's name for a value's type."""
     return TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 def equal(left: Any, right: Any) -> bool:
-    """CEL's `==`: numbers by value whatever their type, all else only within a type.
+    """CEL's `==`: numbers by value across types, all else only within a type.
 
-    Kubernetes' own types refuse to be compared with others.
+    Comparing Kubernetes' own types with others is an error.
     """
     kind, other = type(left), type(right)
     if left is None or right is None:
@@ -111,7 +111,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal; those that refuse to be compared are not."""
+    """Whether two values are equal; false if comparing them is an error."""
     try:
         return equal(left, right)
     except CelError:
@@ -119,7 +119,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _not_unequal(left: Any, right: Any) -> bool:
-    """As kube-scheduler's CEL compares members of lists and maps: only a plain no tells them apart."""
+    """As kube-scheduler's CEL compares members of lists and maps: errors count as equal."""
     try:
         return equal(left, right)
     except CelError:
