@@ -1,7 +1,7 @@
-"""Check what is installed: `python -m tools.audit requirements/development.txt --pip-audit PATH`.
+"""Check the installed packages: `python -m tools.audit requirements/development.txt --pip-audit PATH`.
 
-First, whether the environment is what the lock says. Then, whether a vulnerability is known of anything in
-it: that takes a database on the network. Where none answers, this is said, and only the first check counts.
+First, whether the environment matches the lock. Then, whether any package has a known vulnerability, which
+requires a database on the network. If none is available, this is reported, and only the first check counts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from packaging.markers import Marker
 from tools.locks import Locked, canonical, read_lock
 
 _UNLOCKED = {"moorage", "moorage-cluster", "pip", "setuptools"}
-"""In an environment without being in its lock: the project, and what Python's venv puts there."""
+"""Packages that are installed but not locked: the project's, and those that Python's venv installs."""
 
 
 def main() -> int:
-    """Print what is found; 1 if something is wrong."""
+    """Print the findings; returns 1 if there are any."""
     parser = argparse.ArgumentParser(description="Compare an environment with its lock, and audit the lock.")
     parser.add_argument("lock", type=Path, help="requirements with hashes")
     parser.add_argument("--pip-audit", type=Path, help="the pip-audit to run")
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def differences(locked: list[Locked], installed: dict[str, str]) -> Iterator[str]:
-    """How an environment (versions by name) is not what a lock says, a line each."""
+    """The differences between an environment (versions by name) and a lock, one line each."""
     here = {each.name: each.version for each in locked if not each.marker or Marker(each.marker).evaluate()}
     for name in sorted(here.keys() | installed.keys() - _UNLOCKED):
         if here.get(name) != installed.get(name):
@@ -45,7 +45,7 @@ def differences(locked: list[Locked], installed: dict[str, str]) -> Iterator[str
 
 
 def _audit(lock: Path, program: Path | None) -> bool:
-    """Whether vulnerabilities are known; what is found is printed."""
+    """Whether there are known vulnerabilities; prints them."""
     audited = [each for each in _reports(lock, program) if "vulns" in each]
     if not audited:
         _say("No vulnerability database was reached: only versions were compared.")
@@ -59,7 +59,7 @@ def _audit(lock: Path, program: Path | None) -> bool:
 
 
 def _reports(lock: Path, program: Path | None) -> list[dict[str, Any]]:
-    """What pip-audit says of each package; one that it could not ask about has no `vulns`."""
+    """pip-audit's report on each package; one that it could not check has no `vulns`."""
     if program is None or not program.exists():
         return []
     words = ["--require-hashes", "--disable-pip", "--progress-spinner=off", "--format=json", "--requirement"]

@@ -1,4 +1,4 @@
-"""The lock files under requirements/: exact versions, each with the SHA-256 of every file it may be."""
+"""The lock files under requirements/: exact versions, each with the SHA-256 of all its files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})(?!\S)")
 
 
 class LockError(ValueError):
-    """A line that is no exact version with hashes."""
+    """A line that is not an exact version with hashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One version of a package; an empty marker holds everywhere."""
+    """One version of a package; an empty marker applies to all platforms."""
 
     name: str
     version: str
@@ -40,5 +40,5 @@ def _locked(line: str) -> Locked:
 
 
 def canonical(name: str) -> str:
-    """A package's name as indexes compare it."""
+    """A package's normalised name, as used by package indexes."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,9 +1,8 @@
 """Write a software bill of materials: `python -m tools.sbom requirements/runtime.txt --output sbom.cdx.json`.
 
-CycloneDX JSON, made of two things: the lock, which has the versions and the hashes of all files, and the
-environment of the interpreter that runs this, which has what of the lock is for this platform, and its
-licences. It needs nothing but the standard library, so that it runs in the image; it names no package index,
-and writes the same whenever it is run.
+The format is CycloneDX JSON. Versions and hashes of all files come from the lock; the packages of this
+platform and their licences come from the environment of the running interpreter. The tool uses only the
+standard library, so that it runs in the image; it names no package index, and its output is reproducible.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def main() -> int:
 
 
 def is_installed(locked: Locked, installed: dict[str, Distribution]) -> bool:
-    """Whether the environment has it; what it has not is for other platforms."""
+    """Whether the environment has a package; the others are for other platforms."""
     return locked.name in installed and installed[locked.name].version == locked.version
 
 
@@ -73,7 +72,7 @@ def _reference(package: Distribution) -> str:
 
 
 def license_of(package: Distribution) -> dict[str, Any] | None:
-    """What a package says of its licence: an SPDX expression if it has one, else a name; None: nothing."""
+    """A package's declared licence: an SPDX expression if it has one, else a name; None if it has neither."""
     metadata = package.metadata
     for expression in metadata.get_all("License-Expression", []):
         return {"expression": expression}

@@ -2,7 +2,7 @@
 
     python tools/wire_format.py --upstream ~/kubernetes --version v1.36.4
 
-Run it when Kubernetes moves to its next version, then read the difference: it says what changed in the API.
+Run it for each new version of Kubernetes, then read the diff: it shows what changed in the API.
 Facts come from three places: the published OpenAPI documents (fields, lists, patches), the tags of Go structs
 (names of types, numbers in protobuf) and the generated OpenAPI definitions (enums, which the published
 documents leave out).
@@ -71,7 +71,7 @@ class GoField:
 
 
 class GoFacts(NamedTuple):
-    """What only Go's sources know of a field."""
+    """Facts about a field that only Go's sources contain."""
 
     number: tuple[int, ...]
     embedded: tuple[str, ...]
@@ -98,7 +98,7 @@ class GoSources:
         return structs
 
     def fields(self, name: str) -> dict[str, GoFacts]:
-        """What Go says of each field of a struct, by its JSON name."""
+        """Go's facts about each field of a struct, by its JSON name."""
         package, _, short = name.rpartition(".")
         version = package.rpartition(".")[2]
         found: dict[str, GoFacts] = {}
@@ -136,7 +136,7 @@ def _go_fields(body: str) -> Iterator[GoField]:
 
 
 def _qualified(go_type: str, version: str) -> str:
-    """A type as Go prints it: with the name of its package, without a pointer at its head."""
+    """A type as Go prints it: with the name of its package, without a leading pointer."""
     text = go_type.lstrip("*")
 
     def name(match: re.Match[str]) -> str:
@@ -167,7 +167,7 @@ def enums(upstream: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def definitions(upstream: Path) -> dict[str, dict[str, Any]]:
-    """All OpenAPI definitions; a type that is in several documents is all the kinds they say."""
+    """All OpenAPI definitions; a type in several documents has the kinds of all of them."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted((upstream / "api/openapi-spec/v3").glob("*_openapi.json")):
         document = json.loads(file.read_text())
@@ -215,7 +215,7 @@ def _field(
     use = _use(schema)
     patch = schema.get("x-kubernetes-patch-strategy", "")
     facts: dict[str, Any] = {}
-    # An empty default only repeats that Go's zero value is sent; for structs it says nothing at all.
+    # An empty default only repeats that Go's zero value is sent; for structs it has no meaning.
     if schema.get("default") not in (None, {}):
         facts["default"] = schema["default"]
     return WireField(
@@ -237,7 +237,7 @@ def _field(
 
 
 def wire_types(upstream: Path) -> Iterable[WireType]:
-    """The types of all served kinds, and the types they are made of."""
+    """The types of all served kinds, and the types of their fields."""
     known = definitions(upstream)
     values = enums(upstream)
     sources = GoSources(upstream)
