@@ -1,8 +1,8 @@
-"""Measures the embedded API server over HTTPS: several clients write, one watches, all is listed at the end.
+"""Measures the embedded API server over HTTPS: several clients write, one watches, then all is listed.
 
     python bench/apiserver.py [--nodes 5000] [--pods 10000] [--clients 8] [--data-dir DIR]
 
-The server runs in a process of its own; the clients share another, so that on two cores each has one.
+The server runs in its own process; the clients share another, so that each has one of two cores.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def pod(index: int) -> dict[str, object]:
 
 
 class Connection:
-    """One keep-alive connection, as lean as a client can be, so that the server is what is measured."""
+    """One keep-alive connection with minimal overhead, so that the server is measured, not the client."""
 
     def __init__(self, port: int, token: str, tls: ssl.SSLContext) -> None:
         self._port, self._token, self._tls = port, token, tls
@@ -100,7 +100,7 @@ async def write_all(connection: Connection, path: str, bodies: list[bytes]) -> N
 
 
 async def watch(connection: Connection, path: str, count: int) -> list[int]:
-    """The resourceVersions of the first so many events, in the order in which they came."""
+    """The resourceVersions of the first `count` watch events, in order of arrival."""
     versions: list[int] = []
     async with connection:
         connection.send("GET", path)

@@ -105,7 +105,7 @@ def pod(number: int, random: Random) -> Manifest:
 
 
 def deployment(number: int, replicas: int, random: Random) -> Manifest:
-    """A Deployment, whose pods go with it."""
+    """A Deployment; its pods are deleted with it."""
     template = pod_template(number, random)
     selector = {"matchLabels": {"workload": template["metadata"]["labels"]["workload"]}}
     return {
@@ -160,7 +160,7 @@ def resident_bytes(process: int) -> int:
 
 
 def slope_mib(samples: list[Sample]) -> float:
-    """How much memory grows for every 10,000 pods, once it has warmed up."""
+    """Growth of memory for every 10,000 pods after the warm-up, in MiB."""
     counted = samples[int(len(samples) * WARM_UP_SHARE) :]
     pods, memory = [each.pods_created for each in counted], [each.resident_mib for each in counted]
     return float(np.polyfit(pods, memory, 1)[0]) * 10_000
@@ -168,7 +168,7 @@ def slope_mib(samples: list[Sample]) -> float:
 
 @asynccontextmanager
 async def cluster(nodes: int) -> AsyncIterator[tuple[int, Client]]:
-    """`moorage up` in a process of its own: its id, and a client."""
+    """`moorage up` in its own process: its id, and a client."""
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         words = ["-m", "moorage", "up", f"--nodes={nodes}", "--port=0", f"--kubeconfig={kubeconfig}"]
@@ -188,7 +188,7 @@ async def cluster(nodes: int) -> AsyncIterator[tuple[int, Client]]:
 
 
 async def run(options: argparse.Namespace, samples: list[Sample]) -> None:
-    """Drive a cluster, and note a sample each second."""
+    """Drive a cluster, and record a sample each second."""
     seconds = options.minutes * 60
     async with cluster(options.nodes) as (process, client):
         churn = Churn(client, options.live, options.event_seconds, Random(1))
@@ -203,7 +203,7 @@ async def run(options: argparse.Namespace, samples: list[Sample]) -> None:
 
 
 async def sample(process: int, churn: Churn, pods: int, begun: float, samples: list[Sample]) -> None:
-    """Note a sample each second, and show it."""
+    """Record a sample each second, and print it."""
     columns = (BarColumn(), TextColumn("{task.completed:.0f} pods, {task.fields[mib]:.0f} MiB"))
     with Progress(*columns, TimeRemainingColumn()) as progress:
         bar = progress.add_task("", total=pods, mib=0.0)
@@ -215,7 +215,7 @@ async def sample(process: int, churn: Churn, pods: int, begun: float, samples: l
 
 
 def write(samples: list[Sample], output: Path) -> None:
-    """The samples as a table and as a picture."""
+    """Write the samples as CSV and as a chart."""
     with output.with_suffix(".csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow([field.name for field in fields(Sample)])
@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument("--event-seconds", type=float, default=60.0, help="how long events stay; 0: an hour")
     chosen = parser.parse_args()
     samples: list[Sample] = []
-    with suppress(KeyboardInterrupt):  # What was measured until then counts.
+    with suppress(KeyboardInterrupt):  # Samples until then are kept.
         uvloop.run(run(chosen, samples))
     write(samples, chosen.output)
     slope, last = slope_mib(samples), samples[-1]

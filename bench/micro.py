@@ -1,4 +1,4 @@
-"""What workloads cannot show by itself: a node update, and a dry run of preemption.
+"""Measures what workloads cannot isolate: a node update, and a dry run of preemption.
 
 Run `.venv/bin/python bench/micro.py`; results are medians, on one core.
 """
@@ -78,7 +78,7 @@ def updates(node_count: int) -> list[float]:
 
 
 def dry_runs(node_count: int) -> list[float]:
-    """For a pod that fits nowhere, who would have to go is found out on all nodes."""
+    """The victims on all nodes are computed for an unschedulable pod."""
     cache = Cache(make_node(index) for index in range(node_count))
     for index in range(node_count * PODS_PER_NODE):
         cache.put_pod(make_pod(index, "1", f"node-{index // PODS_PER_NODE}"))

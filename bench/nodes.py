@@ -1,4 +1,4 @@
-"""Measures simulated nodes: starts pods on them, then watches what heartbeats and monitoring cost.
+"""Measures simulated nodes: starts pods on them, then measures the cost of heartbeats and monitoring.
 
     python bench/nodes.py [--nodes 1000] [--pods 10000] [--seconds 60]
 
@@ -79,7 +79,7 @@ async def run(nodes: int, pods: int, seconds: float, events: bool) -> None:
     took, used = time.perf_counter() - begun, time.process_time() - cpu
     print(f"{pods} pods created and Running in {took:.1f} s ({used:.1f} s of CPU)")
 
-    await asyncio.sleep(25)  # Images are listed, leases are there: from here on nothing happens by itself.
+    await asyncio.sleep(25)  # Images are listed and leases exist: from here on the cluster is idle.
     begun, cpu = time.perf_counter(), time.process_time()
     revision = server.store.revision
     await asyncio.sleep(seconds)

@@ -1,8 +1,8 @@
-"""Measures how long the scheduler takes to know a cluster that is there already.
+"""Measures how long the scheduler takes to sync with an existing cluster.
 
     python bench/startup.py [--nodes 5000] [--pods 50000]
 
-The API server is in another process and is reached over HTTPS. What is measured is everything from the first
+The API server is in another process and is reached over HTTPS. The time includes everything from the first
 request on: lists, decoding, the cache, the queue, and the columns of the first snapshot.
 """
 

@@ -1,4 +1,4 @@
-"""The claims that take the scheduler the most work, each as the requests and constraints of a ResourceClaim.
+"""The claims that cause the most work, each as the requests and constraints of a ResourceClaim.
 
 `CLAIMS` is plain data: put one in a ResourceClaim's `spec.devices` and have a pod use it. `slices` are the
 devices they are measured with, eight to a node; `CLAIMS_ON_UNIQUE_DEVICES` are measured with devices that
@@ -52,7 +52,7 @@ def _exactly(*expressions: str, count: int = 1) -> list[Manifest]:
 
 
 def _doubled(times: int) -> str:
-    """A text that is doubled again and again, behind the type checker's back."""
+    """A string that is doubled repeatedly, with types that the checker cannot infer."""
     names = [f"a{index}" for index in range(times)]
     start = f'cel.bind(a0, device.attributes["{DRIVER}"].model, '
     binds = "".join(f"cel.bind({new}, {old} + {old}, " for old, new in pairwise(names))
@@ -60,7 +60,7 @@ def _doubled(times: int) -> str:
 
 
 def _nested(times: int) -> str:
-    """A list of two lists, which hold the same list twice, and so on; compared with itself."""
+    """A list of two lists, each of which contains the same list twice, and so on; compared with itself."""
     names = [f"a{index}" for index in range(times)]
     binds = "".join(f"cel.bind({new}, [{old}, {old}], " for old, new in pairwise(names))
     return f"cel.bind(a0, [1], {binds}{names[-1]} == {names[-1]}" + ")" * times
@@ -135,7 +135,7 @@ CLAIMS_ON_UNIQUE_DEVICES: dict[str, Manifest] = {
 
 
 def slices(node: str, *, unique: bool = False) -> Manifest:
-    """The devices of a node: two halves of four, and each with a number of its own within the node."""
+    """The devices of a node: two halves of four, each device with a number that is unique within the node."""
     devices = [
         {
             "name": f"gpu-{index}",
@@ -189,7 +189,7 @@ def _measure(claims: dict[str, Manifest], *, unique: bool) -> None:
     handle = Handle(cache.objects, CacheEffects(cache), VirtualClock())
     plugin = DynamicResources(DynamicResourcesArgs().defaulted(), handle)
     nodes = Nodes(cache.snapshot())
-    _attempt(plugin, _pod(0), nodes.at(np.arange(1)))  # takes up the slices
+    _attempt(plugin, _pod(0), nodes.at(np.arange(1)))  # reads the slices
     for number, name in enumerate(claims):
         print(name)
         for _ in range(ATTEMPTS):

@@ -1,7 +1,7 @@
 """The most expensive pods that a user of one namespace can create, as manifests.
 
-A further shape is one more entry of `SHAPES`: a name and a function from a prefix, which makes its names and
-labels different from those of the last round, to manifests. The last manifest is the pod that is measured.
+To add a shape, add an entry to `SHAPES`: a name and a function from a prefix, which makes names and labels
+unique in each round, to manifests. The last manifest is the pod that is measured.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ KNOWN_KEYS = (ZONE, HOSTNAME, *(f"known-{n}" for n in range(20)))
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Something a user can create; the last object is the pod whose attempts are measured."""
+    """Objects that a user can create; the attempts of the last one, a pod, are measured."""
 
     name: str
     build: Callable[[str], Objects]
 
 
-# Shapes: each takes how many of something a pod has
+# Shapes: each takes a count of something that a pod has
 
 
 def node_selector(count: int) -> Callable[[str], Objects]:
@@ -96,7 +96,7 @@ def node_fields(count: int) -> Callable[[str], Objects]:
 def pod_terms(
     field: str, count: int, *, preferred: bool = False, keys: bool = False, labels: str = "own", **more: Any
 ) -> Callable[[str], Objects]:
-    """labels: `own` for selectors that mean nothing, `apps` for others' pods, `any` for all pods."""
+    """labels: `own` for selectors that match nothing, `apps` for other users' pods, `any` for all pods."""
 
     def build(prefix: str) -> Objects:
         terms = []
@@ -224,7 +224,7 @@ def gates(count: int) -> Callable[[str], Objects]:
 def preempting(
     affinity: Callable[[str], Manifest], *, budgets: int = 0, **more: Any
 ) -> Callable[[str], Objects]:
-    """A pod that fits nowhere unless others go, from every node."""
+    """A pod that requires preemption on every node."""
 
     def build(prefix: str) -> Iterator[Manifest]:
         for index in range(budgets):
@@ -237,7 +237,7 @@ def preempting(
 
 
 def selecting(kind: str, count: int) -> Callable[[str], Objects]:
-    """Services or replica sets that all mean the pod."""
+    """Services or replica sets that all select the pod."""
 
     def build(prefix: str) -> Iterator[Manifest]:
         for index in range(count):
@@ -251,7 +251,7 @@ def selecting(kind: str, count: int) -> Callable[[str], Objects]:
 
 
 def bound(count: int, affinity: Callable[[str], Manifest]) -> Callable[[str], Objects]:
-    """Pods that their user has put onto nodes; measured is a plain pod beside them."""
+    """Pods that their user has bound to nodes; a plain pod is measured."""
 
     def build(prefix: str) -> Iterator[Manifest]:
         for index in range(count):
@@ -268,7 +268,7 @@ def bound(count: int, affinity: Callable[[str], Manifest]) -> Callable[[str], Ob
 
 
 def bound_labels(count: int) -> Callable[[str], Objects]:
-    """Pods on nodes with a label each of its own; measured is one that looks at all of them."""
+    """Pods on nodes, each with a unique label; a pod that refers to all of them is measured."""
 
     def build(prefix: str) -> Iterator[Manifest]:
         for index in range(count):
@@ -324,12 +324,12 @@ def _without_label(name: str) -> list[Manifest]:
 
 
 def _without_app(name: str) -> list[Manifest]:
-    """Matches no pod with the label `app`; which label a pod must have is not known without looking."""
+    """Matches no pod with the label `app`, but requires no label that pods could be indexed by."""
     return [expression("app", "DoesNotExist"), expression(name, "DoesNotExist")]
 
 
 def waiting(count: int) -> Callable[[str], Objects]:
-    """Pods that wait for 16 topology keys each that no node has."""
+    """Pending pods, each with 16 topology keys that no node has."""
 
     def build(prefix: str) -> Iterator[Manifest]:
         for index in range(count):

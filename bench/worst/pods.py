@@ -1,4 +1,4 @@
-"""Measures what the most expensive pods of one namespace cost the scheduler, at 5,000 nodes.
+"""Measures the cost of the most expensive pods of one namespace to the scheduler, at 5,000 nodes.
 
     .venv/bin/python -m bench.worst.pods [PART_OF_A_NAME ...]
 
@@ -70,7 +70,7 @@ class Lab:
         return running
 
     def _fill(self) -> None:
-        """Have all pods on nodes that are to be there; some may have been evicted."""
+        """Restore the pods on nodes, of which some may have been evicted."""
         there = self._store.table(POD)
         for index in range(BACKGROUND_PODS):
             if ("default", f"background-{index}-worst") not in there:
@@ -80,14 +80,14 @@ class Lab:
         return self._store.create(_KINDS[obj.kind], obj.namespace, obj)
 
     async def _settle(self) -> float:
-        """Let what is under way come to rest; CPU milliseconds of that."""
+        """Run the event loop until pending work is done; returns its CPU milliseconds."""
         start = process_time()
         for _ in range(60):
             await asyncio.sleep(0)
         return (process_time() - start) * 1000
 
     async def measure(self, build: Callable[[str], Objects], prefix: str) -> tuple[float, float, float]:
-        """Milliseconds of the first attempt, of another one, and of another user's pod beside it."""
+        """Milliseconds of the first attempt, of another one, and of another user's pod meanwhile."""
         *others, last = map(_decoded, build(prefix))
         created = [self._create(each) for each in others]
         await self._settle()
@@ -134,7 +134,7 @@ class Lab:
         await self._settle()
 
     async def held(self, build: Callable[[str], Objects], prefix: str) -> float:
-        """Kibibytes that are held more after a shape has come and gone than before."""
+        """Growth of memory after a shape was created and deleted, in KiB."""
         gc.collect()
         tracemalloc.start()
         try:
