@@ -1,6 +1,6 @@
 """Filter results of every node for the pods of one equivalence class.
 
-Filters are cached up to the first that cannot be: a node is refused by the first filter that refuses it, and
+Filters are cached up to the first that cannot be: a node is rejected by the first filter that rejects it, and
 the filters after that must see only the nodes that are left.
 
 Nominated pods of equal or higher priority count as if they were there, and as if they were not: a node where
@@ -39,7 +39,7 @@ class CachedFilters:
         self._snapshot = snapshot
         self._priority = priority
         self._codes = np.zeros(0, np.int16)
-        """For each row 0, or why it was refused: 1 + index into `_refusals`."""
+        """For each row 0, or why it was rejected: 1 + index into `_refusals`."""
         self._refusals: list[Refusal] = []
         self._known: dict[Refusal, int] = {}
         self._passing: NDArray[np.intp] | None = None
@@ -48,7 +48,7 @@ class CachedFilters:
         self._plan: FilterPlan | None = None
 
     def _follow(self, plan: FilterPlan) -> None:
-        """Start again where other filters are cached than before: then it is another question."""
+        """Discard all results if the set of cached filters has changed."""
         if plan is not self._plan:
             self._plan = plan
             names = [call.plugin for call in plan.cached]
@@ -84,7 +84,7 @@ class CachedFilters:
         """Bring `_codes` up to date."""
         snapshot, calls = self._snapshot, plan.cached
         changed = snapshot.changes.since(self._seen)
-        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
+        self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 2 > len(snapshot):
             self._codes = np.zeros(len(snapshot), np.int16)
             self._filter_rows(calls, cycle, pod, None)
@@ -108,7 +108,7 @@ class CachedFilters:
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
         for row in changed:
             before = int(self._codes[row])
-            # Where all let the pod in, only those who look at pods can have changed their mind.
+            # Where all filters passed, only the results of filters that depend on pods can have changed.
             is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
             code = self._filter_row(plan.by_pods if is_same_node else calls, cycle, pod, row, ())
             if code != before:
@@ -120,7 +120,7 @@ class CachedFilters:
     def _filter_nominated(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: list[int]
     ) -> None:
-        """See to it that nodes pass with the pods nominated to them as well."""
+        """Filter nodes a second time, with the pods nominated to them added."""
         nominated, names = self._snapshot.nominated, self._snapshot.names
         if not nominated:
             return
@@ -135,7 +135,7 @@ class CachedFilters:
         return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
 
     def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:
-        """What is said of a node for a pod that is nominated to it: its own nomination does not count."""
+        """The result of a node for a pod that is nominated to it: its own nomination does not count."""
         added = self._nominated_before(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
         with_others = self._filter_row(calls, cycle, pod, row, added) if added else 0
         return with_others or self._filter_row(calls, cycle, pod, row, ())
@@ -177,7 +177,7 @@ class CachedFilters:
         return code
 
     def _rows_passing(self) -> NDArray[np.intp] | None:
-        """The rows that passed all remembered filters; None: all of them."""
+        """The rows that passed all cached filters; None: all of them."""
         if self._passing is None:
             self._passing = np.flatnonzero(self._codes == 0)
         return None if len(self._passing) == len(self._codes) else self._passing

@@ -28,15 +28,15 @@ _NEVER: Final = -1
 
 @dataclass(slots=True, eq=False)
 class _Scored:
-    """What one plugin scores every node, before normalising."""
+    """One plugin's score of every node, before normalising."""
 
     depends_on: DependsOn
     raw: Scores
     normalizes: bool
     same: int | None = None
-    """What every node scores, if it is the same everywhere; looked at only where scores are normalised."""
+    """The score of every node, if it is the same everywhere; used only where scores are normalised."""
     constant: int = 0
-    """What every node gets, normalised and weighted, if its score is the same everywhere."""
+    """The normalised and weighted score of every node, if it is the same everywhere."""
 
 
 class CachedScores:
@@ -50,16 +50,16 @@ class CachedScores:
         self._plugins = plugins
         self._scored: dict[str, _Scored] = {}
         self._totals: Scores = np.zeros(0, np.int64)
-        """For each row the sum of what need not be normalised, weighted."""
+        """For each row the weighted sum of the scores that need no normalising."""
         self._seen = self._nodes_seen = self._images_seen = _NEVER
         self._plan: ScorePlan | None = None
         self._by_row = False
-        """Whether what plugins that depend on the pods say of a node goes into its total as it is."""
+        """Whether scores that depend on pods are added to a node's total without normalising."""
         self._open: Sequence[PluginCall] | None = None
-        """The plugins whose scores depend on which nodes are feasible; None: to be found out."""
+        """The plugins whose scores depend on which nodes are feasible; None: not determined yet."""
 
     def score(self, plan: ScorePlan, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
-        """What the score plugins that run, cached or not, make of nodes."""
+        """The scores of nodes by all score plugins that run, cached or not."""
         if plan is not self._plan:
             if self._plan is None or plan.cached != self._plan.cached:
                 self._seen = _NEVER
@@ -82,12 +82,12 @@ class CachedScores:
         return getattr(self._plugins[call.plugin], "normalize_score", None) is not None
 
     def _is_settled(self, call: PluginCall) -> bool:
-        """Whether what a plugin gives to nodes is in the totals already."""
+        """Whether a plugin's scores are in the totals already."""
         scored = self._scored.get(call.plugin)
         return scored is not None and (not scored.normalizes or scored.same is not None)
 
     def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
-        """What cached plugins give to nodes, where it does not depend on which nodes are feasible."""
+        """The cached scores of nodes that do not depend on which nodes are feasible."""
         settled = {}
         for call in calls:
             scored = self._scored[call.plugin]
@@ -101,7 +101,7 @@ class CachedScores:
         """Bring all cached scores up to date."""
         snapshot, calls = self._snapshot, plan.cached
         changed = snapshot.changes.since(self._seen)
-        self._seen = _NEVER  # Should a plugin fail half-way, the next pod starts from scratch.
+        self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 4 > len(snapshot):
             for call in calls:
                 raw = np.array(call.score(cycle, pod, Nodes(snapshot)))
@@ -121,7 +121,7 @@ class CachedScores:
         self._nodes_seen = snapshot.node_changes.position
 
     def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
-        """Score nodes anew where only pods have changed."""
+        """Score again the nodes where only pods have changed."""
         by_pods = plan.by_pods
         if len(changed) >= WORTH_COLUMNS or not self._by_row:
             for call in by_pods:
@@ -144,7 +144,7 @@ class CachedScores:
     def _rescore_nodes(
         self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int], *, stale_images: bool
     ) -> None:
-        """Score nodes anew where anything has changed."""
+        """Score again the nodes where anything has changed."""
         for call in plan.cached:
             scored = self._scored[call.plugin]
             if stale_images and scored.depends_on.images:
@@ -160,7 +160,7 @@ class CachedScores:
         scored.raw[rows] = call.score(cycle, pod, Nodes(self._snapshot, rows))
 
     def _sum(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
-        """Add up what does not depend on which nodes are feasible."""
+        """Add up the scores that do not depend on which nodes are feasible."""
         totals = np.zeros(len(self._snapshot), np.int64)
         for call in plan.cached:
             scored = self._scored[call.plugin]

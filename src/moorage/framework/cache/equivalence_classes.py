@@ -1,6 +1,6 @@
 """Equivalence classes of pods: pods of one class get equal answers where nothing has changed.
 
-Two pods are of one class if namespace, labels, spec and managing owner are equal; only then: pods made from
+Two pods are of one class if and only if namespace, labels, spec and managing owner are equal: pods made from
 one template. A plugin keeps what it has computed for a class there (`EquivalenceClass.write`), under a key of
 its own; it is freed with the class.
 
@@ -40,7 +40,7 @@ Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is 
 class EquivalenceClass:
     """What pods of one class have in common; compared by identity.
 
-    is_named: they differ in the one node that each of them insists on by name, as the pods of a DaemonSet do.
+    is_named: they differ in the one node that each of them requires by name, as the pods of a DaemonSet do.
     """
 
     __slots__ = ("_first", "_values", "is_named")
@@ -60,7 +60,7 @@ class EquivalenceClass:
         return self._values.get(key)
 
     def info(self, pod: Pod) -> PodInfo | None:
-        """What is known of pods of this class, if it holds for this one as it would for a new one."""
+        """The `PodInfo` shared by pods of this class; None if it terminates or has container statuses."""
         return None if pod.terminating or pod.status.container_statuses else self._first
 
 
@@ -114,7 +114,7 @@ def _is_too_large(pod: Pod, key: bytes) -> bool:
 
 
 def _unnamed(pod: Pod) -> Pod:
-    """A pod without the node that it insists on."""
+    """A copy of a pod without the node that it requires by name."""
     affinity = pod.spec.affinity
     assert affinity is not None
     assert affinity.node_affinity is not None

@@ -1,8 +1,8 @@
 """Plugin results of every node for the pods of one equivalence class, updated where something has changed.
 
-A plugin that says what its answers depend on (`depends_on`) is asked about all nodes once, and from then on
-only about nodes where that has changed: one or two between one pod and the next. So a cycle costs what
-happened since the last one of its class, and a few operations on whole columns.
+A plugin that declares what its answers depend on (`depends_on`) is called for all nodes once, and from then
+on only for nodes where that has changed: one or two between one pod and the next. The cost of a cycle is
+proportional to the changes since the last one of its class, plus a few operations on whole columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PluginResultCache:
         self.dependencies: dict[str, DependsOn] = {}
         """The plugins whose answers are cached."""
         self.prepared = CycleState()
-        """The state that these wrote in pre_filter and pre_score."""
+        """The cycle state that these plugins wrote in pre_filter and pre_score."""
         self._written_by: dict[str, AbstractSet[StateKey[Any]]] = {}
         for name, plugin in plugins.items():
             if isinstance(plugin, DependsOnPlugin):
@@ -58,11 +58,11 @@ class PluginResultCache:
         return [self.snapshot.objects.of(table).version for table in self._tables]
 
     def holds(self, snapshot: Snapshot) -> bool:
-        """Whether this is about that snapshot, and nothing beside its rows has changed that matters."""
+        """Whether the results are for that snapshot and nothing relevant outside its rows has changed."""
         return self.snapshot is snapshot and (not self._tables or self._versions == self._side_versions())
 
     def prepare(self, profile: ProfileCalls, pod: Pod, *, is_sampled: bool) -> None:
-        """Let the plugins that are cached prepare themselves, once for the class, and make its plan."""
+        """Run pre_filter and pre_score of the cached plugins, once for the class, and make its plan."""
         self.prepared.is_sampled = is_sampled
         everywhere = Nodes(self.snapshot)
         skipped_filters, skipped_scores = set(), set()
@@ -74,7 +74,7 @@ class PluginResultCache:
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
                     skipped_filters.add(call.plugin)
                 elif answer is not None and answer != SUCCESS:
-                    # It narrows the search, or refuses: it is called for every pod.
+                    # It narrows the search, or rejects: it is called for every pod.
                     del self.dependencies[call.plugin]
         for call in profile.by_method["pre_score"]:
             if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
@@ -89,7 +89,7 @@ class PluginResultCache:
         self.plan = Plan(profile, self, self.dependencies, left_out)
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
-        """Let a cycle forget what plugins prepared in their pre-filters."""
+        """Remove from a cycle the state that plugins prepared in their pre-filters."""
         for plugin in plugins & self._written_by.keys():
             for key in self._written_by[plugin]:
                 cycle.delete(key)

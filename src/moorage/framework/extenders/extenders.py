@@ -1,12 +1,12 @@
-"""Extenders: web services that have a say in scheduling, after the plugins.
+"""Extenders: web services that take part in scheduling, after the plugins.
 
     filters -> extenders, one after another, each asked about the nodes that those before it let pass
-    scores  -> extenders, all at once; what they say is added to the plugins' scores
+    scores  -> extenders, concurrently; their scores are added to the plugins' scores
     preempt -> extenders, one after another, each may take nodes and victims out
     bind    -> the extender that binds, in place of the bind plugins
 
-How one is asked is its own affair (`Extender`); here is what their answers mean. One that fails fails the
-pod's attempt, unless it is ignorable; the scores of one that fails are done without.
+`Extender` implements the calls; this module interprets the answers. An extender that fails fails the pod's
+attempt, unless it is ignorable; if it fails to score, its scores are left out.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from moorage.klog import Logger, ObjectRef, kobj
 log = Logger(__name__)
 
 MAX_PRIORITY: Final = 10
-"""The best score that an extender gives."""
+"""Maximum score that an extender gives."""
 _SCALE: Final = MAX_SCORE // MAX_PRIORITY
 _INT64: Final = 1 << 64
 
 
 class ExtenderError(Exception):
-    """An extender failed, or answered what it may not; the message is for the pod's condition."""
+    """An extender failed, or its answer is invalid; the message is for the pod's condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What an extender made of the nodes that it was asked about.
+    """An extender's filter results for the nodes that it was called with.
 
-    failed: why it refused nodes, by name. unresolvable: the same, where no preemption will change that.
+    failed: why it rejected nodes, by name. unresolvable: the same, where no preemption will change that.
     """
 
     passed: Sequence[str]
@@ -56,7 +56,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class NodeVictims:
-    """Who would have to go from a node, the most important first, and how many budgets that breaks."""
+    """The victims on a node, the most important first, and the number of PDB violations."""
 
     pods: tuple[Pod, ...]
     broken_budgets: int
@@ -64,14 +64,14 @@ class NodeVictims:
 
 @dataclass(frozen=True, slots=True)
 class ChosenVictims:
-    """Who would have to go from a node by an extender's word: the pods' uids."""
+    """The victims on a node that an extender has chosen, as uids of pods."""
 
     uids: tuple[str, ...]
     broken_budgets: int
 
 
 class Extender(Protocol):
-    """One web service; each call raises ExtenderError if it comes to nothing."""
+    """One web service; each call raises ExtenderError if it fails."""
 
     name: str
     is_ignorable: bool
@@ -83,7 +83,7 @@ class Extender(Protocol):
     binds: bool
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether it is to be asked about a pod at all."""
+        """Whether the extender is called for a pod at all."""
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
         """Which nodes can run the pod."""
@@ -92,26 +92,26 @@ class Extender(Protocol):
         """Scores of nodes, by name; 10 is best."""
 
     async def preempt(self, pod: Pod, victims: Mapping[str, NodeVictims]) -> Mapping[str, ChosenVictims]:
-        """By node, who would have to go to let the pod in; nodes that are left out cannot be had."""
+        """The victims by node; nodes that are left out are no candidates."""
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind a pod to a node."""
 
     async def close(self) -> None:
-        """Let go of connections; what is asked afterwards opens new ones."""
+        """Close connections; later calls open new ones."""
 
 
 class Extenders(Sequence[Extender]):
-    """The extenders of a configuration, in the order in which they are asked: ignorable ones last."""
+    """The extenders of a configuration, in the order in which they are called: ignorable ones last."""
 
     def __init__(self, extenders: Iterable[Extender] = ()) -> None:
         self._all = tuple(sorted(extenders, key=lambda each: each.is_ignorable))
         self.filters = any(each.filters for each in self._all)
         self.prioritizes = any(each.prioritizes for each in self._all)
         self.want_whole_objects = any(each.filters or each.prioritizes or each.preempts for each in self._all)
-        """Whether pods or nodes are to be sent as they are: to all that do more than binding."""
+        """Whether any extender does more than binding: such an extender is sent whole pods or nodes."""
         self.prioritizing = 0
-        """How many are being asked for scores."""
+        """Number of extenders that are being called for scores."""
 
     @overload
     def __getitem__(self, index: int) -> Extender: ...
@@ -126,14 +126,14 @@ class Extenders(Sequence[Extender]):
         return len(self._all)
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         for extender in self._all:
             await extender.close()
 
     # The scheduling cycle
 
     async def filter(self, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
-        """The nodes that every extender lets pass, one after another; refusals are taken down."""
+        """The nodes that pass every extender, called one after another; rejections are recorded."""
         for extender in self._all:
             if not len(nodes):
                 break
@@ -156,7 +156,7 @@ class Extenders(Sequence[Extender]):
     async def add_scores(self, pod: Pod, nodes: Nodes, table: ScoreTable) -> tuple[ScoreTable, Scores]:
         """The plugins' scores and the extenders', and for which nodes there are any of the latter.
 
-        The second is 1 where an extender has spoken of a node, and 0 elsewhere. Shape (nodes,).
+        The second is 1 for nodes that an extender has scored, and 0 elsewhere. Shape (nodes,).
         """
         asked = [each for each in self._all if each.is_interested(pod)]
         answers = await asyncio.gather(*(self._prioritized(each, pod, nodes) for each in asked))
@@ -194,13 +194,13 @@ class Extenders(Sequence[Extender]):
             self.prioritizing -= 1
 
     def preempting(self, pod: Pod) -> list[Extender]:
-        """Those that have a say in who is evicted for a pod."""
+        """The extenders that support preemption and are interested in a pod."""
         return [each for each in self._all if each.preempts and each.is_interested(pod)]
 
     async def preempt(
         self, pod: Pod, victims: Mapping[str, NodeVictims], snapshot: Snapshot
     ) -> Mapping[str, NodeVictims]:
-        """The nodes, by name, that all extenders leave over, each with those who would have to go."""
+        """The nodes, by name, that all extenders leave as candidates, each with its victims."""
         for extender in self.preempting(pod):
             try:
                 chosen = await extender.preempt(pod, victims)
@@ -225,7 +225,7 @@ class Extenders(Sequence[Extender]):
     # The binding cycle
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
-        """Whether an extender has bound the pod; False: that is for the bind plugins to do."""
+        """Whether an extender has bound the pod; False: the bind plugins have to."""
         for extender in self._all:
             if not extender.binds or not extender.is_interested(pod):
                 continue
@@ -242,7 +242,7 @@ class Extenders(Sequence[Extender]):
 
 
 def _rows_of(names: Sequence[str], asked: list[int], snapshot: Snapshot, extender: str) -> NDArray[np.intp]:
-    """The rows of nodes that an extender let pass, which must be some of those that it was asked about."""
+    """The rows of nodes that passed an extender, which must be among those that it was called with."""
     of_asked = {snapshot.names[row]: row for row in asked}
     rows = dict.fromkeys(of_asked.get(name, -1) for name in names)
     if -1 in rows:
@@ -255,7 +255,7 @@ def _rows_of(names: Sequence[str], asked: list[int], snapshot: Snapshot, extende
 
 
 def _take_down(extender: str, answer: Filtered, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
-    """Take down why an extender refused nodes, whatever was said of them before."""
+    """Record why an extender rejected nodes; replaces earlier reasons."""
     said: dict[Reason, list[int]] = {}
     for refused, code in ((answer.failed, Code.UNSCHEDULABLE), (answer.unresolvable, Code.UNRESOLVABLE)):
         for name, message in refused.items():
@@ -268,7 +268,7 @@ def _take_down(extender: str, answer: Filtered, snapshot: Snapshot, diagnosis: D
 
 
 def _found(extender: str, node_name: str, chosen: ChosenVictims, snapshot: Snapshot) -> NodeVictims:
-    """The pods that an extender speaks of."""
+    """The pods that an extender names as victims."""
     row = snapshot.row_of.get(node_name)
     if row is None:
         raise ExtenderError(f'nodeinfo not found for node name "{node_name}"')
@@ -283,5 +283,5 @@ def _found(extender: str, node_name: str, chosen: ChosenVictims, snapshot: Snaps
 
 
 def _wrapped(score: int) -> int:
-    """A score as 64 bits hold it: kube-scheduler does not look whether it is too large."""
+    """A score wrapped to 64 bits: kube-scheduler does not check for overflow."""
     return (score + _INT64 // 2) % _INT64 - _INT64 // 2

@@ -1,4 +1,4 @@
-"""Resources that extenders look after, and the scheduler's own plugins do not count."""
+"""Resources that extenders manage and the scheduler's own plugins ignore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTING_PLUGIN: Final = "NodeResourcesFit"
 
 
 def profiles_of(config: SchedulerConfiguration) -> tuple[Profile, ...]:
-    """The profiles, with NodeResourcesFit told which resources are an extender's affair alone."""
+    """The profiles, with NodeResourcesFit configured to ignore resources that only extenders manage."""
     ignored = tuple(
         resource.name
         for extender in config.extenders

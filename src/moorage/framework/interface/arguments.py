@@ -1,7 +1,7 @@
-"""A plugin's arguments: from what a configuration says to the type that the plugin asks for.
+"""A plugin's arguments: decoding from the configuration to the type that the plugin declares.
 
-The type is that of the parameter `args` of whoever makes the plugin: a dataclass or a msgspec Struct. Every
-field that is wrong is named.
+The type is that of the parameter `args` of the plugin's factory: a dataclass or a msgspec Struct. Errors name
+every invalid field.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from moorage.config.duration import Duration, parse_duration
 from moorage.config.problems import required, shown
 
 _TYPE_META: Final = frozenset(("apiVersion", "kind"))
-"""What arguments may say of themselves, as those of kube-scheduler's plugins do."""
+"""Type metadata that arguments may contain, as those of kube-scheduler's plugins do."""
 _PLACE: Final = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>[^`]*)`)?$", re.DOTALL)
 _WORDS: Final = {
     "`str`": "text",
@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 class ArgumentsError(ValueError):
-    """Arguments that a plugin cannot be given; the message names every field that is wrong."""
+    """Invalid arguments of a plugin; the message names every invalid field."""
 
 
 class _Field(NamedTuple):
@@ -43,7 +43,7 @@ class _Field(NamedTuple):
 
 
 def typed_arguments(args: Any, wanted: Any) -> Any:
-    """Arguments as the type that a plugin wants; as they are if it wants none in particular."""
+    """Arguments as the type that a plugin declares; unchanged if it declares none."""
     if not _has_fields(wanted) or isinstance(args, wanted):
         return args
     given = {} if args is None else args
@@ -58,7 +58,7 @@ def typed_arguments(args: Any, wanted: Any) -> Any:
     except msgspec.ValidationError as error:
         problems = [
             _said(error, "args", given)
-        ]  # What the type itself objects to, when all fields are there.
+        ]  # Raised by the type's own validation, when all fields are there.
     except (NameError, TypeError) as error:
         raise ArgumentsError(f"the type of its args cannot be used: {error}") from None
     raise ArgumentsError("; ".join(problems))
@@ -71,7 +71,7 @@ def _has_fields(wanted: Any) -> bool:
 
 
 def _fields(wanted: Any) -> dict[str, _Field]:
-    """The arguments, by what a configuration calls them."""
+    """The arguments, by their names in a configuration."""
     if issubclass(wanted, msgspec.Struct):
         return {each.encode_name: _Field(each.type, each.required) for each in msgspec.structs.fields(wanted)}
     types, missing = get_type_hints(wanted, include_extras=True), dataclasses.MISSING
@@ -106,7 +106,7 @@ def _read(kind: type, value: Any) -> Any:
 
 
 def _said(error: msgspec.ValidationError, root: str, value: Any) -> str:
-    """What is wrong, in the words that all of the configuration is criticised in."""
+    """The error, in the wording of all validation errors of the configuration."""
     found = _PLACE.fullmatch(str(error))
     assert found is not None
     said, place = found["said"], (found["place"] or "$").removeprefix("$")

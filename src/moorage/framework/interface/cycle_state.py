@@ -1,4 +1,4 @@
-"""What plugins remember from one extension point to the next, for one pod in one cycle."""
+"""State that plugins keep from one extension point to the next, for one pod in one cycle."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Cloneable(Protocol):
 
 
 class CycleState:
-    """State by key. Keys are compared by identity: nobody reads another plugin's state by accident."""
+    """State by key. Keys are compared by identity, so that plugins cannot share state by accident."""
 
     __slots__ = (
         "_values",
@@ -55,36 +55,36 @@ class CycleState:
         self.skip_pre_bind: set[str] = set()
         """Plugins whose pre-flight answered Skip."""
         self.pods_to_activate: dict[str, Pod] = {}
-        """Pods, by uid, that plugins want to be tried at once: after the cycle, and after the binding."""
+        """Pods, by uid, that plugins want to be activated: after the cycle, and after the binding."""
         self.equivalence_class: EquivalenceClass | None = None
         """The class of equivalent pods, for which plugin results are cached; None: nothing is cached."""
         self.is_sampled = False
         """Whether the plugins' calls are timed in this cycle."""
 
     def write(self, key: StateKey[T], value: T) -> None:
-        """Remember a value."""
+        """Store a value."""
         self._values[key] = value
 
     def read(self, key: StateKey[T]) -> T | None:
-        """What was remembered, or None."""
+        """The stored value, or None."""
         return cast("T | None", self._values.get(key))
 
     def read_or(self, key: StateKey[T], make: Callable[[], T]) -> T:
-        """What was remembered, or what `make` makes of it now: for when a plugin's first half is off."""
+        """The stored value, or the result of `make`: for when the plugin's pre-filter or pre-score is off."""
         if key not in self._values:
             self._values[key] = make()
         return cast("T", self._values[key])
 
     def keys(self) -> AbstractSet[StateKey[Any]]:
-        """What is remembered, by its keys."""
+        """The keys of all stored values."""
         return frozenset(self._values)
 
     def inherit(self, prepared: CycleState) -> None:
-        """Begin with what was prepared for all pods of an equivalence class."""
+        """Start with the state that was prepared for all pods of an equivalence class."""
         self._values.update(prepared._values)
 
     def delete(self, key: StateKey[Any]) -> None:
-        """Forget a value."""
+        """Delete a value."""
         self._values.pop(key, None)
 
     def clone(self) -> CycleState:

@@ -1,7 +1,7 @@
 """What a plugin's answers about a node depend on: what may be cached, and until when.
 
 Pods of one equivalence class are the common case, and between two of them hardly anything changes. A plugin
-whose `depends_on` says what its answers depend on is asked again only about nodes where that has changed.
+that implements `depends_on` is called again only for nodes where one of its dependencies has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class DependsOn:
     """What answers depend on, besides the pod's namespace, labels, spec and owner, and the node itself.
 
     pods: the pods on the node. images: which nodes have which images. tables: other kinds of objects.
-    runs_after_filter: whether the plugin may have anything to do for such pods once they have a node.
+    runs_after_filter: whether the plugin has to run for such pods after a node is chosen.
     """
 
     pods: bool = False

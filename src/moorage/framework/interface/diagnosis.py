@@ -1,6 +1,6 @@
-"""Why a pod fits nowhere: which plugin refused which node, and for what.
+"""Why a pod is unschedulable: which plugin rejected which node, and for what reason.
 
-Kept as one code per node until somebody asks; a message counts codes, it does not visit nodes.
+Stored as one code per node; texts are made on demand, and a message counts codes without visiting nodes.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Diagnosis:
 
     total: int
     left_out: Status | None = None
-    """What is said of nodes that pre-filters left out."""
+    """The status of nodes that pre-filters left out."""
     pre_filter: Status | None = None
-    """The refusal of a pre-filter, which speaks for all nodes."""
+    """The rejection by a pre-filter, which holds for all nodes."""
     post_filter_message: str = ""
     pending_plugins: set[str] = field(default_factory=set)
     _refusals: list[Refusal] = field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
     _plugins: set[str] = field(default_factory=set)
     _cached: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
-    """What is remembered of nodes, not taken down yet: where a pod has a node, nobody asks for it."""
+    """Cached results, not recorded yet: they are not needed where a pod gets a node."""
 
     @property
     def refusals(self) -> list[Refusal]:
@@ -51,7 +51,7 @@ class Diagnosis:
 
     @property
     def codes(self) -> NDArray[np.int32]:
-        """Index into `refusals` for each row of the snapshot; -1 where no filter refused."""
+        """Index into `refusals` for each row of the snapshot; -1 where no filter rejected."""
         self._take_down()
         if self._codes is None:
             self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
@@ -59,12 +59,12 @@ class Diagnosis:
 
     @property
     def plugins(self) -> set[str]:
-        """The plugins that refused; what may help the pod is what may change their mind."""
+        """The plugins that rejected the pod; their events requeue it."""
         self._take_down()
         return self._plugins
 
     def refuse(self, plugin: str, nodes: Nodes, result: FilterResult) -> None:
-        """Take down a filter's result over nodes."""
+        """Record a filter's result over nodes."""
         assert result.codes is not None
         refused = np.flatnonzero(result.codes)
         rows = refused if nodes.rows is None else nodes.rows[refused]
@@ -73,7 +73,7 @@ class Diagnosis:
         self.plugins.add(plugin)
 
     def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
-        """Take down what is remembered of nodes, and may change later: 0, or 1 + index into `refusals`."""
+        """Record cached results of nodes, which may change later: 0, or 1 + index into `refusals`."""
         self._take_down()
         self._cached = (nodes, codes.copy(), refusals)
 
@@ -90,24 +90,24 @@ class Diagnosis:
         self._plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
 
     def keep_only(self, rows: NDArray[np.intp]) -> None:
-        """Forget what was said of all other rows: they were not looked at."""
+        """Discard the results of all other rows: they were not evaluated."""
         kept = np.full_like(self.codes, _NOT_REFUSED)
         kept[rows] = self.codes[rows]
         self._codes = kept
 
     def refuse_all(self, status: Status) -> None:
-        """Take down a pre-filter's refusal."""
+        """Record a pre-filter's rejection."""
         self.pre_filter = status
         if status.plugin:
             (self.pending_plugins if status.code is Code.PENDING else self.plugins).add(status.plugin)
 
     def of(self, row: int) -> Refusal | None:
-        """Why the node in a row was refused, if a filter refused it."""
+        """Why the node in a row was rejected, if a filter rejected it."""
         code = int(self.codes[row])
         return None if code == _NOT_REFUSED else self.refusals[code]
 
     def code_of(self, row: int) -> Code | None:
-        """Whether the node in a row was refused, and if preemption could help; None if it was not refused."""
+        """Whether the node in a row was rejected, and if preemption could help; None if not rejected."""
         refusal = self.of(row)
         if refusal is not None:
             return refusal.reason.code
@@ -116,13 +116,13 @@ class Diagnosis:
 
     @property
     def refused_count(self) -> int:
-        """How many nodes filters refused."""
+        """How many nodes filters rejected."""
         if self._cached is not None and not self._refusals:
             return int(np.count_nonzero(self._cached[1]))
         return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
 
     def tally(self) -> Counter[str]:
-        """How many nodes each reason speaks of; a node with two reasons counts in both."""
+        """Number of nodes by reason; a node with two reasons counts in both."""
         tally: Counter[str] = Counter()
         for code, count in enumerate(np.bincount(self.codes + 1, minlength=1)[1:].tolist()):
             if count:

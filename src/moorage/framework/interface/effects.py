@@ -1,4 +1,4 @@
-"""Everything a scheduler writes to the cluster, as values: plugins say what is to be done, others do it.
+"""Everything a scheduler writes to the cluster, as values: plugins return effects, the caller performs them.
 
 The engine stays free of I/O. A live scheduler turns each effect into requests to the API server; a replay or
 a simulation applies it to its own state.
@@ -33,23 +33,23 @@ class NominateNode:
 
 @dataclass(frozen=True, slots=True)
 class EvictPods:
-    """Delete pods to make room for another, each after saying so in its DisruptionTarget condition.
+    """Delete pods to make room for another, each after its DisruptionTarget condition is written.
 
-    The last one goes after all others are gone: its deletion is what wakes the preemptor.
+    The last one is deleted after all others are gone: its deletion requeues the preemptor.
     """
 
     victims: tuple[Pod, ...]
     preemptor: Pod
     node_name: str
     plugin: str = ""
-    """Who wants it."""
+    """The plugin that preempts."""
     terminating: int = 0
-    """How many pods that have to go as well are on their way out already."""
+    """Number of further victims that are terminating already."""
 
 
 @dataclass(frozen=True, slots=True)
 class BindVolume:
-    """Give a volume to a claim: write the claim's reference into the volume."""
+    """Bind a volume to a claim: write the claim's reference into the volume."""
 
     volume: PersistentVolume
     claim: PersistentVolumeClaim
@@ -65,7 +65,7 @@ class SelectNode:
 
 @dataclass(frozen=True, slots=True)
 class WriteClaimStatus:
-    """Replace the status of a device claim: its allocation and who has reserved it."""
+    """Replace the status of a device claim: its allocation and the consumers it is reserved for."""
 
     claim: ResourceClaim
     status: ResourceClaimStatus
@@ -111,12 +111,12 @@ class Effects(Protocol):
     """The only way to write."""
 
     async def perform(self, effect: Effect) -> Object | None:
-        """Do it; returns the object as stored where there is one, raises if the cluster refuses."""
+        """Perform an effect; returns the object as stored, if any, and raises if the cluster rejects it."""
 
 
 class NoEffects:
-    """For engines that only decide: writing is a mistake there."""
+    """For engines that only decide: writing is an error there."""
 
     async def perform(self, effect: Effect) -> Object | None:
-        """Refuse."""
+        """Raise an error."""
         raise RuntimeError(f"this engine decides only; it has nowhere to write {type(effect).__name__} to")

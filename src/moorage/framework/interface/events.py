@@ -1,4 +1,4 @@
-"""What plugins say about events: which of them may help the pods they refused.
+"""The events that plugins register: those that may make the pods they rejected schedulable.
 
 The vocabulary (`on`, `Resource`, `Action`) is the queue's; a plugin's `events` is made of it.
 """
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 EXTENDER = "Extender"
-"""The name under which all extenders together are counted among the plugins that refused a pod."""
+"""Name of all extenders together among the plugins that rejected a pod."""
 
 _REFUSING_POINTS = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
-"""Where a refusal makes a pod wait for events; elsewhere it is an error, and tried again after a pause."""
+"""Extension points where a rejected pod waits for events; elsewhere it is an error, retried after backoff."""
 
 
 def interests_of(
     plugins: Mapping[str, Plugin], *, extenders: bool = False
 ) -> dict[str, tuple[Interest, ...]]:
-    """By plugin, what may help pods that it refuses; for one that does not say, everything may.
+    """By plugin, the events that may help pods that it rejected; all events for one that registers none.
 
-    extenders: whether extenders may refuse nodes, too; they cannot say what would help.
+    extenders: whether extenders may reject nodes, too; they cannot register events.
     """
     interests = {
         name: _interests(name, plugin)

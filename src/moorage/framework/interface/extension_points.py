@@ -9,14 +9,14 @@ answer `Status(Code.ERROR, ("why",))`, at every point, also in the place of a fi
 The binding cycle (`pre_bind`, `bind`, `post_bind`) may wait. An async method runs on the scheduler's loop,
 where nothing else runs until it waits. An ordinary method of a plugin from outside runs in a thread, and may
 block: other pods are scheduled and bound meanwhile. There are 64 such threads; when all are in use, further
-pods wait. In a thread a plugin may use the pod, its cycle state, and of the handle what `Handle` says; what
-its own methods share it must guard. When the scheduler ends, it does not wait for threads beyond its grace
-period. Simulations call both kinds of methods one after the other, without threads.
+pods wait. In a thread a plugin may use the pod, its cycle state, and the members of the handle that `Handle`
+lists as safe; it must lock its own shared state. The scheduler does not wait for threads beyond its grace
+period at shutdown. Simulations call both kinds of methods one after the other, without threads.
 
 Which plugins run for a pod is in its plan (`framework.runtime.plan`). A plugin is left out where it is not
-enabled, where its `pre_filter` or `pre_score` answers SKIP, where `skips_pod` says so, and, once the pod has
-a node, where `depends_on` says `runs_after_filter=False`. Its filter results and scores are kept for the next
-pods of the equivalence class if it has `depends_on`, which says until when they hold.
+enabled, where its `pre_filter` or `pre_score` answers SKIP, where `skips_pod` is True, and, once the pod has
+a node, where `depends_on` has `runs_after_filter=False`. Its filter results and scores are cached for the
+next pods of the equivalence class if it has `depends_on`, which determines how long they are valid.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Scores = NDArray[np.int64]
 
 
 class Plugin(Protocol):
-    """What every plugin has: the name it is configured by and blamed by."""
+    """What every plugin has: the name used in configurations and error messages."""
 
     name: str
 
@@ -63,8 +63,8 @@ class PreEnqueuePlugin(Protocol):
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Called before a pod enters the active or the backoff queue; must be cheap.
 
-        None lets it in. A refusal keeps the pod aside, gated, until an event the plugin names; no condition
-        and no event is written for it.
+        None lets it in. A rejected pod is gated until an event that the plugin registered; no condition and
+        no event is written for it.
         """
 
 
@@ -78,21 +78,22 @@ class QueueSortPlugin(Protocol):
 
 @runtime_checkable
 class EventsPlugin(Protocol):
-    """Knows what may help the pods that it refuses."""
+    """Registers the events that may make the pods it rejected schedulable."""
 
     def events(self) -> Iterable[Interest]:
         """Called once, at the start. Made of `on(kind of object, what happens to it, hint)`.
 
-        A pod that this plugin refused (in pre_enqueue, pre_filter, filter, reserve or permit) waits until one
-        of these events happens and its hint, if it has one, says that the event may help that pod. No event
-        at all: only other plugins' events help, or time. Whoever refuses pods and has no such method is taken
-        to have an interest in everything, which costs attempts in vain. A pod's own updates are events, too.
+        A pod that this plugin rejected (in pre_enqueue, pre_filter, filter, reserve or permit) waits until
+        one of these events happens and its hint, if it has one, returns that the event may help that pod.
+        With no events, the pod is requeued only by other plugins' events, or after a time. A plugin that
+        rejects pods without this method is registered for all events, which causes useless attempts. A
+        pod's own updates are events, too.
 
         A hint is called with the pod, the object before (None: it was added) and the object after (None: it
-        was deleted), for each waiting pod, and must be fast; with `per_equivalence_class=True` it is asked
-        once about all pods that have namespace, labels, spec and managing owner in common, and with an
-        `index` only where an event can concern them. The tables of other objects show the change already.
-        One that raises is taken to say yes.
+        was deleted), for each waiting pod, and must be fast; with `per_equivalence_class=True` it is called
+        once for all pods that have namespace, labels, spec and managing owner in common, and with an
+        `index` only where an event can concern them. The tables of other objects contain the change already.
+        A hint that raises requeues the pod.
         """
 
 
@@ -116,28 +117,28 @@ class PreFilterPlugin(Protocol):
 
         None goes on. SKIP leaves this plugin's `filter` out. A set of node names narrows the search to
         them; the sets of several plugins are intersected. A refusal ends the attempt for all nodes:
-        `unresolvable` at once, `unschedulable` after the other pre-filters have had their say, because
-        preemption may follow and wants their state.
+        `unresolvable` at once, `unschedulable` after the other pre-filters have run, because preemption may
+        follow and needs their state.
         """
 
 
 @runtime_checkable
 class PodChangePlugin(Protocol):
-    """A pre-filter whose state depends on the pods on nodes, and who can follow changes to them.
+    """A pre-filter whose state depends on the pods on nodes and can be updated when they change.
 
     Both methods change only this plugin's own cycle state, and undo each other exactly.
     """
 
     def add_pod(self, cycle: CycleState, pod: Pod, added: PodInfo, node: NodeView) -> None:
-        """`added` is taken to be on `node`: a nominated pod, or a victim spared."""
+        """`added` is assumed to be on `node`: a nominated pod, or a reprieved victim."""
 
     def remove_pod(self, cycle: CycleState, pod: Pod, removed: PodInfo, node: NodeView) -> None:
-        """`removed` is taken to be gone from `node`: a victim of preemption."""
+        """`removed` is assumed to be gone from `node`: a victim of preemption."""
 
 
 @runtime_checkable
 class FilterPlugin(Protocol):
-    """Says which nodes can run the pod."""
+    """Determines which nodes can run the pod."""
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Called with the nodes that every filter before this one let pass.
@@ -152,7 +153,7 @@ class FilterNodePlugin(Protocol):
     """The one-node-at-a-time form of a filter; the framework does the loop."""
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Status | Reason | str | None:
-        """None passes; a text, `unschedulable(...)`, `unresolvable(...)` or a `Reason` refuses.
+        """None passes; a text, `unschedulable(...)`, `unresolvable(...)` or a `Reason` rejects.
 
         With `filter` besides, this form is used for a few nodes: both must give equal answers.
         """
@@ -165,7 +166,7 @@ class PostFilterPlugin(Protocol):
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
-        """Called in order until one succeeds; what the others say is joined into the pod's message.
+        """Called in order until one succeeds; the messages of the others are joined into the pod's message.
 
         A successful result ends the search. `unschedulable` asks the next plugin, `unresolvable` ends it. An
         awaitable is allowed only where the profile has extenders: no other cycle waits.
@@ -174,13 +175,13 @@ class PostFilterPlugin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a post-filter arranged.
+    """The result of a post-filter.
 
     status: SUCCESS ends the search for room; a refusal asks the next plugin, as a bare Status does.
     nominated_node: the node being freed for the pod; "" clears an earlier nomination, None leaves it.
-    effects: what is to be done for it, in order; it may go on after the cycle has ended.
+    effects: the effects to perform, in order; they may go on after the cycle has ended.
     done: to be called when the effects have been performed, or have failed.
-    tied: the nodes that would have done as well, with the pods to evict there; worked out when asked.
+    tied: the nodes that rank equally, with the pods to evict there; computed on demand.
     """
 
     status: Status = SUCCESS
@@ -200,7 +201,7 @@ class PreScorePlugin(Protocol):
 
 @runtime_checkable
 class ScorePlugin(Protocol):
-    """Says how good each feasible node is."""
+    """Scores the feasible nodes."""
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """One integer per feasible node: 0 to 100, or anything if the plugin has `normalize_score`."""
@@ -219,12 +220,12 @@ class NormalizeScorePlugin(Protocol):
     """Brings its own raw scores into bounds."""
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
-        """Called with what `score` returned; gives back integers from 0 to 100."""
+        """Called with the result of `score`; returns integers from 0 to 100."""
 
 
 @runtime_checkable
 class ReservePlugin(Protocol):
-    """Keeps books on what assumed pods take."""
+    """Tracks the resources that assumed pods take."""
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Called when the pod has been assumed on a node. A refusal un-reserves all plugins."""
@@ -262,14 +263,14 @@ class PreBindPlugin(Protocol):
 
 @runtime_checkable
 class PreBindPreFlightPlugin(Protocol):
-    """A pre-bind plugin that can tell, without waiting, whether it has anything to do."""
+    """A pre-bind plugin that can determine, without waiting, whether it has anything to do."""
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | PreFlight | None:
         """Called at the beginning of the binding cycle. SKIP leaves this plugin's `pre_bind` out.
 
-        None says that it will do something; then the pod's node is written into its status before that. Who
-        has no such method is taken to have something to do for every pod. A `PreFlight` says besides whether
-        the plugins before and after this one may pre-bind at the same time.
+        None: there is something to do; the pod's node is written into its status before that. A plugin
+        without this method is assumed to have something to do for every pod. A `PreFlight` also determines
+        whether the plugins before and after this one may pre-bind at the same time.
         """
 
 
@@ -283,7 +284,7 @@ class BindPlugin(Protocol):
 
 @runtime_checkable
 class PostBindPlugin(Protocol):
-    """Is told of success."""
+    """Is notified when the pod is bound."""
 
     def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
         """Called after the pod is bound; nothing can fail any more. May be async, or block."""
@@ -291,10 +292,10 @@ class PostBindPlugin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PreFlight:
-    """What a pre-bind plugin says before it is called.
+    """The result of a pre-flight of a pre-bind plugin.
 
     status: None if it has something to do, SKIP if not.
-    in_parallel: whether its neighbours may run at the same time; who says no parts them, even if skipped.
+    in_parallel: whether its neighbours may run at the same time; False separates them, even if skipped.
     """
 
     status: Status | None = None
@@ -302,9 +303,9 @@ class PreFlight:
 
 
 IN_PARALLEL: Final = PreFlight(None, in_parallel=True)
-"""There is something to do, and others may do their part meanwhile."""
+"""There is something to do, and other plugins may run at the same time."""
 SKIP_IN_PARALLEL: Final = PreFlight(SKIP, in_parallel=True)
-"""There is nothing to do, and that keeps nobody from running together."""
+"""There is nothing to do, and the plugins before and after may run at the same time."""
 
 
 @runtime_checkable
@@ -312,27 +313,27 @@ class DependsOnPlugin(Protocol):
     """A plugin whose answers can be kept in the result cache."""
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """What this plugin's answers for a pod depend on; None: on more than can be said here.
+        """What this plugin's answers for a pod depend on; None: on more than can be declared here.
 
-        Called once for all pods of an equivalence class, and again when a table has changed that was named.
+        Called once for all pods of an equivalence class, and again when a declared table has changed.
 
-        It speaks for `pre_filter`, `filter`, `pre_score` and `score`, which may depend on nothing else: not
-        on which nodes they are asked about, on the time, or on earlier calls. A `normalize_score` may only
-        look at the scores, and nodes of equal scores must stay equal. Where `runs_after_filter` is False,
+        It applies to `pre_filter`, `filter`, `pre_score` and `score`, which may depend on nothing else: not
+        on which nodes they are called with, on the time, or on earlier calls. A `normalize_score` may only
+        read the scores, and nodes of equal scores must stay equal. Where `runs_after_filter` is False,
         `reserve`, `unreserve`, `pre_bind_pre_flight` and `pre_bind` are left out for pods of the class.
         """
 
 
 @runtime_checkable
 class SkipsPodPlugin(Protocol):
-    """A plugin that skips most pods, and knows these without looking at nodes."""
+    """A plugin that skips most pods, and detects these without reading nodes."""
 
     def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
         """Whether it is certain that `pre_filter` and `pre_score` would both answer SKIP for this pod.
 
         Called first in a cycle, with every node of the cluster, for pods that have an equivalence class,
         where the plugin is enabled at both points; if True, both are left out, with `filter` and `score`. It
-        should know from earlier pods of the class, and cost next to nothing.
+        should use results of earlier pods of the class, and cost next to nothing.
         """
 
 

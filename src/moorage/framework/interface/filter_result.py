@@ -1,6 +1,6 @@
 """What a filter answers: a code per node, not an object per node.
 
-Code 0 lets the pod in; any other code is an index into the reasons. Text is made when somebody reads it.
+Code 0 lets the pod in; any other code is an index into the reasons. Text is made on demand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage.framework.interface.status import AnswerError, Code, Status
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a node was refused: one text or several; `code` says whether preemption could help."""
+    """Why a node was rejected: one text or several; `code` determines whether preemption could help."""
 
     texts: tuple[str, ...]
     code: Code = Code.UNSCHEDULABLE
@@ -30,7 +30,7 @@ class Reason:
 class FilterResult:
     """A filter's answer for all nodes it was asked about.
 
-    codes: shape (nodes,); 0 passes, i is refused for `reasons[i - 1]`. None: all nodes pass.
+    codes: shape (nodes,); 0 passes, i is rejected for `reasons[i - 1]`. None: all nodes pass.
     """
 
     codes: NDArray[Any] | None
@@ -42,15 +42,15 @@ ALL = FilterResult(None)
 
 
 class Mask(np.ndarray[Any, np.dtype[np.bool_]]):
-    """Yes or no per node; combine with `&`, `|` and `~`, then say what a no means with `otherwise`."""
+    """Yes or no per node; combine with `&`, `|` and `~`, then give the reason for False with `otherwise`."""
 
     def otherwise(self, reason: str, *, resolvable: bool = True) -> FilterResult:
-        """Refuse the nodes where this is False; `resolvable`: preemption on such a node could help."""
+        """Reject the nodes where this is False; `resolvable`: preemption on such a node could help."""
         return refuse_where(~self, reason, resolvable=resolvable)
 
 
 def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = True) -> FilterResult:
-    """Refuse the nodes where `refused` is True, for one reason."""
+    """Reject the nodes where `refused` is True, for one reason."""
     if not isinstance(reason, str) or not reason:
         raise TypeError(f"a refusal needs a reason in words, not {reason!r}")
     code = Code.UNSCHEDULABLE if resolvable else Code.UNRESOLVABLE
@@ -58,7 +58,7 @@ def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = 
 
 
 def reason_of(answer: Status | str | Any) -> Reason | None:
-    """What a filter that looks at one node means; None: the node passes. AnswerError if it is an error."""
+    """The reason in a filter's answer for one node; None: the node passes. AnswerError if it is an error."""
     if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
         return None
     if isinstance(answer, Reason):

@@ -1,4 +1,4 @@
-"""What the framework lends to plugins beyond the pod and the nodes: live objects, writing, time."""
+"""What the framework provides to plugins beyond the pod and the nodes: live objects, writing, time."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from moorage.client.client import Client
 
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
-"""Runs all filters of a profile over nodes: returns those that pass, and takes refusals down."""
+"""Runs all filters of a profile over nodes: returns those that pass, and records rejections."""
 
 SingleNodeFiltersOf = Callable[[CycleState], SingleNodeFilters | None]
-"""The filters of a cycle for one node at a time; None where some of them look at more than that."""
+"""The filters of a cycle for one node at a time; None where some of them depend on more than that."""
 
 
 _NOT_GIVEN: Final = WaitingPods(LoopClock())
@@ -43,7 +43,7 @@ _NOT_GIVEN: Final = WaitingPods(LoopClock())
 
 
 class NotHereError(RuntimeError):
-    """A plugin asked for something that only a scheduler at a real cluster has."""
+    """A plugin used something that only a scheduler at a real cluster has."""
 
 
 class EventRecorder(Protocol):
@@ -59,12 +59,12 @@ class EventRecorder(Protocol):
         action: str,
         note: str,
     ) -> None:
-        """Something has happened; never waits."""
+        """Record an event; never waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What only a scheduler has that is at work in a cluster; simulations have none of it."""
+    """What only a scheduler that runs in a cluster has; simulations have none of it."""
 
     client: Client
     recorder: EventRecorder
@@ -81,11 +81,11 @@ class Handle:
     """What a plugin is given when it is made, if its `__init__` has a parameter named `handle`.
 
     Reading the cluster:
-        nodes(): all nodes as the latest scheduling cycle saw them; it does not move before the next one. At
+        nodes(): all nodes as the latest scheduling cycle saw them; it does not change before the next one. At
             extension points that are given `nodes`, use those.
         objects: the informers' caches, live, a table for each kind: `handle.objects.of(Namespace)`. Plugins
             may assume changes there (`ObjectTable.assume`) in reserve, and take them back in unreserve. What
-            a cycle reads comes from `nodes.objects`, which does not move.
+            a cycle reads comes from `nodes.objects`, which does not change.
         custom(kind): all objects of a kind that moorage does not know, as the API server has them, where the
             plugin's `events` names it, by the same name: `handle.custom("quotas.v1.example.com")`.
         wait_until(condition, timeout_seconds): wait, in pre_bind or bind, for objects to change.
@@ -94,7 +94,7 @@ class Handle:
         client: requests to the API server, as the scheduler's account:
             `await handle.client.get(kinds.CONFIG_MAP, "default", "zones")`. For pre_bind, bind and post_bind:
             the other extension points do not wait. NotHereError in simulations.
-        tell(about, reason, note): an event about an object, for `kubectl describe`. Simulations tell nobody.
+        tell(about, reason, note): an event about an object, for `kubectl describe`. Simulations record none.
         effects: what moorage's own plugins write with; a simulation does it to its own cluster.
 
     Other pods:
@@ -102,25 +102,25 @@ class Handle:
             `pending_plugins`, `allow(plugin)` and `reject(plugin, reason)`.
         nominations: pods that are to get a node that is being freed for them: `node_of(uid)`,
             `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
-        activate(pods): have pods of the queue tried at once. Simulations have no queue: nothing happens.
+        activate(pods): move pods to the active queue. Simulations have no queue: nothing happens.
         pre_binding: pods in pre-bind, which can still be stopped.
 
-    Asking the others:
+    Calling other plugins and extenders:
         run_filters(cycle, pod, nodes, diagnosis): the profile's filters, with nominated pods counted in; with
-            `Nodes.hypothetical_pods`, for plugins that ask what would be if. Returns the nodes that pass.
-        single_node_filters: the same for one node at a time, where what they say of a node can be remembered.
-        extenders: the web services that have a say, in their order.
+            `Nodes.hypothetical_pods`, for plugins that do dry runs. Returns the nodes that pass.
+        single_node_filters: the same for one node at a time, where their results for a node can be cached.
+        extenders: the web services that take part in scheduling, in their order.
 
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
-        on_loop(call): have something called on the scheduler's loop, and wait for what comes of it; `call`
+        on_loop(call): call something on the scheduler's loop, and wait for its result; `call`
             may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
         Safe as they are: tell, activate, is_live, profile, `custom`, `pre_binding.is_stopped`, `allow` and
             `reject` of waiting pods, and getting a single object from `objects`. WrongThreadError: client,
             nodes and wait_until. All else, such as changing or iterating over objects and nominations, needs
             on_loop, too, and is not checked.
 
-    clock and random: time and chance, which simulations replace. profile: the scheduler name of the profile
-    the plugin is in. metrics: where moorage's own plugins leave figures for metrics.
+    clock and random: sources of time and randomness, which simulations replace. profile: the scheduler name
+    of the profile the plugin is in. metrics: where moorage's own plugins record metrics.
     """
 
     objects: Objects = field(default_factory=Objects)
@@ -147,7 +147,7 @@ class Handle:
     def for_profile(
         self, profile: str, run_filters: FilterRunner, single_node_filters: SingleNodeFiltersOf
     ) -> Handle:
-        """The same for one profile of several: all that is shared stays shared."""
+        """A copy for one profile of several; everything else is shared."""
         return replace(
             self, profile=profile, run_filters=run_filters, single_node_filters=single_node_filters
         )
@@ -187,17 +187,17 @@ class Handle:
         action: str = "Scheduling",
         related: Object | None = None,
     ) -> None:
-        """Have an event written about an object; never waits. `reason` is one word, such as `Delayed`."""
+        """Record an event about an object; never waits. `reason` is one word, such as `Delayed`."""
         if self.live is not None:
             self._posted(self.live.recorder.event, self.profile, about, related, type, reason, action, note)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Have pods that wait in the queue tried at once, whatever they wait for."""
+        """Move pods that wait in the queue to the active queue, regardless of what they wait for."""
         if self.live is not None:
             self._posted(self.live.activate, list(pods))
 
     def _posted(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Call something: at once on the loop, soon in a thread."""
+        """Call something: at once if on the loop, soon if in a thread."""
         if self.threads.is_elsewhere():
             self.threads.post(call, *arguments)
         else:
@@ -211,9 +211,9 @@ class Handle:
             )
 
     def on_loop(self, call: Callable[[], Any]) -> Any:
-        """What `call`, which may be async, returns when it is called on the scheduler's loop; for threads.
+        """The result of `call`, which may be async, called on the scheduler's loop; for threads.
 
-        Without threads, in simulations, it is called here and now, and cannot wait.
+        Without threads, in simulations, it is called at once, and cannot wait.
         """
         if self.threads.is_elsewhere():
             return self.threads.wait_for(call)
@@ -225,9 +225,9 @@ class Handle:
         raise WrongThreadError("handle.on_loop: nothing can wait here; make the method async, and await")
 
     async def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
-        """Wait for objects to change until `condition` holds; False if the time is over first.
+        """Wait for objects to change until `condition` holds; False if it times out.
 
-        What `condition` raises ends the wait and is raised here.
+        An exception of `condition` ends the wait and is raised here.
         """
         self._check_thread("wait_until")
         if condition():

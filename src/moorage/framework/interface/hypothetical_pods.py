@@ -1,7 +1,7 @@
-"""Pods taken to be gone from nodes, or to be on them: how the framework asks what would be if.
+"""Pods assumed to be removed from nodes, or added to them: the framework's dry runs.
 
-Preemption asks with victims removed, nominated pods are added. Each node of a view has its own changes, and
-is judged with those alone: what is taken from one node is not taken from the others.
+Preemption removes victims, and nominated pods are added. Each node of a view has its own changes, and is
+evaluated with those alone: a pod removed from one node is not removed from the others.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class HypotheticalPods:
         self.added = added
 
     def take(self, indices: NDArray[np.intp]) -> HypotheticalPods:
-        """The changes of some of the nodes, which from now on are named by their place in `indices`."""
+        """The changes of some of the nodes, which in the result are named by their place in `indices`."""
         place = np.full(self.count, -1, np.intp)
         place[indices] = np.arange(len(indices))
         kept = place[self.removed_from] >= 0
@@ -76,7 +76,7 @@ class HypotheticalPods:
         """The nodes where anything changes."""
         return sorted({*self.removed_from.tolist(), *(index for index, _ in self.added)})
 
-    # What plugins ask. All arrays have shape (nodes,).
+    # What plugins read. All arrays have shape (nodes,).
 
     def pods(self) -> NDArray[np.int64]:
         """How many pods more (or, negative, fewer) each node has."""
@@ -97,7 +97,7 @@ class HypotheticalPods:
         )
 
     def matching(self, *wanted: WantedPods) -> NDArray[np.int64]:
-        """How many pods more that are wanted; one that is wanted several times counts as often."""
+        """How many more matching pods each node has; one that matches several times counts as often."""
         pods = self._snapshot.pods
         table = np.zeros(len(pods.class_codes) + 1, np.int64)
         for each in wanted:
@@ -113,7 +113,7 @@ class HypotheticalPods:
         return self._sum(table[terms.codes], lambda info: weight(info.terms) if info.terms else 0)
 
     def holders(self) -> list[int]:
-        """The nodes where a pod comes or goes that holds ports, claims or disks."""
+        """The nodes where a pod with ports, claims or disks is added or removed."""
         gone = self.removed_from[self._snapshot.pods.holds.values[self.removed_pods]]
         come = [index for index, info in self.added if info.host_ports or info.claims or info.disks]
         return sorted({*gone.tolist(), *come})
@@ -126,12 +126,12 @@ class HypotheticalPods:
         return total
 
     def removed_on(self, index: int) -> list[PodInfo]:
-        """The pods gone from one node."""
+        """The pods removed from one node."""
         infos = self._snapshot.pods.infos
         return [infos[pod] for pod in self.removed_pods[self.removed_from == index].tolist()]
 
     def added_on(self, index: int) -> list[PodInfo]:
-        """The pods come to one node."""
+        """The pods added to one node."""
         return [info for place, info in self.added if place == index]
 
     def pods_on(self, index: int, row: int) -> list[PodInfo]:

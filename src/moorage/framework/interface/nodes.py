@@ -1,6 +1,6 @@
-"""The nodes a plugin is asked about: a view of a snapshot's columns, aligned with the nodes in question.
+"""The nodes a plugin is called with: a view of a snapshot's columns, aligned with these nodes.
 
-Everything a `Nodes` gives back has one entry per node of the view, in the same order. A filter sees only
+Everything a `Nodes` returns has one entry per node of the view, in the same order. A filter sees only
 nodes that all filters before it let pass.
 """
 
@@ -25,7 +25,7 @@ from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 
 
 class Codes(Generic[V]):
-    """Interned values, one per node: judged once per distinct value."""
+    """Interned values, one per node: evaluated once per distinct value."""
 
     __slots__ = ("codes", "vocabulary")
 
@@ -71,7 +71,7 @@ class Label(Codes[str]):
 class NodeView:
     """One node of a view, for plugins that look at one node at a time.
 
-    added: pods taken to be on the node. removed: pods taken not to be there any more, by uid.
+    added: pods assumed to be on the node. removed: pods assumed to be removed from it, by uid.
     """
 
     __slots__ = ("_allocatable", "_requested", "added", "removed", "row", "snapshot")
@@ -90,7 +90,7 @@ class NodeView:
         return self._supposing({**self.removed, **leaving}, leaving.values(), -1)
 
     def putting_back(self, info: PodInfo) -> NodeView:
-        """The node as it would be if one of the pods that are taken to be removed were not."""
+        """The node with one of the removed pods put back."""
         return self._supposing(
             {uid: each for uid, each in self.removed.items() if each is not info}, (info,), 1
         )
@@ -103,7 +103,7 @@ class NodeView:
         lanes = self.snapshot.resource_lanes
         for info in moved:
             for resource, amount in info.load.amounts.items():
-                if (lane := lanes.get(resource)) is not None:  # A resource that no node has has none.
+                if (lane := lanes.get(resource)) is not None:  # A resource that no node has has no lane.
                     requested[lane] += sign * clipped(amount)
         return twin
 
@@ -194,7 +194,7 @@ class NodeView:
 class Nodes:
     """Some nodes of a snapshot (all of them where `rows` is None), as columns.
 
-    With `hypothetical_pods` the columns say what would be if those pods came and went.
+    With `hypothetical_pods` the columns include these changes.
     """
 
     __slots__ = ("hypothetical_pods", "rows", "snapshot")
@@ -237,7 +237,7 @@ class Nodes:
 
     @property
     def all(self) -> Nodes:
-        """Every node of the cluster as it is, whatever filters said."""
+        """Every node of the cluster as it is, regardless of filters."""
         return self if self.rows is None and self.hypothetical_pods is None else Nodes(self.snapshot)
 
     @property
@@ -351,7 +351,7 @@ class Nodes:
     def _held(
         self, column: CodeColumn[frozenset[V]], held: Callable[[PodInfo], frozenset[V]]
     ) -> Codes[frozenset[V]]:
-        """What pods on each node hold; nodes where holders come or go are looked at anew."""
+        """What pods on each node hold; computed again for nodes where holders are added or removed."""
         changed = [] if self.hypothetical_pods is None else self.hypothetical_pods.holders()
         if not changed:
             return self._codes(column)

@@ -1,4 +1,4 @@
-"""What a plugin answers when its answer is for the pod as a whole, and how plugins fail."""
+"""The status a plugin returns for a pod as a whole, and how plugins fail."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     timeout_seconds: float | None = None
-    """With WAIT: how long to wait at most."""
+    """With WAIT: the time-out, in seconds."""
 
     @property
     def refused(self) -> bool:
-        """Whether the pod cannot go on for a reason that may pass."""
+        """Whether the pod is rejected for a reason that may go away."""
         return self.code in _REFUSALS
 
     @property
@@ -47,13 +47,13 @@ class Status:
         return self.message or self.code.value
 
     def by(self, plugin: str) -> Status:
-        """This answer, signed."""
+        """This status with a plugin's name."""
         return replace(self, plugin=plugin)
 
 
 SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
-"""Nothing to do for this pod: a pre-filter's or pre-score's other half is left out, the next binder asked."""
+"""Nothing to do for this pod: the plugin's filter or score is left out, the next bind plugin is called."""
 
 
 def unschedulable(*reasons: str) -> Status:
@@ -72,7 +72,7 @@ def pending(*reasons: str) -> Status:
 
 
 def wait(timeout_seconds: float, *reasons: str) -> Status:
-    """Permit's third answer: hold the pod until somebody allows or rejects it, but not for longer."""
+    """Permit's third answer: hold the pod until it is allowed or rejected, or the time-out ends."""
     return Status(Code.WAIT, reasons, timeout_seconds=timeout_seconds)
 
 
@@ -94,7 +94,7 @@ def point_name(point: str) -> str:
 
 
 class PluginError(Exception):
-    """A plugin failed, or answered what it may not answer; the pod's attempt fails, nothing else does.
+    """A plugin failed, or its answer is invalid; only the pod's attempt fails.
 
     wording: the message, with places for plugin, point and reason, where it is not the usual one.
     """
@@ -110,4 +110,4 @@ class PluginError(Exception):
 
 
 class AnswerError(Exception):
-    """What a plugin answered is an error, or nothing that it may answer; the text says which."""
+    """A plugin's answer is an error status, or invalid; the text describes which."""

@@ -1,11 +1,11 @@
 """Plugins from outside: where they are found, and how a configuration comes to use them.
 
 There are four places. Packages announce theirs as entry points of the group `moorage.plugins`; these are
-loaded only if a configuration names them. A configuration may say `module:Class` where it names a plugin. Who
-ships a scheduler of their own passes plugins in. And for a first try there are files: each plugin class in a
-file is enabled in every profile, unless some profile says itself where it is to run.
+loaded only if a configuration names them. A configuration may use `module:Class` as the name of a plugin.
+Custom schedulers pass plugins in. And for a first try there are files: each plugin class in a file is enabled
+in every profile, unless some profile configures its extension points itself.
 
-Whatever cannot be loaded is a RegistryError: one sentence, with the file and line.
+A plugin that cannot be loaded is a RegistryError: one sentence, with the file and line.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from moorage.framework.loading.registry import Factory, NamedPlugin, Registry, R
 from moorage.framework.runtime.error_location import described, location_in_import
 
 GROUP: Final = "moorage.plugins"
-"""The entry points of packages that bring plugins."""
+"""Entry point group of packages that provide plugins."""
 
 _MODULE_AND_CLASS: Final = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.\w+)*)")
 
 
 class DiscoveredPlugins(NamedTuple):
-    """A configuration in which plugins go by their names, and the plugins there are."""
+    """A configuration that refers to plugins by name, and the plugins found."""
 
     config: SchedulerConfiguration
     registry: Registry
@@ -48,9 +48,9 @@ def find_plugins(
     files: Iterable[Path] = (),
     given: Iterable[NamedPlugin] = (),
 ) -> DiscoveredPlugins:
-    """Add all plugins from outside to a registry, and bring a configuration in line with them.
+    """Add all plugins from outside to a registry, and adapt a configuration to them.
 
-    given: plugins that somebody has at hand; like those of packages they are there to be named.
+    given: plugins from the caller; like those of packages they run only if a configuration names them.
     """
     for name, factory in given:
         registry.register(name, factory, "this program")
@@ -99,7 +99,7 @@ def _loader(name: str, entry: EntryPoint) -> Callable[[], Factory]:
 
 
 def _resolved(config: SchedulerConfiguration, registry: Registry) -> SchedulerConfiguration:
-    """A configuration with names in the place of `module:Class`, which are in the registry from now on."""
+    """A configuration with `module:Class` replaced by names, which are added to the registry."""
     written = {name for profile in config.profiles for name in _names(profile)}
     names: dict[str, str] = {}
     for each in sorted(written):
@@ -217,16 +217,16 @@ def _own(module: ModuleType) -> Iterator[type[Any]]:
 
 
 def _is_base(cls: type[Any], classes: Iterable[type[Any]]) -> bool:
-    """Whether a class is there for others, which have names, to be derived from."""
+    """Whether a class is only a base class of others, which have names."""
     if _has_name(cls) and not inspect.isabstract(cls):
         return False
     return any(each is not cls and issubclass(each, cls) and _has_name(each) for each in classes)
 
 
 def enabled_everywhere(config: SchedulerConfiguration, plugin: type[Any]) -> SchedulerConfiguration:
-    """A configuration with a plugin at all its points in every profile, if no profile says where to run it.
+    """A configuration with a plugin at all its points in every profile, if no profile configures it.
 
-    The queue has one order, so whoever sorts takes the place of the default; who binds is asked first,
+    The queue has one order, so a queue sort plugin replaces the default; a bind plugin is called first,
     because the default binds every pod.
     """
     ref = PluginRef(name=plugin.name)
@@ -245,7 +245,7 @@ def enabled_everywhere(config: SchedulerConfiguration, plugin: type[Any]) -> Sch
 
 
 def _placed(profile: Profile) -> set[str]:
-    """The plugins of which a profile says where they run, or that they do not."""
+    """The plugins that a profile enables or disables explicitly."""
     return {ref.name for _, each in profile.plugins.items() for ref in (*each.enabled, *each.disabled)}
 
 
@@ -253,7 +253,7 @@ def _with_last(plugins: PluginSet, ref: PluginRef) -> PluginSet:
     return PluginSet(enabled=(*plugins.enabled, ref), disabled=plugins.disabled)
 
 
-# What goes wrong
+# Errors
 
 
 def _cannot_be_loaded(what: str, error: BaseException) -> RegistryError:

@@ -1,9 +1,9 @@
-"""Plugin files as modules: one module a file, whichever way it is reached.
+"""Plugin files as modules: one module per file, however it is imported.
 
 Plugin files may import each other, and modules beside them, by name. Such imports and the loading of the
 files themselves go through one finder, so that a `StateKey` or a class of a file exists once. Each time files
 are loaded, they and the modules beside them are run again, from their source: a compiled version may be older
-than what was saved just now. Packages beside plugin files are imported once, as usual.
+than the source. Packages beside plugin files are imported once, as usual.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zlib import crc32
 
 
 class FileError(Exception):
-    """A file that cannot be run; `reason` is what it raised."""
+    """A file that cannot be run; `reason` is the error it raised."""
 
     def __init__(self, path: Path, reason: BaseException) -> None:
         super().__init__(str(path))
@@ -52,7 +52,7 @@ def files_read(paths: Iterable[Path]) -> list[Path]:
 
 
 def look_in(folder: Path) -> None:
-    """Have modules of a folder found, after all others."""
+    """Add a folder to the module search path, after all others."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
@@ -74,7 +74,7 @@ def _run_again(locations: Iterable[Path]) -> Iterator[None]:
 
 
 def _take_out(locations: Iterable[Path]) -> dict[str, ModuleType]:
-    """Have Python forget files and the modules beside them; returns what it knew."""
+    """Remove files and the modules beside them from `sys.modules`; returns what was removed."""
     names = _FINDER.beside(locations)
     return {name: module for name in names if (module := sys.modules.pop(name, None)) is not None}
 
@@ -89,13 +89,13 @@ class _Loader(SourceFileLoader):
         return code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the file, and remember that this was done here."""
+        """Run the file, and record that it was loaded here."""
         _FINDER.files[module.__name__] = Path(self.path)
         super().exec_module(module)
 
 
 class _Finder:
-    """Finds the files of folders where plugin files are, if nothing else has their names.
+    """Finds the files of folders with plugin files, unless other modules have their names.
 
     files: what was loaded, by module name.
     """
@@ -106,7 +106,7 @@ class _Finder:
         self._named: dict[str, Path] = {}
 
     def look_in(self, folders: Iterable[Path]) -> None:
-        """Find the files of folders, from now on before those of others."""
+        """Add folders, before those added earlier."""
         self._folders = list(dict.fromkeys((*folders, *self._folders)))
         for folder in self._folders:
             look_in(folder)  # For packages and extension modules.
@@ -114,7 +114,7 @@ class _Finder:
             sys.meta_path.insert(0, self)
 
     def name_of(self, location: Path) -> str:
-        """The module that a plugin file is: what `import` finds by the file's name, or one of its own."""
+        """The module name of a plugin file: the one that `import` resolves to the file, or a unique one."""
         stem = location.stem
         if stem in sys.modules:
             is_this = self.files.get(stem) == location
@@ -132,7 +132,7 @@ class _Finder:
         return {name: file for name, file in self.files.items() if file.parent in folders}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """How to load a module, as Python's import system asks; None: not from here."""
+        """The spec of a module, for Python's import system; None: not found here."""
         file = self._named.get(name) or (self._file_of(name) if path is None else None)
         return None if file is None else spec_from_file_location(name, file, loader=_Loader(name, str(file)))
 

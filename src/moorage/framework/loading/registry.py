@@ -1,8 +1,8 @@
 """Plugins by name, and how one is made.
 
 A registry maps names to factories: usually the plugin's class. The factory is called with `args` (the
-plugin's arguments from the configuration) and `handle`, each only if it takes a parameter of that name. Where
-plugins come from that do not come with moorage is in `finding`.
+plugin's arguments from the configuration) and `handle`, each only if it takes a parameter of that name.
+Plugins that do not come with moorage are found by `plugin_discovery`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWN_PACKAGE: Final = "moorage.plugins."
 
 
 class RegistryError(Exception):
-    """A plugin that cannot be used; the message says what to do."""
+    """A plugin that cannot be used; the message contains the remedy."""
 
 
 class NamedPlugin(NamedTuple):
@@ -47,14 +47,14 @@ def with_plugin(name: str, factory: Factory) -> NamedPlugin:
 
 
 class _Entry(NamedTuple):
-    """How to get at a factory, and where it is from."""
+    """How to load a factory, and its origin."""
 
     load: Callable[[], Factory]
     origin: str
 
 
 class Registry(Mapping[str, Factory]):
-    """Factories by plugin name; a name can be taken only once."""
+    """Factories by plugin name; names are unique."""
 
     def __init__(self, factories: Mapping[str, Factory] | None = None) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -62,11 +62,11 @@ class Registry(Mapping[str, Factory]):
             self.register(name, factory, "moorage itself")
 
     def register(self, name: str, factory: Factory, origin: str = "") -> None:
-        """Add a plugin; `origin` says in messages where it is from."""
+        """Add a plugin; `origin` is its source, for messages."""
         self.register_later(name, lambda: factory, origin)
 
     def register_later(self, name: str, load: Callable[[], Factory], origin: str) -> None:
-        """Add a plugin whose factory is loaded only if somebody wants it."""
+        """Add a plugin whose factory is loaded on first use."""
         if (taken := self._entries.get(name)) is not None:
             there = f" in {taken.origin}" if taken.origin else ""
             yours = f"the one in {origin}" if origin else "yours"
@@ -86,7 +86,7 @@ class Registry(Mapping[str, Factory]):
         return len(self._entries)
 
     def make(self, name: str, args: Any, handle: Handle) -> Plugin:
-        """A plugin, checked."""
+        """Make a plugin and validate it."""
         plugin = _call(name, self[name], args, handle)
         check_plugin(name, plugin)
         return plugin

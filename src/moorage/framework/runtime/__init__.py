@@ -1,1 +1,1 @@
-"""A profile at work: runs the plugins of each extension point, in order, by the framework's rules."""
+"""Running the plugins of a profile at each extension point, in order, by the framework's rules."""

@@ -1,4 +1,4 @@
-"""Where an error was raised, as people look it up: in the file of whoever wrote the plugin."""
+"""The location of an error in the plugin's own file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ErrorLocation(NamedTuple):
 def location_in_plugin(error: BaseException) -> ErrorLocation | None:
     """The last line of a plugin's own file that an error came through; None for moorage's own plugins.
 
-    What is above the plugin is the framework that called it, and what is below are libraries: neither helps
-    who looks for the mistake.
+    The frames above the plugin are the framework's and those below are libraries': neither helps to find the
+    mistake.
     """
     frames = [frame for frame in _frames(error) if not frame.file.startswith(_FRAMEWORK)]
     if not frames or frames[0].file.startswith(_MOORAGE):
@@ -45,7 +45,7 @@ def location_in_import(error: BaseException) -> ErrorLocation | None:
 
 
 def described(error: BaseException) -> str:
-    """An error as Python ends a traceback: its type, and what it says."""
+    """An error as in the last line of a traceback: its type and message."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

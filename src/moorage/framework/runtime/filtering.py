@@ -1,4 +1,4 @@
-"""Running the filters of a profile: in order, over the nodes still alive, and for nominated pods twice."""
+"""Running the filters of a profile: in order, over the nodes still feasible, and for nominated pods twice."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def run_filters(
 ) -> Nodes:
     """The nodes that every filter lets pass, as they are and with the pods nominated to them.
 
-    Pods of equal or higher priority that wait for room on a node are taken to be there already. They may as
-    well never come, so such a node is asked twice and must pass both times.
+    Pods of equal or higher priority that are nominated to a node are assumed to be there already. They may
+    never be bound there, so such a node is filtered twice and must pass both times.
     """
 
     def run(some: Nodes) -> Nodes:
@@ -74,7 +74,7 @@ def _run_once(
     nodes: Nodes,
     diagnosis: Diagnosis,
 ) -> Nodes:
-    """The nodes that every filter lets pass; each sees only what those before it left."""
+    """The nodes that pass every filter; each is called with the nodes that passed those before it."""
     for call in calls:
         if not len(nodes):
             break
@@ -92,7 +92,7 @@ def _run_once(
 def _one_by_one(
     call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
 ) -> FilterResult:
-    """The result of a plugin that follows pods coming and going: each changed node is asked about alone."""
+    """The result of a plugin with `add_pod` and `remove_pod`: it is called for each changed node alone."""
     codes = np.zeros(len(nodes), np.int32)
     reasons: dict[Reason, int] = {}
     for indices, state in _parts(call, plugin, cycle, pod, nodes):
@@ -106,7 +106,7 @@ def _one_by_one(
 def _parts(
     call: PluginCall, plugin: PodChangePlugin, cycle: CycleState, pod: Pod, nodes: Nodes
 ) -> Iterator[tuple[NDArray[np.intp], CycleState]]:
-    """The unchanged nodes together, then each changed one with a state that knows its changes."""
+    """The unchanged nodes together, then each changed one with a state that includes its changes."""
     assert nodes.hypothetical_pods is not None
     changed = nodes.hypothetical_pods.indices()
     yield np.setdiff1d(np.arange(len(nodes)), changed), cycle

@@ -1,7 +1,7 @@
-"""A profile at work: runs every extension point over its plugins, in order, by the framework's rules.
+"""The framework of a profile: runs its plugins at every extension point, in order, by the framework's rules.
 
 The scheduling-cycle half is synchronous and pure (pod + snapshot in, answers out); the binding half may
-wait. A plugin that raises, or answers what it may not, becomes a PluginError that names it.
+wait. An exception or an invalid answer of a plugin becomes a PluginError with the plugin's name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ log = Logger(__name__)
 class Framework:
     """The plugins of one profile, ready to run.
 
-    observer: is told how long extension points and plugins take.
+    observer: observes the durations of extension points and plugins.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Framework:
     ) -> None:
         self.profile = profile
         self._observer = observer
-        # `filter` as it is before it is observed: what a plugin tries out is that plugin's time.
+        # `filter` without observation: the time of a plugin's dry runs counts as that plugin's time.
         self.handle = (handle or Handle()).for_profile(
             profile.scheduler_name, self.filter, self.single_node_filters
         )
@@ -79,7 +79,7 @@ class Framework:
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._calls = profile_calls(profile, self.plugins, self.handle, observer)
         self._plan = Plan(self._calls)
-        """The plan for pods of which nothing is cached."""
+        """The plan for pods without cached results."""
         self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
@@ -104,7 +104,7 @@ class Framework:
         return cycle.plan or self._plan
 
     def plan_of(self, pod: Pod, snapshot: Snapshot) -> Plan:
-        """The plan for a pod in a cluster: its pre-filters and pre-scores run, and what they say is in it."""
+        """The plan for a pod in a cluster; runs its pre-filters and pre-scores, whose answers are in it."""
         cycle, nodes = CycleState(), Nodes(snapshot)
         cycle.equivalence_class = EquivalenceClasses().of(pod, len(snapshot))
         self._pre_filter(cycle, pod, nodes, Diagnosis(len(snapshot)))
@@ -114,7 +114,7 @@ class Framework:
     # Before the queue
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """The first refusal to let a pod into the queue, or None."""
+        """The first pre-enqueue rejection of a pod, or None."""
         for call in self.at("pre_enqueue"):
             status = call.status(pod)
             if status is not None:
@@ -122,9 +122,9 @@ class Framework:
         return None
 
     def gate(self, pod: Pod, ask_first: str = "") -> str:
-        """The plugin that keeps a pod out of the queue, or "". One that fails at that keeps the pod out, too.
+        """The plugin that gates a pod, or "". A plugin that fails gates the pod, too.
 
-        ask_first: who did so the last time, and so is likely to do it again.
+        ask_first: the plugin that gated the pod the last time, which is likely to do it again.
         """
         if self._observer is not None:
             self._observer.samples_gate()
@@ -146,7 +146,7 @@ class Framework:
         return ""
 
     def queue_rules(self, *, extenders: bool = False) -> QueueRules:
-        """What this profile's plugins say about queueing; with or without extenders that may refuse nodes."""
+        """The queueing rules of this profile's plugins; with or without extenders that may reject nodes."""
         return QueueRules(self.gate, interests_of(self.plugins, extenders=extenders))
 
     def sort_key(self, queued: QueuedPod) -> Any:
@@ -156,7 +156,7 @@ class Framework:
     # The scheduling cycle
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
-        """The nodes left to filter, or None if a pre-filter refused them all."""
+        """The nodes left to filter, or None if a pre-filter rejected them all."""
         if self._observer is not None:
             cycle.is_sampled = self._observer.samples_cycle()
         return self._pre_filter(cycle, pod, nodes, diagnosis)
@@ -166,7 +166,7 @@ class Framework:
         return run_pre_filters(plan, cycle, pod, nodes, diagnosis)
 
     def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Plan:
-        """The plan for a pod's equivalence class, made if need be, and what `skips_pod` says of this pod."""
+        """The plan for a pod's equivalence class, made if needed, without plugins left out by `skips_pod`."""
         if cycle.equivalence_class is None:
             return self._plan
         results = cycle.equivalence_class.read(self._results)
@@ -190,9 +190,9 @@ class Framework:
         return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
 
     def single_node_filters(self, cycle: CycleState) -> SingleNodeFilters | None:
-        """The filters that run in a cycle, for one node at a time; None if that cannot be asked.
+        """The filters that run in a cycle, for one node at a time; None if that is not possible.
 
-        Plugins with `add_pod` and `remove_pod` keep counts of their own: those cannot be asked in this way.
+        Plugins with `add_pod` and `remove_pod` keep counts of their own and cannot be called in this way.
         """
         plan = cycle.plan or self._plan
         if plan.results is None or self._follows_pods or plan.filters.rest:
@@ -202,9 +202,9 @@ class Framework:
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """The first success at making room, or what all plugins had to say; with all effects on the way.
+        """The first success at making room, or the messages of all plugins; with all effects so far.
 
-        It waits only where a plugin asks extenders.
+        It waits only where a plugin calls extenders.
         """
         said: list[str] = []
         effects: list[Effect] = []
@@ -236,7 +236,7 @@ class Framework:
         return self.sum_scores(cycle, pod, nodes)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
-        """Let every plugin that scores prepare itself, or skip the pod."""
+        """Run pre_score of every score plugin; each prepares itself, or skips the pod."""
         self._pre_score(cycle, pod, nodes)
 
     def _pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
@@ -245,7 +245,7 @@ class Framework:
         cycle.plan = plan.leaving_out(Choice.PRE_SCORE_SKIPPED, skipped)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
-        """What the score plugins that run make of each node."""
+        """The scores of each node by the score plugins that run."""
         plan = cycle.plan or self._plan
         if plan.results is not None:
             return plan.results.scores.score(plan.scores, cycle, pod, nodes)
@@ -259,7 +259,7 @@ class Framework:
         return ScoreTable(totals, lambda: by_plugin)
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
-        """Ask every plugin to reserve; the caller un-reserves if the answer is not a success."""
+        """Run reserve of every plugin; the caller un-reserves if the status is not a success."""
         for call in (cycle.plan or self._plan).reserves:
             status = call.status(cycle, pod, node_name)
             if status is not None:
@@ -267,7 +267,7 @@ class Framework:
         return SUCCESS
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
-        """Let every plugin undo its reservation, last first; failures are gathered, none stops the rest."""
+        """Run unreserve of every plugin, last first; failures are collected, none stops the rest."""
         failures = []
         for call in (cycle.plan or self._plan).unreserves:
             try:
@@ -277,7 +277,7 @@ class Framework:
         return failures
 
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
-        """Success, the first refusal, or WAIT; then the pod is held until `handle.waiting` says more."""
+        """Success, the first refusal, or WAIT; with WAIT the pod is held in `handle.waiting`."""
         timeouts: dict[str, float] = {}
         for call in self._calls.enabled["permit"]:
             status = call.status(cycle, pod, node_name, also=Code.WAIT)
@@ -319,7 +319,7 @@ class Framework:
             return await stoppable.run(calls, cycle, pod, node_name)
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
-        """Let the first plugin that does not skip bind the pod; SKIP if all of them skip."""
+        """Bind the pod by the first plugin that does not skip; SKIP if all of them skip."""
         for call in self._calls.enabled["bind"]:
             status = call.as_status(await call.waited(cycle, pod, node_name), also=Code.SKIP)
             if status is None:
@@ -332,6 +332,6 @@ class Framework:
         return ", ".join(call.plugin for call in self._calls.enabled["bind"])
 
     async def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
-        """Tell every post-bind plugin."""
+        """Run every post-bind plugin."""
         for call in self._calls.enabled["post_bind"]:
             await call.waited(cycle, pod, node_name)

@@ -1,4 +1,4 @@
-"""Arithmetic as kube-scheduler's language does it, where NumPy's differs, and the common normalisation."""
+"""Go's arithmetic, where NumPy's differs, and the common normalisation of scores."""
 
 from __future__ import annotations
 

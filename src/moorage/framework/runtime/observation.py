@@ -1,4 +1,4 @@
-"""Observing a profile at work: how its extension points and its plugins' calls are timed and counted.
+"""Observation of a profile: how its extension points and its plugins' calls are timed and counted.
 
 An observed framework runs the same code as any other. Its extension points are timed in every cycle; its
 plugins only in a sample of the cycles (`CycleState.is_sampled`): sampling decides whether a clock is read,
@@ -22,7 +22,7 @@ class CallObserver(Protocol):
     """Observes the calls of one plugin at one extension point."""
 
     def begin(self, arguments: tuple[Any, ...]) -> float | None:
-        """A call begins: when, if it is to be timed; None if not."""
+        """A call begins: returns the start time if it is timed, else None."""
 
     def begin_node(self, cycle: CycleState) -> float | None:
         """A call of the one-node form begins."""
@@ -38,13 +38,13 @@ class FrameworkObserver(Protocol):
         """The observer of a plugin's calls; None where they are not observed."""
 
     def samples_gate(self) -> None:
-        """A pod is to be gated: it is decided whether the calls are timed."""
+        """Pre-enqueue of a pod begins: decides whether the calls are timed."""
 
     def samples_cycle(self) -> bool:
         """Whether the calls of a cycle that begins are timed."""
 
     def succeeded(self, point: str) -> Callable[[float], None]:
-        """Is to be called with the seconds that an extension point took, if it succeeded."""
+        """A callback for the duration of an extension point that succeeded, in seconds."""
 
     def ended(self, point: str, code: Code, seconds: float) -> None:
         """An extension point ended with another status."""
@@ -96,7 +96,7 @@ OBSERVED: Final[Mapping[str, _Observed]] = {
 
 
 def observe(framework: object, observer: FrameworkObserver) -> None:
-    """From now on, tell an observer how long a framework's extension points take."""
+    """Have an observer time the extension points of a framework from now on."""
     for name, observed in OBSERVED.items():
         wrap = _observed_async if observed.is_async else _observed
         setattr(framework, name, wrap(getattr(framework, name), observed, observer))

@@ -1,4 +1,4 @@
-"""Plugins that look at one node at a time, made to answer for all nodes at once."""
+"""Adapters that call per-node plugins for all nodes."""
 
 from __future__ import annotations
 

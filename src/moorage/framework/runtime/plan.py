@@ -2,7 +2,7 @@
 
 There is one plan for each equivalence class of pods, made with the class's result cache. Where an answer that
 is not cached leaves a plugin out (Skip, `skips_pod`), the cycle goes on with a plan derived from it. The
-framework runs what the plan says; `str(plan)` shows it as a table.
+framework runs the plan; `str(plan)` shows it as a table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Calls = tuple[PluginCall, ...]
 
 
 class Choice(StrEnum):
-    """What becomes of a plugin at an extension point; the values are for people."""
+    """Whether a plugin runs at an extension point, and why not; the values are shown to users."""
 
     RUNS = "runs"
     CACHED = "answers from the result cache"
@@ -68,7 +68,7 @@ class ProfileCalls:
 class FilterPlan:
     """The filters that run.
 
-    A node is refused by the first filter that refuses it, so only those before the first that is not cached
+    A node is rejected by the first filter that rejects it, so only those before the first that is not cached
     can be answered from the cache.
     active: all of them. cached: those up to the first that is not cached. rest: the others.
     by_pods: of the cached ones, those that depend on the pods on a node.
@@ -151,7 +151,7 @@ class Plan:
         return known
 
     def choice(self, point: str, plugin: str) -> Choice:
-        """What becomes of a plugin that is enabled at an extension point."""
+        """The choice for a plugin that is enabled at an extension point."""
         for reason in _REASONS.get(point, ()):
             if plugin in self._left_out.get(reason, ()):
                 return reason
@@ -162,11 +162,11 @@ class Plan:
         return Choice.CACHED if is_cached else Choice.RUNS
 
     def runs(self, point: str, plugin: str) -> bool:
-        """Whether a plugin has a say at an extension point, cached or not."""
+        """Whether a plugin takes part at an extension point, cached or not."""
         return self.choice(point, plugin) in (Choice.RUNS, Choice.CACHED)
 
     def rows(self) -> Iterator[tuple[str, str, Choice]]:
-        """Extension point, plugin and what becomes of it: in the order in which they run."""
+        """Extension point, plugin and choice, in the order in which they run."""
         for point, calls in self.profile.by_method.items():
             for call in calls:
                 yield point, call.plugin, self.choice(point, call.plugin)

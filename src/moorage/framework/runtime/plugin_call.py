@@ -1,4 +1,4 @@
-"""One plugin at one extension point: called, observed, and held to what it may answer."""
+"""One plugin at one extension point: called, observed, and its answer validated."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from moorage.framework.runtime.observation import CallObserver
 
 _REFUSED = np.ones(1, np.int8)
 _OURS = "moorage.plugins."
-"""Plugins whose scores are known to keep to their bounds: tests hold them to it."""
+"""Module prefix of plugins whose scores are known to be within bounds: tests verify it."""
 _INVALID_SCORE = (
     'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {reason}, '
     f"it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
 )
-"""kube-scheduler's words."""
+"""kube-scheduler's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PluginCall:
     """Counts the calls, and times those of a sample; None: calls are not observed."""
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the plugin; whatever it raises becomes a PluginError."""
+        """Call the plugin; any exception becomes a PluginError."""
         observer = self.observer
         began = None if observer is None else observer.begin(arguments)
         try:
@@ -86,7 +86,7 @@ class PluginCall:
         return answer
 
     def _failure(self, error: Exception, began: float | None) -> PluginError:
-        """What a call that raised fails with."""
+        """The error of a call that raised."""
         if isinstance(error, PluginError):
             failure = error
         elif isinstance(error, AnswerError):
@@ -104,22 +104,22 @@ class PluginCall:
         self.observer.end(began, answer)
 
     def failed(self, reason: str) -> PluginError:
-        """This call did what it may not do."""
+        """The error of a call with an invalid result."""
         return PluginError(self.plugin, self.point, reason)
 
     def errored(self, status: Status) -> PluginError:
-        """This call answered with an error, or with a status that it may not answer with."""
+        """The error of a call that answered with an error, or with a status that is invalid there."""
         return self.failed(status.text)
 
     def raised(self, error: Exception) -> PluginError:
-        """The plugin raised an error: in which line, where it is not one of moorage's own."""
+        """The error of a call that raised; with the line, where the plugin is not one of moorage's own."""
         place = location_in_plugin(error)
         return self.failed(described(error) if place is None else f"{described(error)} ({place})")
 
     # Filters
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Ask a filter about nodes; about one alone in the form for that, where there is one."""
+        """Call a filter for nodes; for a single node in its per-node form, where there is one."""
         if self.one_node is not None and len(nodes) == 1 and nodes.hypothetical_pods is None:
             reason = self.filter_node(cycle, pod, NodeView(nodes.snapshot, int(nodes.row_numbers()[0])))
             return ALL if reason is None else FilterResult(_REFUSED, (reason,))
@@ -133,7 +133,7 @@ class PluginCall:
         return result
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
-        """Ask a filter about one node; None: it lets the pod in."""
+        """Call a filter for one node; None: the node passes."""
         if self.one_node is None:
             result = self.filter(cycle, pod, node.as_nodes())
             refused = 0 if result.codes is None else int(result.codes[0])
@@ -149,11 +149,11 @@ class PluginCall:
     # Scores
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """Ask for the scores of nodes, not yet normalised."""
+        """Call a score plugin for nodes; the scores are not normalised yet."""
         return self._integers(self(cycle, pod, nodes), len(nodes))
 
     def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
-        """Ask about one node."""
+        """Call a score plugin for one node."""
         if self.one_node is None:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         score = self._call_one(cycle, pod, node)
@@ -163,7 +163,7 @@ class PluginCall:
             raise self._no_score(score) from None
 
     def normalised(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
-        """Scores within bounds; a plugin that has no say in that must have kept to them."""
+        """Scores within bounds; a plugin without `normalize_score` must have returned such."""
         normalize = getattr(plugin, "normalize_score", None)
         if normalize is not None:
             call = PluginCall(self.plugin, "normalize_score", normalize)
@@ -178,7 +178,7 @@ class PluginCall:
         return scores
 
     def weighted(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
-        """What scores are worth in the sum of all plugins' scores."""
+        """Scores multiplied by the plugin's weight."""
         normalised = self.normalised(plugin, cycle, pod, nodes, scores)
         return normalised if self.weight == 1 else normalised * self.weight
 
@@ -194,7 +194,7 @@ class PluginCall:
         raise self.failed(f"returned scores of type {array.dtype}; scores are integers")
 
     def _no_score(self, answer: Any) -> PluginError:
-        """This call answered with something else where a score was wanted: an error, at best."""
+        """The error of a call whose answer is not a score: an error status, or an invalid answer."""
         if isinstance(answer, Status) and answer.code is Code.ERROR:
             return self.errored(answer)
         return self.failed(f"returned {answer!r}; scores are integers")
@@ -225,5 +225,5 @@ class PluginCall:
         return self.signed(answer)
 
     def signed(self, status: Status) -> Status:
-        """A status with this plugin's name on it, unless it has one."""
+        """A status with this plugin's name, unless it has one."""
         return status if status.plugin else status.by(self.plugin)

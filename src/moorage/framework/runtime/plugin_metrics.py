@@ -1,4 +1,4 @@
-"""What plugins tell whoever keeps metrics: what only they know, and nobody could read off afterwards."""
+"""Metrics recorded by plugins themselves, which cannot be derived from their results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 
 class PluginMetrics:
-    """Is told by plugins what happens to them; does nothing itself."""
+    """Receives metrics from plugins; this implementation records nothing."""
 
     def volumes_failed(self, stage: str) -> None:
-        """Volumes could not be worked with: in the stage `predicate` (filter), `assume`, or `bind`."""
+        """An operation on volumes failed: in the stage `predicate` (filter), `assume`, or `bind`."""
 
     def claim_created(self, succeeded: bool) -> None:
         """A claim was created for a pod's extended resources, or could not be."""
@@ -19,7 +19,7 @@ class PluginMetrics:
     ) -> None:
         """A pod has waited for its devices: until `success`, `failure`, `timeout` or `error`.
 
-        drivers: that of each device the pod has; slow_drivers: of each that takes its time.
+        drivers: that of each device the pod has; slow_drivers: of each device that takes time to get ready.
         """
 
     def slow_call(self, plugin: str, point: str) -> None:

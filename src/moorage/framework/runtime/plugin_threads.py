@@ -1,9 +1,9 @@
 """Plugin methods that may block, called in threads beside the scheduler's event loop.
 
-All state belongs to one loop, so whatever waits there must be async. `pre_bind`, `bind` and `post_bind` of
+All state belongs to one loop, so methods that wait there must be async. `pre_bind`, `bind` and `post_bind` of
 plugins from outside need not be: each call of an ordinary method has a thread while it lasts. A call cannot
-be interrupted: cancelling it takes effect when it returns, because nothing may be undone that is still being
-done. Only the end of the scheduler waits for no call. The threads are daemons: none keeps the process alive.
+be interrupted: cancelling it takes effect when it returns, because work in progress cannot be undone. Only
+the shutdown of the scheduler does not wait for calls. The threads are daemons: none keeps the process alive.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from moorage.framework.runtime.error_location import described
 from moorage.klog import Logger
 
 MAX_PLUGIN_THREADS: Final = 64
-"""Limit of the calls that run at the same time."""
+"""Maximum number of concurrent calls."""
 _LONG_SECONDS: Final = 1.0
-"""Duration from which on a call counts as one that blocks."""
+"""Duration from which on a call counts as blocking, in seconds."""
 _WARNING_INTERVAL_SECONDS: Final = 60.0
 
 log = Logger(__name__)
 
 
 class WrongThreadError(RuntimeError):
-    """A plugin used, in a thread, what may be used on the scheduler's loop only; or the reverse."""
+    """A plugin used, in a thread, something restricted to the scheduler's loop; or the reverse."""
 
 
 class _Outcome(NamedTuple):
@@ -40,7 +40,7 @@ class _Outcome(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A call that a thread is to make, and whom to tell what came of it."""
+    """A call for a thread, and the future for its result."""
 
     method: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -63,8 +63,7 @@ class _Call(NamedTuple):
 class PluginThreads:
     """The threads of one scheduler; they are started when there is work for them.
 
-    limit: how many there are at most. Zero: none, everything happens on the loop, in one order; so it is in
-    simulations.
+    limit: the maximum number of threads. Zero: everything runs on the loop, in one order, as in simulations.
     """
 
     def __init__(self, limit: int = 0, now: Callable[[], float] = perf_counter) -> None:
@@ -74,13 +73,13 @@ class PluginThreads:
         self._calls: SimpleQueue[_Call] = SimpleQueue()
         self._started = 0
         self._running: dict[asyncio.Future[_Outcome], float] = {}
-        """When each call that runs began, the first first."""
+        """Start time of each running call, the earliest first."""
         self._warned: float | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
-        """From now on, this thread's loop is the scheduler's; when `tasks` are cancelled, it ends."""
+        """Use this thread's loop as the scheduler's from now on; it ends when `tasks` are cancelled."""
         if self.limit:
             self._loop, self._loop_thread = asyncio.get_running_loop(), get_ident()
             self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -144,7 +143,7 @@ class PluginThreads:
             self._calls.get().make()
 
     def _all_in_use(self) -> None:
-        """A call has to wait for a thread: worth a warning now and then, if that can take long."""
+        """Warn, at limited rate, that a call has to wait for a thread, if that can take long."""
         now = self._now()
         seconds = now - next(iter(self._running.values()), now)
         is_told = self._warned is not None and now - self._warned < _WARNING_INTERVAL_SECONDS
@@ -160,12 +159,12 @@ class PluginThreads:
         return self._loop is not None and get_ident() != self._loop_thread
 
     def post(self, call: Callable[..., Any], *arguments: Any) -> None:
-        """Have something called on the loop, soon."""
+        """Schedule a call on the loop."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(call, *arguments)
 
     def wait_for(self, call: Callable[[], Any]) -> Any:
-        """Have something called on the loop, async or not; blocks until it has ended."""
+        """Call something on the loop, async or not; blocks until it has ended."""
         assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(_called(call), self._loop).result()
 

@@ -1,6 +1,6 @@
-"""Pre-bind: who has something to do for a pod, who may do it at the same time, and how a pod is stopped.
+"""Pre-bind: which plugins have work for a pod, which may run at the same time, and how a pod is stopped.
 
-Until its pre-bind plugins are done, a pod can be stopped without a trace. Plugins run in their order, but
+Until its pre-bind plugins are done, a pod can be stopped without effect. Plugins run in their order, but
 neighbours that allow it (`PreFlight.in_parallel`) run together: volumes are bound while devices get ready.
 The first that fails ends the others.
 """
@@ -27,7 +27,7 @@ _UNSUPPORTED: Final = (
 
 
 def ask_pre_flights(calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, node_name: str) -> None:
-    """Take down which pre-bind plugins are to be left out, and which may run together."""
+    """Determine which pre-bind plugins are left out, and which may run together."""
     for call in calls:
         answer = call(cycle, pod, node_name)
         if isinstance(answer, PreFlight):
@@ -70,16 +70,16 @@ class Stoppable:
 
     @property
     def running(self) -> int:
-        """How many plugins are at work."""
+        """Number of running plugins."""
         return len(self._running)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing is to come of the work any more."""
+        """Whether the work has been stopped."""
         return self._reason is not None
 
     def stop(self, reason: str) -> None:
-        """Cancel what runs now, and let nothing else begin."""
+        """Cancel the running plugins, and start no others."""
         if self._reason is None:
             self._reason = reason
             self._cancel()
@@ -112,13 +112,13 @@ class Stoppable:
                         self._cancel()
         except asyncio.CancelledError:
             self._cancel()
-            raise  # The whole scheduler ends.
+            raise  # The scheduler shuts down.
         if isinstance(failure, PluginError):
             raise failure
         return failure
 
     def _outcome(self, call: PluginCall, task: asyncio.Task[Any]) -> Status | PluginError | None:
-        """What a plugin that is done has to complain of, or None."""
+        """The failure of a plugin that is done, or None."""
         if task.cancelled():
             return call.failed(self._reason or _OTHER_FAILED)
         error = task.exception()
@@ -141,7 +141,7 @@ class PreBinding:
 
     @property
     def running(self) -> int:
-        """How many plugins are at work for all of them."""
+        """Number of running plugins, for all pods."""
         return sum(stoppable.running for stoppable in self._pods.values())
 
     @contextmanager
@@ -162,7 +162,7 @@ class PreBinding:
         return True
 
     def is_stopped(self, uid: str) -> bool:
-        """Whether a pod in pre-bind has been stopped: what is done for it is of no use. Safe in threads."""
+        """Whether a pod in pre-bind has been stopped: further work for it is useless. Safe in threads."""
         stoppable = self._pods.get(uid)
         return stoppable is not None and stoppable.is_stopped
 

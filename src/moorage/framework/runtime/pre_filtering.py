@@ -17,7 +17,7 @@ from moorage.framework.runtime.plugin_call import PluginCall
 def run_pre_filters(
     plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> Nodes | None:
-    """The nodes left to filter, or None if a pre-filter refused them all; sets the plan for what follows."""
+    """The nodes left to filter, or None if a pre-filter rejected them all; sets the plan for what follows."""
     skipped: list[str] = []
     left = _run(plan, cycle, pod, nodes, diagnosis, skipped)
     cycle.plan = plan.leaving_out(Choice.PRE_FILTER_SKIPPED, skipped)
@@ -66,7 +66,7 @@ def _run(
 
 
 def _stop_at(last: PluginCall, plan: Plan, cycle: CycleState) -> None:
-    """A pre-filter ends the attempt: those after it have not seen the pod, whatever is cached."""
+    """End the attempt at a pre-filter: those after it count as not run, even if they are cached."""
     if plan.results is not None:
         calls: Sequence[PluginCall] = plan.profile.enabled["pre_filter"]
         plan.results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})

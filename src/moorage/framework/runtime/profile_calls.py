@@ -17,7 +17,7 @@ from moorage.framework.runtime.plan import Calls, ProfileCalls
 from moorage.framework.runtime.plugin_call import PluginCall
 
 _ONE_NODE: Final = {"filter": "filter_node", "score": "score_node"}
-"""Where there is a method for one node at a time, too."""
+"""Methods that have a per-node form, too."""
 
 
 def profile_calls(
@@ -79,7 +79,7 @@ class _Maker:
         )
 
     def having(self, calls: Iterable[PluginCall], method: str) -> Calls:
-        """Of some plugins, those with a certain method: the calls of this."""
+        """The calls of a certain method, for those of some plugins that have it."""
         return tuple(
             PluginCall(
                 call.plugin,

@@ -15,7 +15,7 @@ FrameworkFactory = Callable[[Profile, Registry, Handle], Framework]
 
 
 class Profiles(Mapping[str, Framework]):
-    """Frameworks by scheduler name. All profiles share one queue, so they must sort it alike."""
+    """Frameworks by scheduler name. All profiles share one queue, so their queue sort must be the same."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""The order of the queue, by a plugin from outside: whatever it answers, the queue stays a queue.
+"""The order of the queue by a plugin from outside; invalid keys do not break the queue.
 
-Keys are compared deep in the queue, while pods come and go. A key that cannot be made or compared must not
-keep those pods from coming: its pod takes its turn after all others, and the log says why.
+Keys are compared inside the queue, while pods are added and removed. A key that cannot be made or compared
+must not make this fail: its pod is sorted after all others, and the reason is logged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ log = Logger(__name__)
 
 
 class Turn:
-    """A pod's turn: its key, or none if that could not be made."""
+    """A pod's place in the order: its key, or none if that could not be made."""
 
     __slots__ = ("_has_key", "_key", "_order")
 
@@ -51,7 +51,7 @@ class OutsideOrder:
         self._has_complained = False
 
     def __call__(self, queued: QueuedPod) -> Turn:
-        """A pod's turn: smaller ones first."""
+        """A pod's place in the order: smaller ones first."""
         try:
             return Turn(self, self._sort(queued))
         except PluginError as error:
@@ -59,7 +59,7 @@ class OutsideOrder:
             return Turn(self, has_key=False)
 
     def complain(self, error: Exception) -> None:
-        """Say, once, that keys cannot be compared."""
+        """Log, once, that keys cannot be compared."""
         if not self._has_complained:
             self._has_complained = True
             log.error(self._sort.raised(error), "The scheduling queue is not in order")

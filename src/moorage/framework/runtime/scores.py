@@ -1,4 +1,4 @@
-"""What the score plugins of a profile made of the feasible nodes."""
+"""The scores of the feasible nodes by the score plugins of a profile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from moorage.framework.interface.extension_points import Scores
 
 
 class ScoreTable:
-    """What each plugin made of each node: normalised and weighted. Arrays have shape (nodes,).
+    """Each plugin's scores of each node, normalised and weighted. Arrays have shape (nodes,).
 
-    They are to be read before the next pod's turn: `by_plugin` is worked out when it is, and both may be
-    what is remembered for the pods that come next.
+    They must be read before the next pod's cycle: `by_plugin` is computed when it is read, and both may be
+    arrays of the result cache.
     """
 
     def __init__(self, totals: Scores, by_plugin: Callable[[], dict[str, Scores]] = dict) -> None:

@@ -1,7 +1,7 @@
-"""The filters of a cycle, one node at a time: preemption asks about a few nodes with other pods on them.
+"""The filters of a cycle for one node at a time: preemption evaluates a few nodes with other pods on them.
 
-There are such only where every filter that runs depends on a node and the pods on it alone (`depends_on`).
-What was found out of a node in this way holds until its row changes, for all pods of the equivalence class.
+They exist only where every filter that runs depends on a node and the pods on it alone (`depends_on`).
+Their results for a node are valid until its row changes, for all pods of the equivalence class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moorage.framework.runtime.plan import FilterPlan
 class SingleNodeFilters:
     """The filters that run for the pods of one equivalence class.
 
-    source: whose memory they are from; what was found out with another one's may not hold any more.
+    source: the result cache they belong to; results from another one may not be valid any more.
     """
 
     __slots__ = ("_filters", "source")
@@ -31,8 +31,8 @@ class SingleNodeFilters:
     ) -> Refusal | None:
         """The first refusal of a node, if there is any.
 
-        is_known_node: all filters let the pod in before, with other pods on the same node; then only those
-        who look at pods can say anything else.
+        is_known_node: the node passed all filters before, with other pods on it; then only filters that
+        depend on pods can reject it.
         """
         for call in self._filters.by_pods if is_known_node else self._filters.cached:
             reason = call.filter_node(cycle, pod, node)

@@ -1,8 +1,8 @@
-"""Plugins that hold the scheduler up: noticed call by call, warned of now and then.
+"""Plugins that block the scheduler: detected call by call, with warnings at a limited rate.
 
-While a plugin is at work in the scheduling cycle, nothing else is: one that asks a web service there makes
-every pod wait. What an async plugin only waits for holds nobody up, so of it each stretch between two waits
-counts by itself.
+While a plugin runs in the scheduling cycle, nothing else does: one that calls a web service there makes every
+pod wait. The waits of an async plugin block nothing, so each interval between two of them is measured
+separately.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from moorage.framework.interface.status import point_name
 from moorage.klog import Logger
 
 SLOW_SECONDS: Final = 0.1
-"""A call that takes longer is slow."""
+"""Duration above which a call is slow, in seconds."""
 _QUIET_SECONDS: Final = 60.0
-"""So long after a warning there is no other about the same plugin at the same point."""
+"""Minimum time between warnings about the same plugin at the same extension point, in seconds."""
 
 Told = Callable[[str, str], None]
-"""Is told of each slow call: the plugin, and the extension point as metrics call it."""
+"""Callback for slow calls: the plugin, and the extension point's name in metrics."""
 
 log = Logger(__name__)
 
 
 class SlowCalls:
-    """Watches over plugins; not over any if `threshold_seconds` is zero."""
+    """Measures calls of plugins; none if `threshold_seconds` is zero."""
 
     def __init__(
         self, threshold_seconds: float = SLOW_SECONDS, now: Callable[[], float] = perf_counter
@@ -39,7 +39,7 @@ class SlowCalls:
         self._warned: dict[tuple[str, str], float] = {}
 
     def watched(self, plugin: str, point: str, method: Callable[..., Any], tell: Told) -> Callable[..., Any]:
-        """A plugin's method, which takes note of calls that are slow."""
+        """A plugin's method, wrapped to report slow calls."""
         if not self._threshold_seconds:
             return method
         now, name = self._now, point_name(point)
@@ -74,7 +74,7 @@ class SlowCalls:
 def _stretches(
     waiting: Awaitable[Any], now: Callable[[], float], ended: Callable[[float], None]
 ) -> Generator[Any, Any, Any]:
-    """Wait, with an eye on how long each stretch of work between two waits takes."""
+    """Await, measuring each interval of work between two waits."""
     work: Any = waiting.__await__()
     go_on, given = work.send, None
     while True:

@@ -15,7 +15,7 @@ MAX_WAIT_SECONDS = 15 * 60.0
 
 
 class WaitingPod:
-    """A pod some permit plugins asked to hold, each with its own time-out; the first to end decides."""
+    """A pod held by permit plugins, each with its own time-out; the first to end decides."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class WaitingPod:
         return frozenset(self._timers)
 
     def allow(self, plugin: str) -> None:
-        """One plugin needs to wait no longer; the pod goes on when the last one says so. Safe in threads."""
+        """Allow the pod for one plugin; the pod goes on when the last one has allowed it. Safe in threads."""
         if self._threads.is_elsewhere():
             self._threads.post(self.allow, plugin)
             return
@@ -60,9 +60,9 @@ class WaitingPod:
         self._settle(unschedulable(reason).by(plugin))
 
     def preempt(self, plugin: str, reason: str) -> bool:
-        """Stop the pod to make room for another: nothing is wrong with it, it is tried again.
+        """Stop the pod to make room for another: it is not rejected, but tried again.
 
-        False if the wait is over already.
+        False if the wait has ended already.
         """
         if self.outcome is not None:
             return False
@@ -80,7 +80,7 @@ class WaitingPod:
             self._done.set()
 
     async def wait(self) -> Status:
-        """How it ended."""
+        """The status that ends the wait."""
         await self._done.wait()
         assert self.outcome is not None
         return self.outcome
@@ -95,7 +95,7 @@ class WaitingPods:
         self._pods: dict[str, WaitingPod] = {}
 
     def hold(self, pod: Pod, node_name: str, timeouts: Mapping[str, float]) -> WaitingPod:
-        """Let a pod wait."""
+        """Add a waiting pod."""
         waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock, self._threads)
         return waiting
 
@@ -110,7 +110,7 @@ class WaitingPods:
         return iter(list(self._pods.values()))
 
     async def wait_on(self, pod: Pod) -> Status:
-        """How the wait of a pod ends; at once if it does not wait."""
+        """The status that ends the wait of a pod; returns at once if it does not wait."""
         waiting = self._pods.get(pod.uid)
         if waiting is None:
             return SUCCESS
