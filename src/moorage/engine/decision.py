@@ -1,4 +1,4 @@
-"""What came of one attempt to place a pod, with everything that led to it."""
+"""The result of one scheduling attempt of a pod, with its reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_NODES = "no nodes available to schedule pods"
 
 @dataclass(eq=False)
 class Decision:
-    """Where a pod goes, or why it goes nowhere. Texts are made when they are read."""
+    """The node chosen for a pod, or why it is unschedulable. Texts are made when they are read."""
 
     pod: Pod
     node: str | None
@@ -27,18 +27,18 @@ class Decision:
     feasible: Nodes
     """The nodes that passed all filters."""
     scores: ScoreTable | None
-    """What the feasible nodes scored; None where there was nothing to compare."""
+    """The scores of the feasible nodes; None where there was nothing to compare."""
     diagnosis: Diagnosis
     evaluated: int
-    """How many nodes were looked at."""
+    """Number of nodes evaluated."""
     post_filter: PostFilterResult | None = None
-    """What post-filters arranged for a pod that fits nowhere."""
+    """The result of post-filters for an unschedulable pod."""
     error: PluginError | ExtenderError | PodLimitError | None = None
-    """What ended the attempt: the failure of a plugin or of an extender, or a pod beyond the limits."""
+    """The error that ended the attempt: a failure of a plugin or an extender, or a pod beyond the limits."""
 
     @cached_property
     def message(self) -> str:
-        """Why the pod goes nowhere, in the words of its condition; empty if it has a node."""
+        """Why the pod is unschedulable, as in its condition; empty if it has a node."""
         if self.node is not None:
             return ""
         if self.error is not None:
@@ -53,7 +53,7 @@ class Decision:
         return {plugin: int(scores[index]) for plugin, scores in self.scores.by_plugin.items()}
 
     def best(self) -> list[str]:
-        """The nodes that share the best total; the choice among them is free."""
+        """The nodes that share the best total; any of them may be chosen."""
         if self.scores is None:
             return self.feasible.names
         totals = self.scores.totals

@@ -4,8 +4,8 @@
                          -> one node: that one, unscored
                          -> several:  pre_score -> score -> normalise -> weight -> pick
 
-Extenders are asked after the filters, after the scores, and by preemption. They are the only reason why a
-cycle may pause; without any it runs from start to end (`Engine.decide`).
+Extenders are called after the filters, after the scores, and by preemption. They are the only reason why a
+cycle may suspend; without any it runs from start to end (`Engine.decide`).
 
 The cycle reads a snapshot and changes nothing in it: production, simulation and what-if call the same code.
 Every node is scored, unless the configuration asks for a share of them (`sampling`).
@@ -56,13 +56,13 @@ class Engine:
     def decide(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
     ) -> Decision:
-        """Choose a node for a pod, or find out why there is none; for profiles without extenders."""
+        """Choose a node for a pod, or determine why there is none; for profiles without extenders."""
         return run_without_suspending(self.decide_async(framework, pod, snapshot, cycle))
 
     async def decide_async(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
     ) -> Decision:
-        """The same, waiting for what extenders say; meanwhile the snapshot must not be brought up to date."""
+        """The same, waiting for extenders; meanwhile the snapshot must not be updated."""
         cycle = cycle or CycleState()
         everywhere = Nodes(snapshot)
         total = len(snapshot)
@@ -116,7 +116,7 @@ class Engine:
             return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
 
     def _best_of(self, totals: Scores) -> int:
-        """Where the best total is: of several, the first from a random place on."""
+        """The index of the best total: of several, the first from a random place on."""
         start = self._random.randrange(len(totals))
         after = start + int(totals[start:].argmax())
         if not start:
@@ -125,7 +125,7 @@ class Engine:
         return before if totals[before] > totals[after] else after
 
     def _any_of_best(self, totals: Scores, is_scored: Scores) -> int:
-        """Where the best total is: of several, any of those that an extender has spoken of."""
+        """The index of the best total: of several, any of those that an extender has scored."""
         best = np.flatnonzero(totals == totals.max())
         spoken_of = best[is_scored[best] > 0]
         return int(self._random.choice(spoken_of if len(spoken_of) else best))
@@ -138,7 +138,7 @@ def _nowhere(snapshot: Snapshot) -> Nodes:
 async def _nominated_node(
     framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes, diagnosis: Diagnosis
 ) -> Nodes:
-    """The node that was freed for the pod, if it fits there now: then no other node is looked at."""
+    """The node that was freed for the pod, if it fits there now: then no other node is evaluated."""
     nominated = everywhere.named([pod.status.nominated_node_name])
     nominated = framework.filter(cycle, pod, nominated, diagnosis)
     if not framework.handle.extenders:
@@ -152,7 +152,7 @@ async def _nominated_node(
 
 
 async def _extended(extenders: Extenders, pod: Pod, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
-    """The nodes that the extenders let pass, too; if they refused any, whatever happens may help the pod."""
+    """The nodes that pass the extenders, too; if they rejected any, every event may help the pod."""
     left = await extenders.filter(pod, feasible, diagnosis)
     if len(left) != len(feasible):
         diagnosis.plugins.add(EXTENDER)
@@ -162,7 +162,7 @@ async def _extended(extenders: Extenders, pod: Pod, feasible: Nodes, diagnosis: 
 async def _scored(
     framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes
 ) -> tuple[ScoreTable, Scores]:
-    """The scores of plugins and extenders, and of which nodes an extender has spoken."""
+    """The scores of plugins and extenders, and which nodes an extender has scored."""
     if framework.at("score"):
         table = framework.score(cycle, pod, nodes)
     else:
@@ -175,7 +175,7 @@ async def _scored(
 async def _make_room(
     framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> PostFilterResult | None:
-    """Ask the post-filters, and take down what they say."""
+    """Run the post-filters, and record their result."""
     if not framework.at("post_filter"):
         log.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=kobj(pod))
         return None
@@ -194,7 +194,7 @@ def _log_pre_filter(pod: Pod, diagnosis: Diagnosis) -> None:
 
 
 def _log_scores(pod: Pod, nodes: Nodes, scores: ScoreTable) -> None:
-    """What each plugin made of each node."""
+    """Log each plugin's score of each node."""
     by_plugin = {plugin: points.tolist() for plugin, points in scores.by_plugin.items()}
     ref, message = kobj(pod), "Plugin scored node for pod"
     for place, node in enumerate(nodes.names):
@@ -203,7 +203,7 @@ def _log_scores(pod: Pod, nodes: Nodes, scores: ScoreTable) -> None:
 
 
 def _log_totals(pod: Pod, nodes: Nodes, scores: ScoreTable) -> None:
-    """What comes of the scores of all plugins and extenders."""
+    """Log the total scores of all plugins and extenders."""
     ref, message = kobj(pod), "Calculated node's final score for pod"
     for node, total in zip(nodes.names, scores.totals.tolist(), strict=True):
         log.info(10, message, pod=ref, node=node, score=total)

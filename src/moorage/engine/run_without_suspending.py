@@ -1,4 +1,4 @@
-"""Running to the end what could pause but does not."""
+"""Running a coroutine that does not suspend to its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def run_without_suspending(work: Coroutine[Any, Any, T]) -> T:
-    """What comes of some work that has nothing to wait for; RuntimeError if it waits nevertheless."""
+    """The result of a coroutine that does not suspend; RuntimeError if it does."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -18,7 +18,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.framework import Framework
 
 MIN_FEASIBLE_NODES: Final = 100
-"""The smallest sample, in nodes, whatever the percentage."""
+"""Minimum sample size for any percentage, in nodes."""
 
 
 class Sampling:
@@ -29,7 +29,7 @@ class Sampling:
         self._next_start = 0
 
     def is_wanted(self, framework: Framework) -> bool:
-        """Whether a profile may do with fewer feasible nodes than there are."""
+        """Whether a profile uses only a sample of the feasible nodes."""
         return _finds_one(framework) or 0 < self._percentage_of(framework) < 100
 
     def sample(
@@ -41,7 +41,7 @@ class Sampling:
         feasible: Nodes,
         diagnosis: Diagnosis,
     ) -> Nodes:
-        """The first feasible nodes among the candidates; refusals of nodes not reached are forgotten.
+        """The first feasible nodes among the candidates; rejections of nodes not reached are discarded.
 
         order: the rows of all nodes, as they are searched.
         """
@@ -60,7 +60,7 @@ class Sampling:
         return np.roll(rows, -(self._next_start % len(rows))) if len(rows) else rows
 
     def _enough(self, framework: Framework, nodes: int) -> int:
-        """How many feasible nodes end the search."""
+        """Number of feasible nodes that ends the search."""
         if _finds_one(framework):
             return 1
         return max(nodes * self._percentage_of(framework) // 100, MIN_FEASIBLE_NODES)
@@ -71,7 +71,7 @@ class Sampling:
 
 
 def _finds_one(framework: Framework) -> bool:
-    """Whether any feasible node will do, because nothing compares them."""
+    """Whether any one feasible node is enough, because nothing compares them."""
     extenders = framework.handle.extenders
     return not (framework.at("score") or extenders.filters or extenders.prioritizes)
 
