@@ -1,4 +1,4 @@
-"""DefaultBinder: binds a pod by telling the API server."""
+"""DefaultBinder: binds a pod through the API server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DefaultBinder:
         self._handle = handle
 
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
-        """Bind; a refusal by the cluster is an error of this attempt."""
+        """Bind the pod; a rejection by the API server fails this attempt."""
         if log.v >= 3:
             message, node = "Attempting to bind pod to node", ObjectRef(node_name)
             log.info(3, message, logger="Bind.DefaultBinder", pod=kobj(pod), node=node)

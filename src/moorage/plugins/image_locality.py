@@ -14,7 +14,7 @@ from moorage.framework.interface.nodes import Nodes
 
 _MEGABYTE = 1024 * 1024
 MIN_BYTES = 23 * _MEGABYTE
-"""Less than this on a node is not worth a preference."""
+"""Minimum size of images on a node that gives a score, in bytes."""
 MAX_BYTES_PER_CONTAINER = 1000 * _MEGABYTE
 
 
@@ -26,7 +26,7 @@ def full_image_name(name: str) -> str:
 class ImageLocality:
     """Scores the bytes that need not be pulled, scaled by how many nodes have them.
 
-    The scaling keeps pods from piling up on the one node that happens to have an image.
+    The scaling keeps pods from concentrating on the only node that has an image.
     """
 
     name = "ImageLocality"

@@ -68,7 +68,7 @@ class NodeAffinity:
         self._wanted_by = Remembered(required_nodes)
 
     def events(self) -> tuple[Interest, ...]:
-        """A node with the right labels may come, or a node get them."""
+        """A node with matching labels is added, or a node is relabelled."""
         return (
             on(
                 Resource.NODE,
@@ -92,7 +92,7 @@ class NodeAffinity:
         return self._enforced is None or self._enforced.matches(node)
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """The node's labels and name; pods that differ only in the nodes they name share a template."""
+        """The node's labels and name; pods that differ only in the nodes they name share a class."""
         return None if named_nodes(pod) is not None else NODE
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
@@ -107,7 +107,7 @@ class NodeAffinity:
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse what the configuration does not allow first, then what the pod does not want."""
+        """Reject by the configuration's affinity first, then by the pod's."""
         wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
         if wanted.anything and self._enforced is None:
             return ALL
@@ -127,7 +127,7 @@ class NodeAffinity:
         return None if is_wanted else _REASONS[1]
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Nothing to score without preferences; those that ask for nothing still count as there."""
+        """Skip without preferences; empty preferences count as preferences."""
         return None if self._adds_preferences or _preferences(pod) else SKIP
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:

@@ -20,7 +20,7 @@ USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 
 
 def required_features(pod: Pod) -> frozenset[str]:
-    """The node features a pod cannot do without."""
+    """The node features a pod requires."""
     needed = set()
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     if any(rule.action == "RestartAllContainers" for c in containers for rule in c.restart_policy_rules):
@@ -31,13 +31,13 @@ def required_features(pod: Pod) -> frozenset[str]:
 
 
 class NodeDeclaredFeatures:
-    """Refuses nodes that do not declare what the pod needs."""
+    """Rejects nodes that do not declare what the pod needs."""
 
     name = "NodeDeclaredFeatures"
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """A node may declare more, or come; or the pod do without."""
+        """A node declares more, or is added; or the pod requires less."""
         return (
             on(
                 Resource.NODE,
@@ -53,7 +53,7 @@ class NodeDeclaredFeatures:
         return NODE
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Most pods need nothing special."""
+        """Skip pods that require no feature."""
         return None if required_features(pod) else SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:

@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node goes there or nowhere."""
+"""NodeName: a pod with spec.nodeName fits only that node."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _OTHER = Reason((OTHER_NODE,), Code.UNRESOLVABLE)
 
 
 class NodeName:
-    """Refuses every node but the one in spec.nodeName."""
+    """Rejects every node but the one in spec.nodeName."""
 
     name = "NodeName"
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """The node may come."""
+        """The node is added."""
         return (on(Resource.NODE, Action.ADD),)
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
@@ -33,7 +33,7 @@ class NodeName:
         return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Without spec.nodeName all nodes will do."""
+        """Without spec.nodeName all nodes pass."""
         if not pod.spec.node_name:
             return ALL
         row = nodes.snapshot.row_of.get(pod.spec.node_name, ABSENT)

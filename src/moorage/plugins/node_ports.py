@@ -44,13 +44,13 @@ def _collide(wanted: _Addresses, used: frozenset[HostPort]) -> bool:
 
 
 class NodePorts:
-    """Judges each distinct set of ports in use once."""
+    """Evaluates each distinct set of ports in use once."""
 
     name = "NodePorts"
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """A port may get free, or a node come where it is."""
+        """A port becomes free, or a node is added where it is."""
         return (
             on(Resource.POD, Action.DELETE, explained(_frees_port, "deletedPod"), per_equivalence_class=True),
             on(Resource.NODE, Action.ADD),
@@ -61,7 +61,7 @@ class NodePorts:
         return NODE_AND_PODS
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Most pods want no host port."""
+        """Skip pods without host ports."""
         wanted = PodInfo(pod).host_ports
         if not wanted:
             return SKIP
@@ -69,7 +69,7 @@ class NodePorts:
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes where a wanted port is taken."""
+        """Reject nodes where a wanted port is taken."""
         wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
         if not wanted:
             return ALL

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take no pods but those that tolerate it."""
+"""NodeUnschedulable: cordoned nodes accept only pods that tolerate it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CORDONED = Reason((UNSCHEDULABLE,), Code.UNRESOLVABLE)
 
 
 class NodeUnschedulable:
-    """Refuses cordoned nodes."""
+    """Rejects cordoned nodes."""
 
     name = "NodeUnschedulable"
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """A node may be uncordoned, or come; or the pod learns to tolerate it."""
+        """A node is uncordoned or added; or a toleration is added to the pod."""
         return (
             on(
                 Resource.NODE,
@@ -44,7 +44,7 @@ class NodeUnschedulable:
         )
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
-        """The node says it all."""
+        """The node alone."""
         return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:

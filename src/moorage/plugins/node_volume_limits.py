@@ -1,8 +1,8 @@
 """NodeVolumeLimits: a CSI driver can attach a limited number of volumes to a node.
 
-How many is in the node's CSINode. In use are the volumes of the pods on the node, each counted once however
-many pods share it, and what else VolumeAttachments show there. A node whose limit is far away is let pass by
-counting claims alone; only where that is not enough is it looked up which driver each claim belongs to.
+The limit is in the node's CSINode. In use are the volumes of the pods on the node, each counted once even if
+several pods share it, and further volumes in VolumeAttachments. A node far below its limit passes by counting
+claims alone; the driver of each claim is looked up only where that is not enough.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ TOO_MANY_VOLUMES = "node(s) exceed max volume count"
 _NO_LIMIT = np.iinfo(np.int64).max
 
 CSIVolumeId = tuple[str, str]
-"""A CSI driver and what it calls a volume."""
+"""A CSI driver and its handle of a volume."""
 
 
 @dataclass(slots=True)
 class _Wanted:
-    """The CSI volumes a pod brings; `untranslatable` says why one of them cannot be counted."""
+    """The CSI volumes of a pod; `untranslatable` is the reason why one of them cannot be counted."""
 
     volumes: set[CSIVolumeId] = field(default_factory=set)
     untranslatable: str = ""
@@ -87,7 +87,7 @@ _ALL_DRIVERS = ""
 
 
 def _attached_counts(attachments: Iterable[VolumeAttachment]) -> dict[str, dict[str, int]]:
-    """How many volumes are attached to each node, of whichever driver."""
+    """Number of volumes attached to each node, of all drivers."""
     return {_ALL_DRIVERS: {name: len(there) for name, there in _attachments(attachments).items()}}
 
 
@@ -119,7 +119,7 @@ class NodeVolumeLimits:
         self._attachments: Derived[VolumeAttachment, dict[str, list[tuple[str, str]]]] = Derived(_attachments)
 
     def events(self) -> tuple[Interest, ...]:
-        """Limits may rise, volumes be detached, or a missing claim come into being."""
+        """A limit is raised, a volume detached, or a missing claim created."""
         return (
             on(Resource.CSI_NODE, Action.ADD),
             on(Resource.CSI_NODE, Action.UPDATE, _raises_limit, per_equivalence_class=True),
@@ -135,7 +135,7 @@ class NodeVolumeLimits:
         )
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """Pods without storage are none of its business."""
+        """Does nothing for pods without storage."""
         return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
@@ -143,7 +143,7 @@ class NodeVolumeLimits:
         return None if any(claim_uses(pod)) or _disks(pod) else SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes where a driver's limit would be passed."""
+        """Reject nodes where a driver's limit would be exceeded."""
         known = cycle.read(_WANTED)
         wanted = _wanted(pod, nodes.objects) if known is None else known
         if isinstance(wanted, Status):
@@ -234,8 +234,8 @@ class _InUse:
     ) -> Counter[str]:
         """How many volumes a node would have of each driver that gets a new one.
 
-        A volume that is attached without a pod on the node using it takes its place beside the new one, even
-        if it is the very volume that is wanted.
+        A volume that is attached without a pod on the node using it counts in addition to the new one, even
+        if it is the same volume.
         """
         used = self._used_by_pods(index)
         needed = Counter(driver for driver, _ in wanted - used)
@@ -289,6 +289,6 @@ def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:
 
 
 def _detaches(pod: Pod, old: VolumeAttachment, new: None) -> bool:
-    """Which volume a claim needs is not looked up: any volume that goes may make place for it."""
+    """Which volume a claim needs is not looked up: any detached volume may make room for it."""
     drivers = (migration_of(disk).driver for disk in _disks(pod))
     return any(claim_uses(pod)) or old.spec.attacher in drivers

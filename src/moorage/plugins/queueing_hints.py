@@ -1,4 +1,4 @@
-"""What the hints of several plugins ask of pods."""
+"""Parts of queueing hints that several plugins share."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ OTHER_TOLERATES_MORE = Answer(
 
 
 def explained(hint: Callable[[Pod, Any, Any], Answer], subject: str) -> Hint:
-    """A hint that tells the log why it answers as it does.
+    """A hint that logs the reason for its answer.
 
-    subject: what the log calls the object that something has happened to; empty: it is the pod itself.
+    subject: the log key of the object of the event; empty: it is the pod itself.
     """
 
     def answer(pod: Pod, old: Any, new: Any) -> bool:
@@ -56,12 +56,12 @@ def _log_answer(answer: Answer, pod: Pod, subject: str, changed: Any) -> None:
 
 
 def is_placed(pod: Pod) -> bool:
-    """Whether a pod takes room on a node, or has it kept for itself."""
+    """Whether a pod is assigned or nominated to a node."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 
 def about_itself(pod: Pod, old: Any, new: Pod) -> bool:
-    """Whether an update is one of the waiting pod itself: a hint where only that helps."""
+    """Whether an update is one of the waiting pod itself; for hints where only such updates help."""
     return new.uid == pod.uid
 
 
@@ -81,11 +81,11 @@ def _claim_named(old: Any, new: PersistentVolumeClaim) -> tuple[tuple[str, str]]
 
 
 USES_CLAIM = EventIndex(_claims_used, _claim_named)
-"""For hints about claims that come or change: only pods that use them are helped."""
+"""For hints about claims that are added or updated: only pods that use them are affected."""
 
 
 def selector_labels(selectors: Iterable[Selector]) -> set[tuple[str, str]] | None:
-    """Labels of which every pod has one that any of some selectors means; None if there are none such."""
+    """Labels of which every pod that a selector matches has one; None if there are no such labels."""
     labels: set[tuple[str, str]] = set()
     for selector in selectors:
         if selector.requirements is None:

@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with gates is not tried until the last one is lifted."""
+"""SchedulingGates: a pod with gates is not scheduled until the last one is removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SchedulingGates:
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """The last gate may be lifted."""
+        """The last gate is removed."""
         return (
             on(
                 Resource.POD,
@@ -27,7 +27,7 @@ class SchedulingGates:
         )
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Refuse while there is any gate."""
+        """Reject while there is any gate."""
         gates = [gate.name for gate in pod.spec.scheduling_gates]
         if not gates:
             return None

@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away, or make a node less welcome."""
+"""TaintToleration: taints repel pods, or lower a node's score."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _KEPT_AWAY = Reason((UNTOLERATED,), Code.UNRESOLVABLE)
 
 
 class TaintToleration:
-    """Judges each distinct set of taints once, however many nodes carry it."""
+    """Evaluates each distinct set of taints once for all nodes."""
 
     name = "TaintToleration"
     watched_kinds: tuple[Kind, ...] = ()
 
     def events(self) -> tuple[Interest, ...]:
-        """A taint may go, a node without it come, or the pod learn to tolerate it."""
+        """A taint is removed, a node without it added, or a toleration added to the pod."""
         return (
             on(
                 Resource.NODE,
@@ -52,7 +52,7 @@ class TaintToleration:
         return NODE
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
+        """Reject nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         tolerations = pod.spec.tolerations
         kept_away = nodes.taints.judge(lambda taints: keeps_away(taints, tolerations))
         return refuse_where(kept_away, UNTOLERATED, resolvable=False)
@@ -87,7 +87,7 @@ _LETS_IN_NO_MORE = Answer(
 
 
 def _lets_in(pod: Pod, old: Node | None, new: Node) -> Answer:
-    """Whether a node lets a pod in now, and has not before."""
+    """Whether a pod tolerates a node's taints now, and did not before."""
     tolerations = pod.spec.tolerations
     if old is not None and not keeps_away(old.spec.taints, tolerations):
         return _LETS_IN_NO_MORE

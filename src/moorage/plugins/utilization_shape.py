@@ -1,4 +1,4 @@
-"""Scoring functions that configurations draw as a broken line: utilization to score."""
+"""Scoring functions that configurations define as piecewise linear: utilization to score."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_SHAPE_SCORE = 10
 
 
 def on_shape(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
-    """The broken line through the shape's points, in steps of the integer arithmetic upstream has."""
+    """The piecewise linear function through the shape's points, in kube-scheduler's integer arithmetic."""
     scale = MAX_SCORE // MAX_SHAPE_SCORE
     for left, right in zip((None, *shape), shape, strict=False):
         if percent <= right.utilization:

@@ -69,13 +69,13 @@ def conflict(wanted: Disk, used: Disk) -> bool:
 
 
 class VolumeRestrictions:
-    """Judges each distinct set of disks in use once, and looks for the users of a claim everywhere."""
+    """Evaluates each distinct set of disks in use once, and finds the users of a claim on all nodes."""
 
     name = "VolumeRestrictions"
     watched_kinds: tuple[Kind, ...] = (kinds.PERSISTENT_VOLUME_CLAIM,)
 
     def events(self) -> tuple[Interest, ...]:
-        """A disk or claim may get free, a node come where the disk is, or the claim come into being."""
+        """A disk or claim becomes free, a node is added where the disk is, or the claim is created."""
         return (
             on(
                 Resource.POD,
@@ -95,11 +95,11 @@ class VolumeRestrictions:
         )
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """Pods without storage are none of its business."""
+        """Does nothing for pods without storage."""
         return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Find what cannot be shared; claims must exist for that to be known."""
+        """Find disks and claims that cannot be shared; the claims must exist."""
         wanted = _wanted(pod, nodes)
         if isinstance(wanted, Status):
             return wanted
@@ -109,7 +109,7 @@ class VolumeRestrictions:
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes with a disk in use, and all nodes while a claim for one pod has a user.
+        """Reject nodes with a disk in use, and all nodes while a claim for one pod has a user.
 
         A node's own users of the claim are what preemption could remove there; users on other nodes stay.
         """
@@ -164,7 +164,7 @@ def _frees_volume(pod: Pod, old: Pod, new: None) -> bool:
 
 
 def _claims_wanted(pod: Pod) -> frozenset[str] | None:
-    """What can be freed for a pod; where it has disks, one cannot tell: they are compared piece by piece."""
+    """The claims that can be freed for a pod; None where it has disks, which are compared one by one."""
     wanted = PodInfo(pod)
     return None if wanted.disks else wanted.claims
 

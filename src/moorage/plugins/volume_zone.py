@@ -1,4 +1,4 @@
-"""VolumeZone: a pod goes where its volumes are, by the zone and region labels of volumes and nodes."""
+"""VolumeZone: a pod fits where its volumes are, by the zone and region labels of volumes and nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNBOUND = "PersistentVolume had no name"
 _TODAYS_NAME = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 
 Places = frozenset[tuple[str, frozenset[str]]]
-"""Labels that nodes must have, each with the values that will do."""
+"""Labels that nodes must have, each with the accepted values."""
 
 _PLACES: StateKey[Places] = StateKey("VolumeZone/filter")
 
@@ -49,7 +49,7 @@ class VolumeZone:
     watched_kinds: tuple[Kind, ...] = VOLUME_KINDS
 
     def events(self) -> tuple[Interest, ...]:
-        """Nodes may come or move; claims and volumes come or say where they are; a missing class come."""
+        """Nodes added or relabelled; claims and volumes added or their places set; a missing class added."""
         either = Action.ADD | Action.UPDATE
         return (
             on(Resource.STORAGE_CLASS, Action.ADD, _class_waits, per_equivalence_class=True),
@@ -65,11 +65,11 @@ class VolumeZone:
         )
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """Pods without storage are none of its business."""
+        """Does nothing for pods without storage."""
         return NODE if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Find out where the pod's volumes are; claims that wait for the pod's node are nowhere yet."""
+        """Find the places of the pod's volumes; claims that wait for the pod's node have none yet."""
         places = _places(pod, nodes.objects)
         if isinstance(places, Status):
             return places
@@ -79,7 +79,7 @@ class VolumeZone:
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes in other places; a node without any zone or region label can be anywhere."""
+        """Reject nodes in other places; a node without any zone or region label can be anywhere."""
         known = cycle.read(_PLACES)
         places = _places(pod, nodes.objects) if known is None else known
         if isinstance(places, Status):
@@ -96,7 +96,7 @@ class VolumeZone:
 
 
 def _in_place(nodes: Nodes, key: str, values: frozenset[str]) -> NDArray[np.bool_]:
-    """Where the label has one of the values; a volume's old label also speaks of a node's new one."""
+    """Where the label has one of the values; a volume's beta label also matches a node's current one."""
     label = nodes.label(key)
     matches: NDArray[np.bool_] = label.is_in(values)
     if _TODAYS_NAME[key] != key:
@@ -135,7 +135,7 @@ def _unbound(claim: PersistentVolumeClaim, objects: Objects) -> Status | None:
 
 
 def _labelled_places(volume: PersistentVolume) -> Places:
-    """What a volume's labels say; a label with an empty value in its list says nothing."""
+    """The places in a volume's labels; a label with an empty value in its list is ignored."""
     places = set()
     for key in _TODAYS_NAME:
         if key in volume.labels:

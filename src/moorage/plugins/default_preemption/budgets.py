@@ -1,6 +1,6 @@
 """PodDisruptionBudgets: which victims would violate one.
 
-A budget that cannot be kept makes an eviction worse, but does not forbid it.
+A violated budget lowers the rank of a candidate, but does not forbid the eviction.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 
 _Selectors = dict[tuple[str, str], tuple[PodDisruptionBudget, Selector | None]]
-"""Budgets by namespace and name, with the pods that each means."""
+"""Budgets by namespace and name, with the selector of each."""
 
 
 class Budgets:
-    """The budgets of one moment, with what is worked out of them once."""
+    """The budgets at one point in time, with values derived from them once."""
 
     def __init__(self, objects: Objects, older: Budgets | None = None) -> None:
-        """older: those of an earlier moment, of which most still hold."""
+        """older: earlier budgets, most of which are still valid."""
         table = objects.of(PodDisruptionBudget)
         self._objects = objects
         self._version = table.version
@@ -44,7 +44,7 @@ class Budgets:
         return len(self._by_name)
 
     def hold(self, objects: Objects) -> bool:
-        """Whether these are still the budgets among some objects."""
+        """Whether these are still the current budgets of some objects."""
         return self._objects is objects and self._version == objects.of(PodDisruptionBudget).version
 
     def covering(self, pods: PodClass) -> tuple[PodDisruptionBudget, ...]:
@@ -59,7 +59,7 @@ class Budgets:
         return budgets
 
     def _selector(self, budget: PodDisruptionBudget) -> Selector | None:
-        """The pods that a budget means, worked out once; None: no pods."""
+        """The selector of a budget, computed once; None: no pods."""
         name = (budget.namespace, budget.name)
         entry = self._parsed.get(name)
         if entry is None or entry[0] is not budget:
@@ -67,7 +67,7 @@ class Budgets:
         return entry[1]
 
     def pdb_violations_on_node(self, pods: Sequence[PodInfo]) -> list[bool]:
-        """Which of the pods on one node break a budget, if they are evicted in this order."""
+        """Which of the pods on one node violate a budget, if they are evicted in this order."""
         if not self._by_name:
             return [False] * len(pods)
         left: dict[int, int] = {}
@@ -84,7 +84,7 @@ class Budgets:
     def pdb_violations(
         self, snapshot: Snapshot, places: NDArray[np.intp], pods: NDArray[np.intp]
     ) -> NDArray[np.bool_]:
-        """Which pods break a budget, if on each node they are evicted in this order.
+        """Which pods violate a budget, if on each node they are evicted in this order.
 
         places: each pod's node, in any numbers that grow. pods: by row in the snapshot's pod table.
         """
@@ -104,7 +104,7 @@ class Budgets:
         return pdb_violations
 
     def differing(self, older: Budgets) -> Callable[[PodClass], bool] | None:
-        """Which classes of pods have had other budgets before; None: there is no difference."""
+        """A predicate for classes of pods that had other budgets before; None: there is no difference."""
         names = self._by_name.keys() | older._by_name.keys()
         differing = [name for name in names if _differ(self._by_name.get(name), older._by_name.get(name))]
         changed = [
@@ -126,7 +126,7 @@ def _differ(budget: PodDisruptionBudget | None, older: PodDisruptionBudget | Non
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """The pods that a budget means; None: an empty selector, or one that is wrong, means none."""
+    """The selector of a budget; None: it is empty or invalid, and matches no pods."""
     try:
         selector = label_selector(budget.spec.selector)
     except SelectorError:

@@ -1,9 +1,9 @@
-"""Who would have to go from which node for the pods of one template, kept true by what changes.
+"""Victim statistics by node for the pods of one equivalence class, invalidated by changes.
 
-What an eviction comes to on a node rests on the node, the pods on it and nominated to it, and the budgets
-that cover those pods, as long as all filters rest on no more than that (`SingleNodeFilters`). So it is found
-out once, and again when the row has changed; between one preemptor and the next these are a few. Only figures
-are kept: who the victims are is worked out for the node that is chosen.
+The victims on a node depend on the node, the pods on it and nominated to it, and the budgets that cover those
+pods, as long as all filters depend on no more than that (`SingleNodeFilters`). They are computed once, and
+again when the row has changed; between one preemptor and the next these are a few. Only statistics are kept:
+the victims themselves are selected again for the node that is chosen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PreemptionCache:
         self.is_known = np.zeros(0, bool)
         """Which rows are valid."""
         self.admits = np.zeros(0, bool)
-        """Where all filters that look at the node alone let the pod in."""
+        """Rows that pass all filters that depend on the node alone."""
         self._known_refusals: dict[Refusal, int] = {}
         self._seen = self._nodes_seen = -1
         self._budgets = budgets

@@ -1,8 +1,8 @@
 """DefaultPreemption: make room for an important pod by evicting less important ones.
 
-For every node that preemption could help, all pods of lower priority are taken away; if the pod then fits,
-they are put back one by one, the most important first, as long as the pod still fits. Those that cannot be
-put back are the node's victims. Many nodes are worked on at once: a round puts one pod back on every node.
+For every node that preemption could help, all pods of lower priority are removed; if the pod then fits, they
+are reprieved one by one, the most important first, as long as the pod still fits. Those that cannot be
+reprieved are the node's victims. Many nodes are evaluated at once: a round reprieves one pod on every node.
 
 Where all filters depend on a node and its pods alone, results are cached for an equivalence class: only nodes
 that have changed are evaluated again (`cache`).
@@ -49,7 +49,7 @@ PREEMPTION_IN_PROGRESS = "waiting for the preemption for this pod to be finished
 
 log = Logger(__name__)
 _LOGGER = "PostFilter.DefaultPreemption"
-"""Where lines of the log come from."""
+"""Logger name."""
 
 
 class DefaultPreemption:
@@ -70,19 +70,19 @@ class DefaultPreemption:
     def events(self) -> tuple[Interest, ...]:
         """None: the caller of `PostFilterResult.done` moves the pod back into the queue.
 
-        Events that may help before that are those of the plugins that refused the pod; checking the gate for
-        every deleted victim would be in vain.
+        Events that may help before that are those of the plugins that rejected the pod; checking the gate
+        for every deleted victim would be useless.
         """
         return ()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """A pod whose victims are being deleted right now is not tried before that is done."""
+        """Gate a pod while its victims are being deleted."""
         return self._gate if pod.uid in self._preempting else None
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult | Status | Awaitable[PostFilterResult | Status]:
-        """Nominate the best candidate and evict its victims, or say why there is no candidate.
+        """Nominate the best candidate and evict its victims, or return why there is no candidate.
 
         With extenders that support preemption, the result is awaited.
         """
@@ -208,7 +208,7 @@ class DefaultPreemption:
         removed: NDArray[np.bool_],
         diagnosis: Diagnosis,
     ) -> NDArray[np.bool_]:
-        """Which nodes let the pod in without the removed pods; only `places` are evaluated."""
+        """Which nodes pass without the removed pods; only `places` are evaluated."""
         passing = np.zeros(len(victims.nodes.snapshot), bool)
         if len(places):
             passed = self._handle.run_filters(cycle, pod, victims.without(places, removed), diagnosis)
@@ -267,7 +267,7 @@ def _preempted(pod: Pod) -> bool:
 
 
 def _helped(nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
-    """The nodes that were refused for a reason that preemption may resolve."""
+    """The nodes that were rejected for a reason that preemption may resolve."""
     codes = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
     everywhere = diagnosis.pre_filter is not None and diagnosis.pre_filter.code is Code.UNSCHEDULABLE
     return nodes.where(np.array([*codes, everywhere])[diagnosis.codes])

@@ -28,7 +28,7 @@ class NodeVictimSelection:
 
     victims: the most important first; none if preemption does not help, or if no pod has to be removed.
     pdb_violations: how many of them violate a PodDisruptionBudget.
-    refusal: why the node is refused even without all pods of lower priority.
+    refusal: why the node is rejected even without all pods of lower priority.
     """
 
     victims: tuple[Victim, ...] = ()
@@ -69,7 +69,7 @@ class SingleNodeDryRun:
         """The victims on a node.
 
         no_victims: the refusal if no pod has a lower priority. is_known_node: whether the node is known to
-        let the pod in with some of its pods removed.
+        pass with some of its pods removed.
         """
         lower = lower_pods(snapshot, row, self._pod.priority)
         if not lower:
@@ -96,7 +96,7 @@ class SingleNodeDryRun:
         )
 
     def _suppositions(self, snapshot: Snapshot, row: int) -> list[NodeView]:
-        """A node with the pods nominated to it that count before this one, if there are any, and without."""
+        """A node with the pods nominated to it that take precedence, if there are any, and without them."""
         added = tuple(
             info
             for info in snapshot.nominated.on(snapshot.names[row])

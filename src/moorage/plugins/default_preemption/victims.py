@@ -90,9 +90,9 @@ def find_victims(pod: Pod, nodes: Nodes, budgets: Budgets) -> Victims:
 def importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
     """Sort keys that put the most important pods first: by priority, then by start time.
 
-    Of two that started at once, the one that is earlier in its node's list comes first. A pod that has not
-    started counts as started now; of two such pods kube-scheduler takes the one that is later in the list
-    for the older, because it asks for the time twice.
+    Of two that started at the same time, the one that is earlier in its node's list comes first. A pod that
+    has not started counts as started now; of two such pods kube-scheduler treats the one that is later in the
+    list as older, because it reads the clock twice.
     """
     table = nodes.snapshot.pods
     started, priority = table.started.values[pods], table.priority.values[pods]

@@ -14,7 +14,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
     extended resources of nodes     node_extended_resources, extended_resources
     reserving and binding claims    binding, pod_claims (one form)
 
-The package decides and keeps state; `plugin` calls it and says what is to be written. Oracle: a brute-force
+The package decides and keeps state; `plugin` calls it and returns what is written. Oracle: a brute-force
 search in tests/plugins/dynamic_resources/structured/test_allocation_properties.py; incremental state against
 a new one in tests/plugins/dynamic_resources/test_node_device_state.py. Recordings of kube-scheduler: dra-*,
 partitions-*.

@@ -1,4 +1,4 @@
-"""What a pod would get on nodes: one plan for all that are alike to it, read with each node's own devices."""
+"""Allocation plans of a pod: one for each group of equivalent nodes, resolved to each node's own devices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pod would get on nodes that are alike to it: devices for each of its claims."""
+    """The devices for each claim of a pod on a group of equivalent nodes."""
 
     claim_requests: tuple[ClaimRequest, ...]
     picks: Picks
@@ -48,7 +48,7 @@ class Plan:
 
 
 class Plans:
-    """What a pod would get on the nodes of a snapshot, until that moves on."""
+    """The plans of a pod for the nodes of a snapshot; valid until that is updated."""
 
     def __init__(self, snapshot: Snapshot, inventory: Inventory) -> None:
         self.snapshot = snapshot
@@ -63,12 +63,12 @@ class Plans:
         plans: Sequence[Plan | None],
         passing: NDArray[np.bool_],
     ) -> None:
-        """What was found: plans, and the number of the one for each node, which holds for those that pass."""
+        """Store plans, and the number of the plan for each node, which is valid for nodes that pass."""
         self._of_row[nodes.row_numbers()] = np.where(passing, numbers + len(self._plans), _NO_PLAN)
         self._plans += plans
 
     def get(self, node_name: str) -> tuple[Plan, NodeDevices] | None:
-        """What the pod would get on a node, and the node's devices; None if it would get nothing there."""
+        """The plan for a node, and the node's devices; None if there is no plan."""
         row = self.snapshot.row_of.get(node_name)
         number = _NO_PLAN if row is None else int(self._of_row[row])
         plan = None if number == _NO_PLAN else self._plans[number]
@@ -77,6 +77,6 @@ class Plans:
         return plan, self._inventory.seen_from(self.snapshot.nodes[row])
 
     def scores(self, nodes: Nodes, worth: Callable[[Picks], int]) -> Scores:
-        """What the devices are worth that each node would give; 0 where it gives none. Shape (nodes,)."""
+        """The score of the devices planned on each node; 0 where there are none. Shape (nodes,)."""
         worths = [0 if plan is None else worth(plan.picks) for plan in (*self._plans, None)]
         return np.array(worths, np.int64)[self._of_row[nodes.row_numbers()]]

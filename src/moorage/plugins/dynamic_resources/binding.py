@@ -1,4 +1,4 @@
-"""The binding half: allocations and reservations are written, and devices get their time to become ready."""
+"""The binding cycle: allocations and reservations are written, and devices awaited until they are ready."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BindingTimeoutError(BindingError):
 
 
 class ClaimBinder:
-    """Writes what was reserved, and takes it back."""
+    """Writes reserved allocations, and reverts them."""
 
     def __init__(self, handle: Handle, in_flight: InFlightAllocations, timeout_seconds: float) -> None:
         self._handle = handle
@@ -59,7 +59,7 @@ class ClaimBinder:
             await self._wait(state)
 
     async def _wait(self, state: PodDevices) -> None:
-        """Wait until all devices are ready, and tell how that went."""
+        """Wait until all devices are ready, and record the result in metrics."""
         began, outcome = self._handle.clock.now(), "error"
         try:
             if not await self._handle.wait_until(lambda: self._ready(state), self._timeout_seconds):
@@ -132,14 +132,14 @@ class ClaimBinder:
         return reserved(pod, claim.status, given)
 
     def _show(self, claim: ResourceClaim) -> None:
-        """Let others see what was written before the server's watch shows it."""
+        """Make a write visible to others before its watch event arrives."""
         table = self._handle.objects.of(ResourceClaim)
         shown = table.get(claim.namespace, claim.name)
         if shown is not None and shown.metadata.uid == claim.metadata.uid and shown.status != claim.status:
             table.assume(claim)
 
     def _ready(self, state: PodDevices) -> bool:
-        """Whether all devices are ready by what is shown now; raises if some will not be."""
+        """Whether all devices are ready in the informer's cache; raises if some never will be."""
         table = self._handle.objects.of(ResourceClaim)
         for place, claim in enumerate(state.claims):
             if not takes_time(claim):
@@ -148,7 +148,7 @@ class ClaimBinder:
             if shown is None and not state.is_extended(place):
                 raise BindingError(f'could not find ResourceClaim "{claim.key}"')
             if shown is None or shown.status.allocation is None:
-                return False  # what was written is not shown yet
+                return False  # the watch event of the write has not arrived yet
             state.claims[place] = shown
             if not ready(shown):
                 if overdue(shown, self._timeout_seconds, date(self._handle.clock)):
@@ -156,10 +156,10 @@ class ClaimBinder:
                 return False
         return True
 
-    # Taking back
+    # Reverting
 
     def undo(self, state: PodDevices, pod: Pod) -> None:
-        """Forget what is in flight, and take back what was written already; safe to call again."""
+        """Drop in-flight allocations, and revert what was written already; idempotent."""
         state.allocations.clear()
         for place, claim in enumerate(state.claims):
             uid = state.in_flight_uids.pop(place, None)

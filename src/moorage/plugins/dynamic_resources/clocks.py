@@ -1,4 +1,4 @@
-"""The two times that devices need: seconds for limits on searches, the time of day for what objects say."""
+"""The two clocks of DynamicResources: seconds for limits on searches, the time of day for timestamps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def date(clock: Clock) -> datetime:
 
 
 def deadline(clock: Clock, limit_seconds: float) -> Callable[[], bool]:
-    """What says whether the time is over, from now on; no limit means never."""
+    """A function that returns whether the time limit, counted from now, is exceeded; no limit means never."""
     if limit_seconds <= 0:
         return lambda: False
     end = seconds(clock) + limit_seconds

@@ -1,6 +1,6 @@
-"""How many devices stand behind an extended resource on each node: what NodeResourcesFit scores by.
+"""Number of devices that back an extended resource on each node: used by NodeResourcesFit for scoring.
 
-Counted as kube-scheduler counts for scoring: every slice counts, whatever its generation, and shared devices
+Counted as kube-scheduler counts for scoring: slices of every generation count, and shared devices
 count as allocated once any claim has a share.
 """
 
@@ -32,7 +32,7 @@ from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId, Entry, PoolId
 
 DEVICE_KINDS: Final = (kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
-"""The kinds that say which devices exist and which of them are allocated."""
+"""The kinds that determine which devices exist and which of them are allocated."""
 
 Counts = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ _Where = slice | NDArray[np.bool_]
 
 
 class DeviceTotals:
-    """Counts devices by resource; `objects` are the live ones, whose allocations in flight count as well.
+    """Counts devices by resource; `objects` are the live ones, with in-flight allocations.
 
     Counts are updated as devices are allocated. When slices or nodes' labels change, all is counted again.
     """
@@ -56,7 +56,7 @@ class DeviceTotals:
         self._counts: dict[str, _ClassCount] = {}
 
     def of(self, resource: str, nodes: Nodes) -> tuple[Counts, Counts] | None:
-        """The devices there are on each node, and those in use; None if no class stands behind the resource.
+        """The devices on each node, and those in use; None if no class backs the resource.
 
         Both have shape (nodes,). A node that reaches a device for which a selector fails counts nothing.
         """
@@ -83,7 +83,7 @@ class DeviceTotals:
             count.take_up(touched)
 
     def _are_moved(self, rows: Iterable[int], snapshot: Snapshot) -> bool:
-        """Whether some node may reach other devices than it did."""
+        """Whether the devices that some node reaches may have changed."""
         return any(self._nodes[row].labels != snapshot.nodes[row].labels for row in rows)
 
 
@@ -119,7 +119,7 @@ class _ClassCount:
             self._members.setdefault((entry.id.driver, entry.id.pool), []).append((entry.id, where))
 
     def take_up(self, pools: Iterable[PoolId]) -> None:
-        """Recount what is in use of some pools."""
+        """Recount the devices in use of some pools."""
         for pool in pools:
             members = self._members.get(pool, ())
             now = {device for device, _ in members if self._allocated.of(device) is not None}
@@ -132,7 +132,7 @@ class _ClassCount:
 def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
     """Whether the selectors of a class choose devices of a kind; None if one of them fails.
 
-    As kube-scheduler counts, none looks shareable.
+    As in kube-scheduler, devices are evaluated as not shareable.
     """
     facts = entry.kind.facts
     if entry.device.allow_multiple_allocations:
@@ -145,7 +145,7 @@ def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
 
 
 class _Places:
-    """Which nodes reach what is published somewhere, as an index of rows."""
+    """Which nodes reach a slice or a device, as an index of rows."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes

@@ -1,6 +1,6 @@
 """Extended resources that devices back.
 
-A device class can stand behind an extended resource: by naming it, and always behind
+A device class can back an extended resource: by naming it, and always
 `deviceclass.resource.kubernetes.io/CLASS`. Where a node has none of the resource itself, a pod that requests
 it gets devices: the scheduler makes a claim for the pod, with a request for each container and resource.
 """
@@ -39,12 +39,12 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def can_be_backed(resource: str) -> bool:
-    """Whether a resource is of a sort that devices can stand behind."""
+    """Whether a resource is of a kind that devices can back."""
     return is_extended_resource(resource) or resource.startswith(CLASS_PREFIX)
 
 
 def backing_class(resource: str, classes: ObjectTable[DeviceClass]) -> DeviceClass | None:
-    """The device class behind a resource: of several the newest, then the first by name."""
+    """The device class that backs a resource: of several the newest, then the first by name."""
     if not can_be_backed(resource):
         return None
     if resource.startswith(CLASS_PREFIX):
@@ -54,13 +54,13 @@ def backing_class(resource: str, classes: ObjectTable[DeviceClass]) -> DeviceCla
 
 
 def wanted_resources(pod: Pod) -> dict[str, int]:
-    """The amounts a pod requests of resources that devices could stand behind."""
+    """The amounts a pod requests of resources that devices could back."""
     amounts = resource_amounts(pod_requests(pod))
     return {name: amount for name, amount in amounts.items() if amount and can_be_backed(name)}
 
 
 def wants_backed_resources(pod: Pod, classes: ObjectTable[DeviceClass]) -> bool:
-    """Whether devices stand behind some resource that a pod requests."""
+    """Whether devices back some resource that a pod requests."""
     if not classes:
         return False
     return any(backing_class(name, classes) is not None for name in wanted_resources(pod))
@@ -100,7 +100,7 @@ def to_store(claim: ResourceClaim) -> ResourceClaim:
 
 @dataclass(frozen=True, slots=True)
 class NodeClaim:
-    """What a pod's claim is on nodes that lack the same resources."""
+    """A pod's claim on nodes that lack the same resources."""
 
     claim: ResourceClaim
     mappings: tuple[ContainerExtendedResourceRequest, ...]
@@ -109,7 +109,7 @@ class NodeClaim:
 def left_to_devices(wanted: Iterable[str], backed: AbstractSet[str], node: Node) -> frozenset[str] | None:
     """The resources that devices must provide on a node; None if one of them is not provided at all.
 
-    backed: those behind which a class stands.
+    backed: those that a class backs.
     """
     names = set()
     allocatable = node.status.allocatable

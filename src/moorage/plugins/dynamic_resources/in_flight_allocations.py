@@ -1,9 +1,9 @@
 """In-flight allocations: decided in reserve, not yet shown by the API server.
 
-Until the server shows a claim as allocated its devices must count as allocated, whatever else the server says
-of the claim meanwhile. All profiles of a scheduler share them: they belong to the live objects.
+Until the informer's cache has a claim as allocated its devices must count as allocated, regardless of other
+updates of the claim. All profiles of a scheduler share them: they belong to the live objects.
 
-Invariant: a claim is in flight from `start` until it is either shown as allocated, or taken back.
+Invariant: a claim is in flight from `start` until it is either observed as allocated, or cancelled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InFlightAllocations:
         return None if entry is None else entry.claim.status.allocation
 
     def start(self, uid: str, claim: ResourceClaim) -> None:
-        """An allocation is decided; `claim` shows it."""
+        """Record an allocation that is decided; `claim` contains it."""
         assert claim.status.allocation is not None, claim.key
         self._in_flight[uid] = _InFlightAllocation(claim)
 

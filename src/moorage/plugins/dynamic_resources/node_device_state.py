@@ -29,7 +29,7 @@ from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import PoolId, View
 
 _Part = tuple[Hashable, Hashable]
-"""The look of a pool, and what is allocated of it."""
+"""The shape of a pool, and what is allocated of it."""
 
 _LocalState = tuple[_Part | View, ...]
 """The parts of narrow pools and the views of wide ones, in the order in which devices are tried."""
@@ -40,7 +40,7 @@ _DeviceState = tuple[_Part, ...]
 class NodeDeviceStates:
     """The device states of the rows of one snapshot after the other.
 
-    Invariant: rows with equal codes see pools in which every search goes the same way.
+    Invariant: rows with equal codes see pools in which every search has the same result.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class NodeDeviceStates:
         self.allocated = AllocatedDevices()
         self._reader = RowReader()
         self._concerned: set[str] | None = None
-        """The nodes that may see something else than their rows say; None: all of them."""
+        """The nodes whose rows may be out of date; None: all of them."""
         self._touched: set[PoolId] = set()
-        """The pools of which something else may be taken than the rows say."""
+        """The pools whose allocations may have changed since the rows were computed."""
         self._local_states: CodeColumn[_LocalState] = CodeColumn()
         self._device_states: CodeColumn[_DeviceState] = CodeColumn()
         """The device state of each local state, by the local state's code."""
@@ -58,13 +58,13 @@ class NodeDeviceStates:
         """The local state that the device state is for, by its code: codes are used again."""
         self._serials = Column(np.int64)
         self._numbered: list[_DeviceState | None] = []
-        """For which situation each serial number is, by the situation's code."""
+        """The device state that each serial number is for, by the state's code."""
         self._last_serial = 0
         self._local_states_of_pool: dict[PoolId, set[int]] = {}
         """The local states with a view of each wide pool, by their codes."""
 
     def refresh(self, objects: Objects, pending: Mapping[str, ResourceClaim]) -> None:
-        """Take up what changed in slices and claims; `pending` are those with an unwritten allocation."""
+        """Apply changes of slices and claims; `pending` are those with an unwritten allocation."""
         concerned = self.inventory.refresh(objects.of(ResourceSlice))
         if self._concerned is not None:
             self._concerned |= concerned
@@ -82,10 +82,10 @@ class NodeDeviceStates:
 
     @property
     def serials(self) -> NDArray[np.int64]:
-        """The serial number of each code's situation; codes are used again, serial numbers are not."""
+        """The serial number of each code's device state; codes are reused, serial numbers are not."""
         return self._serials.values
 
-    # Keeping up
+    # Updating
 
     def _catch_up(self, snapshot: Snapshot) -> None:
         rows = self._reader.new_rows(snapshot, snapshot.node_changes)
@@ -128,7 +128,7 @@ class NodeDeviceStates:
                 self._settle(code)
 
     def _settle(self, code: int) -> None:
-        """Compute the device state of a local state, or drop it if no row has that any more."""
+        """Compute the device state of a local state, or drop it if no row has it any more."""
         local_state = self._local_states.vocabulary.values[code]
         for view in _wide_views(self._settled[code]):
             self._local_states_of_pool[view.id].discard(code)
@@ -144,7 +144,7 @@ class NodeDeviceStates:
             self._number(int(self._device_states.codes[code]))
 
     def _number(self, code: int) -> None:
-        """Give a situation that is new a serial number."""
+        """Give a new device state a serial number."""
         device_state = self._device_states.vocabulary.values[code]
         if code == len(self._numbered):
             self._numbered.append(None)

@@ -18,7 +18,7 @@ _ShownResources = frozenset[tuple[str, bool]]
 class NodeExtendedResources:
     """The shown resources of the nodes of a snapshot, and the code of each row.
 
-    Invariant: on rows with equal codes the same resources are left to devices, whatever a pod wants.
+    Invariant: on rows with equal codes the same resources are left to devices, for every pod.
     """
 
     def __init__(self) -> None:

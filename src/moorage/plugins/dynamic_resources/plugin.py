@@ -2,8 +2,8 @@
 
 The cycle decides which devices each claim would get on each node. Reserve keeps the decision for the chosen
 node (`in_flight_allocations`), so that no other pod gets the same devices; pre-bind writes it and waits for
-devices that take time to get ready. Where no node fits, claims are deallocated whose devices some
-node could not use, one at a time, so that the next attempt can choose again.
+devices that take time to get ready. Where no node fits, claims with devices that some node could not use are
+deallocated, one at a time, so that the next attempt can choose again.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ _CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
 _STATE: StateKey[PodDevices] = StateKey("DynamicResources")
 _DEFAULT_BINDING_SECONDS = 600.0
 _CLAIM_WORK = 12
-"""The units of work of finding a claim and making it ready."""
+"""Cost of finding and preparing a claim, in units of work."""
 
 
 class DynamicResources:
-    """Finds, keeps, writes and takes back the devices of pods."""
+    """Finds, reserves, writes and reverts the allocations of pods."""
 
     name = "DynamicResources"
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
@@ -106,10 +106,10 @@ class DynamicResources:
         self._results = SearchResults()
         self._node_extended_resources = NodeExtendedResources()
 
-    # When to try
+    # Queueing
 
     def events(self) -> tuple[Interest, ...]:
-        """Claims may come, change or be given up; classes, slices and nodes come or change."""
+        """Claims added, updated or deallocated; classes, slices and nodes added or updated."""
         either = Action.ADD | Action.UPDATE
         return (
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
@@ -120,7 +120,7 @@ class DynamicResources:
         )
 
     def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
-        """Whether a claim gives devices back, or is the pod's own and got another status."""
+        """Whether a claim frees devices, or is the pod's own and its status has changed."""
         freed = old is not None and old.status.allocation is not None and new.status.allocation is None
         if not freed and new.namespace != pod.namespace:
             return False
@@ -137,7 +137,7 @@ class DynamicResources:
         return new.uid == pod.uid and self.pre_enqueue(new) is None
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """A pod whose claims are not there yet need not be tried."""
+        """Gate a pod until its claims exist."""
         if not pod.spec.resource_claims:
             return None
         try:
@@ -146,17 +146,17 @@ class DynamicResources:
             return unresolvable(str(error))
         return None
 
-    # What the pod needs
+    # Claims of the pod
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """Pods that want no devices are none of its business."""
+        """Does nothing for pods without device requests."""
         if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
             return None
         return DependsOn(tables=(DeviceClass,), runs_after_filter=False)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Gather the pod's claims, and what is taken already."""
-        cycle.write(_STATE, PodDevices())  # post-filter asks whether this plugin has seen the pod at all
+        """Collect the pod's claims, and the devices that are allocated already."""
+        cycle.write(_STATE, PodDevices())  # post-filter checks whether this pre-filter has run
         try:
             state = self._gather(pod, nodes)
         except ClaimError as error:
@@ -169,7 +169,7 @@ class DynamicResources:
         return None
 
     def _gather(self, pod: Pod, nodes: Nodes) -> PodDevices:
-        """The pod's claims in this cycle; ClaimError if one of them has to be waited for."""
+        """The pod's claims in this cycle; ClaimError if the pod has to wait for one of them."""
         objects = nodes.objects
         claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
         state = PodDevices(claims_of(pod, claims), work=Work(work_limit(len(nodes.snapshot))))
@@ -199,10 +199,10 @@ class DynamicResources:
             )
         return state
 
-    # Which nodes have it
+    # Filtering
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes where claims cannot be used or allocated; remember what the others would give."""
+        """Reject nodes where claims cannot be used or allocated; keep the plans for the others."""
         try:
             state = cycle.read_or(_STATE, lambda: self._gather(pod, nodes))
             if not state.claims:
@@ -217,7 +217,7 @@ class DynamicResources:
             raise PluginError(self.name, "filter", str(error)) from None
 
     def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
-        """One search for all nodes that are alike: the first of them in order speaks for the others."""
+        """One search for each group of equivalent nodes: the result for the first node is used for all."""
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
         if state.allocator is None or state.has_extended:
             outcomes, numbers = self._outcomes_by_group(state, variants, nodes)
@@ -239,7 +239,7 @@ class DynamicResources:
     def _outcomes_by_group(
         self, state: PodDevices, variants: Variants, nodes: Nodes
     ) -> tuple[list[_Outcome], NDArray[np.integer]]:
-        """An outcome for each group of nodes that want and find the same, and the number of each node's."""
+        """An outcome for each group of nodes with equal requests and devices, and the group of each node."""
         codes, size = np.zeros(len(nodes), np.intp), 1
         if state.allocator is not None:
             codes, size = codes + self._device_states.of(nodes), len(self._device_states)
@@ -255,7 +255,7 @@ class DynamicResources:
     def _outcomes_of_searches(
         self, allocator: Allocator, variants: Variants, nodes: Nodes
     ) -> tuple[list[_Outcome], NDArray[np.integer]]:
-        """The same where the pod wants the same on all nodes: only situations that are new are searched."""
+        """The same where the pod's requests are equal on all nodes: only new device states are searched."""
         codes = self._device_states.of(nodes)
         groups = Groups(codes, len(self._device_states))
         claim_requests = variants.everywhere()
@@ -282,7 +282,7 @@ class DynamicResources:
         return unusable
 
     def _failed(self, claim: ResourceClaim) -> bool:
-        """Whether an allocated claim's devices will not get ready, or have had their time."""
+        """Whether an allocated claim's devices will not get ready, or have timed out."""
         try:
             return not ready(claim) and overdue(claim, self._binding_seconds, date(self._handle.clock))
         except BindingFailedError:
@@ -310,10 +310,10 @@ class DynamicResources:
             return PostFilterResult(unschedulable(DELETED), effects=(DeleteClaim(extended),))
         return unschedulable(NO_HELP)
 
-    # How good it is
+    # Scoring
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """The more of the preferred alternatives a node has, the better; pods without claims do not mind."""
+        """The more of the preferred alternatives a node has, the higher; 0 for pods without claims."""
         state = cycle.read(_STATE)
         return np.zeros(len(nodes), np.int64) if state is None else state.scores(nodes)
 
@@ -321,7 +321,7 @@ class DynamicResources:
         """The best node gets 100."""
         return proportional(scores)
 
-    # Keeping it
+    # Reserving
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Keep the devices found for the chosen node as in-flight allocations."""
@@ -349,7 +349,7 @@ class DynamicResources:
         return None
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
-        """Give everything back."""
+        """Revert all allocations and reservations."""
         state = cycle.read(_STATE)
         if state is not None:
             self._binder.undo(state, pod)
@@ -372,10 +372,10 @@ class DynamicResources:
 
 
 class _Outcome(NamedTuple):
-    """What there is to say of nodes that are alike, but for claims that are allocated already.
+    """The result for a group of equivalent nodes, apart from claims that are allocated already.
 
     refusal: the code of the reason; 0 for none.
-    uses_claims: whether it matters if those can be used there.
+    uses_claims: whether the result depends on those being usable there.
     """
 
     refusal: int = 0
@@ -384,7 +384,7 @@ class _Outcome(NamedTuple):
 
 
 def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
-    """What the pod would get on a node; AllocationError if something is wrong with what it asks for."""
+    """Search for the pod's devices on a node; AllocationError if its requests are invalid."""
     variant = variants.of(node)
     if variant is None:
         return _Outcome(_CODES[CANNOT_FIT])
@@ -399,7 +399,7 @@ def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
 def _outcome(
     claim_requests: tuple[ClaimRequest, ...], result: SearchResult, extended: NodeClaim | None
 ) -> _Outcome:
-    """What the result of a search comes to for a pod."""
+    """The outcome of a search result for a pod."""
     if result.picks is None:
         return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
     return _Outcome(plan=Plan(claim_requests, result.picks, extended), uses_claims=True)

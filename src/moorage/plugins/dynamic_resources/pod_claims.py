@@ -20,7 +20,7 @@ from moorage.api.pod import Pod, PodResourceClaim
 from moorage.cluster.object_tables import ObjectTable
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Keeps an allocated claim from vanishing under its users."""
+"""Finalizer that keeps an allocated claim from being deleted while it is in use."""
 
 
 class ClaimError(Exception):
@@ -28,11 +28,11 @@ class ClaimError(Exception):
 
 
 class BindingFailedError(Exception):
-    """A driver says that a device will not get ready."""
+    """A driver reports that a device will not get ready."""
 
 
 def claim_uid(claim: ResourceClaim) -> str:
-    """The claim's uid; claims that were never stored are known by their key."""
+    """The claim's uid; the key for claims that were never stored."""
     return claim.metadata.uid or claim.key
 
 
@@ -140,7 +140,7 @@ def ready(claim: ResourceClaim) -> bool:
 
 
 def overdue(claim: ResourceClaim, timeout_seconds: float, now: datetime) -> bool:
-    """Whether the devices of a claim have had their time to get ready."""
+    """Whether the time for the devices of a claim to get ready has passed."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None or not takes_time(claim):
         return False

@@ -1,4 +1,4 @@
-"""What DynamicResources knows of one pod in one cycle."""
+"""The state of DynamicResources for one pod in one cycle."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _USUAL_NODE_COUNT, _NODE_WORK = 5_000, 8
 """Number of nodes that the limit on work is for, and the units of work in addition for each further node."""
 
 MAX_ALTERNATIVES = 8
-"""How many alternatives a request can have; the first is worth this many points."""
+"""Maximum number of alternatives of a request, and the score of the first."""
 
 
 def work_limit(node_count: int) -> int:
@@ -47,7 +47,7 @@ def work_limit(node_count: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class PodDevices:
-    """A pod's claims, and what was found out about them.
+    """A pod's claims, and the results for them.
 
     claims: those the pod names, then the one for its extended resources, if it has any.
     """
@@ -57,13 +57,13 @@ class PodDevices:
     homes: dict[int, RequiredNodes] = field(default_factory=dict)
     """Where allocated claims can be used, by place in `claims`; those without an entry: everywhere."""
     work: Work = field(default_factory=Work)
-    """What the attempt may still do for the pod's claims."""
+    """The work that the attempt may still do for the pod's claims."""
     allocator: Allocator | None = None
     """None if all claims are allocated."""
     plans: Plans | None = None
-    """What the pod would get on each node; None until nodes are asked about."""
+    """The plans for each node; None before filtering."""
     plan: Plan | None = None
-    """What it gets on the node where it was reserved."""
+    """The plan for the node where the pod was reserved."""
     unavailable: set[int] = field(default_factory=set)
     """Allocated claims that some node could not use."""
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class PodDevices:
     in_flight_uids: dict[int, str] = field(default_factory=dict)
     """Under which id each claim is in flight, by place in `claims`."""
     variants: Variants | None = None
-    """What the pod asks for on each node; made when nodes are first asked about."""
+    """The pod's requests on each node; made when nodes are first filtered."""
 
     def variants_in(self, pod: Pod, classes: ObjectTable[DeviceClass]) -> Variants:
-        """What the pod asks for on each node: the same objects for the whole cycle."""
+        """The pod's requests on each node: the same objects for the whole cycle."""
         if self.variants is None:
             self.variants = Variants(pod, self, classes)
         return self.variants
@@ -98,12 +98,12 @@ class PodDevices:
         return (i for i, claim in enumerate(self.claims) if claim.status.allocation is None)
 
     def in_flight_uid(self, place: int, pod: Pod) -> str:
-        """What a claim is called in flight: its uid, or for one that is not stored yet, the pod's."""
+        """The key of a claim in flight: its uid, or for one that is not stored yet, the pod's."""
         claim = self.claims[place]
         return f"{pod.uid}/{NOT_STORED}" if claim.name == NOT_STORED else claim_uid(claim)
 
     def plans_for(self, snapshot: Snapshot, inventory: Inventory) -> Plans:
-        """What the pod would get on the nodes of a snapshot, as far as they were asked about."""
+        """The plans for the nodes of a snapshot, as far as they were filtered."""
         if self.plans is None or self.plans.snapshot is not snapshot:
             self.plans = Plans(snapshot, inventory)
         return self.plans
@@ -129,7 +129,7 @@ class PodDevices:
 
 
 def _score(picks: Picks) -> int:
-    """What the alternatives of all claims are worth; one counts once, however many devices it brought."""
+    """The score of the alternatives of all claims; each counts once, for any number of devices."""
     return sum(
         MAX_ALTERNATIVES - alternative.place
         for each in picks
@@ -138,7 +138,7 @@ def _score(picks: Picks) -> int:
 
 
 class Variants:
-    """What a pod asks for on each node: nodes differ in the extended resources they have themselves."""
+    """A pod's requests on each node: nodes differ in the extended resources they have themselves."""
 
     def __init__(self, pod: Pod, state: PodDevices, classes: ObjectTable[DeviceClass]) -> None:
         self._pod = pod

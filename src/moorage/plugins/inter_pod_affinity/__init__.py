@@ -9,7 +9,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
     preferred terms, both ways      scoring                         scoring
                                     CountedAffinityScores           IncrementalAffinityScores
     which pods a term matches       terms, topology_counts/pod_matcher (one form for all)
-    what may help a refused pod     plugin (`events` and its hints)
+    what may help a rejected pod    plugin (`events` and its hints)
 
 Oracle: tests/oracle/pod_affinity.py, compared in tests/test_columns_equal_oracle.py. Incremental against
 counted: tests/plugins/topology_counts/test_incremental_counts.py.

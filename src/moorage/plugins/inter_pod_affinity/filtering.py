@@ -52,7 +52,7 @@ class AffinityCounts:
 
     @property
     def matters(self) -> bool:
-        """Whether any node can be refused."""
+        """Whether any node can be rejected."""
         return bool(
             self.incoming_terms.affinity
             or self.incoming_terms.anti_affinity
@@ -154,7 +154,7 @@ def count_matching(nodes: Nodes, key: str, matcher: PodMatcher) -> Counts:
 
 
 class IncrementalAffinityCounts(AffinityCounts):
-    """The same for the pods of one equivalence class, updated as pods come and go."""
+    """The same for the pods of one equivalence class, updated as pods are added and removed."""
 
     def __init__(self, incremental: IncrementalCounts, incoming_terms: IncomingTerms) -> None:
         super().__init__(incoming_terms, DomainCounts(), DomainCounts(), DomainCounts())
@@ -217,7 +217,7 @@ class IncrementalAffinityCounts(AffinityCounts):
         return not self._counters and not self._existing_anti.by_key
 
     def catch_up(self) -> None:
-        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
+        """Count the pods added and removed; `IncrementalCounts.catch_up` must come first."""
         incremental = self._incremental
         incremental.terms.touch(self._existing_anti)
         if self.is_unaffected:
@@ -269,7 +269,7 @@ class IncrementalAffinityCounts(AffinityCounts):
 
     @property
     def matters(self) -> bool:
-        """Whether any node can be refused."""
+        """Whether any node can be rejected."""
         return (
             bool(self._affinity)
             or bool(self._anti_affinity)

@@ -61,7 +61,7 @@ _SCORE: StateKey[AffinityScores | None] = StateKey("InterPodAffinity/score")
 class InterPodAffinity:
     """Counts pods by topology domain.
 
-    Pods of one equivalence class share counts, which are updated as pods come and go.
+    Pods of one equivalence class share counts, which are updated as pods are added and removed.
     """
 
     name = "InterPodAffinity"
@@ -76,10 +76,10 @@ class InterPodAffinity:
         self._incremental_counts = LatestIncrementalCounts()
         self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by InterPodAffinity")
 
-    # What may help
+    # Events
 
     def events(self) -> tuple[Interest, ...]:
-        """Pods may come, go or change their labels, and nodes come or change their domains."""
+        """Pods added, deleted or relabelled, and nodes added or moved to another domain."""
         return (
             on(
                 Resource.POD,
@@ -151,7 +151,7 @@ class InterPodAffinity:
     def _node_helps(self, pod: Pod, old: Node | None, new: Node) -> bool:
         incoming_terms = self._terms_of(pod)
         if not incoming_terms.required and not incoming_terms.required_anti:
-            return True  # refused for the sake of other pods, whose topology keys are not known here
+            return True  # rejected by anti-affinity of other pods, whose topology keys are not known here
         if old is None:
             return bool(incoming_terms.required_anti) or any(
                 t.topology_key in new.labels for t in incoming_terms.required
@@ -164,14 +164,14 @@ class InterPodAffinity:
     # Filtering
 
     def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
-        """Whether neither the pod nor those on nodes want anything of each other, as it was the last time."""
+        """Whether no affinity applies between the pod and those on nodes, as the last time."""
         memory = self._memory(cycle, pod)
         if memory is None or not memory.has_no_affinity_counts(nodes.snapshot):
             return False
         return memory.has_no_affinity_scores(nodes.snapshot)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Count pods that matter to this one, and pods to which this one matters."""
+        """Count pods that this pod's terms match, and pods whose terms match this pod."""
         try:
             memory = self._memory(cycle, pod)
             if memory is not None and memory.has_no_affinity_counts(nodes.snapshot):
@@ -247,7 +247,7 @@ class InterPodAffinity:
 
 
 def _between_bounds(above: Scores, distance: int) -> Scores:
-    """How far above the worst scores are, as scores themselves."""
+    """Scores scaled linearly between the lowest and the highest."""
     return (float(MAX_SCORE) * (above / float(distance))).astype(np.int64)
 
 
@@ -285,7 +285,7 @@ class _Memory:
         return incoming_terms
 
     def has_no_affinity_counts(self, snapshot: Snapshot) -> bool:
-        """Whether the last result, that no node is refused, is still valid."""
+        """Whether the last result, that no node is rejected, is still valid."""
         return self._no_affinity_counts_at == _terms_version(snapshot)
 
     def affinity_counts(self, incremental: IncrementalCounts, pod: Pod) -> IncrementalAffinityCounts:

@@ -56,7 +56,7 @@ class CountedAffinityScores:
 
 
 class IncrementalAffinityScores:
-    """The same for the pods of one equivalence class, updated as pods come and go."""
+    """The same for the pods of one equivalence class, updated as pods are added and removed."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class IncrementalAffinityScores:
         return not self._counters and not self._existing_terms.by_key
 
     def catch_up(self) -> None:
-        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
+        """Count the pods added and removed; `IncrementalCounts.catch_up` must come first."""
         self._incremental.terms.touch(self._existing_terms)
         if self.is_unaffected:
             return

@@ -34,7 +34,7 @@ class Incoming:
 
     @property
     def pod_class(self) -> PodClass:
-        """The pod's class, were it on a node."""
+        """The pod's class as if it were on a node."""
         return PodClass(self.namespace, self.labels, terminating=False)
 
 
@@ -144,7 +144,7 @@ def _matcher(term: AffinityTerm, objects: Objects) -> PodMatcher:
 def _scope(term: AffinityTerm, objects: Objects) -> tuple[Selector, frozenset[str] | None]:
     """The selector of a term, and its namespaces; None: all.
 
-    A namespace selector that an unlabelled namespace meets means every namespace: kube-scheduler resolves
+    A namespace selector that matches an unlabelled namespace matches every namespace: kube-scheduler resolves
     selectors to names, and compares what is left with no labels at all.
     """
     wanted = term.namespace_selector

@@ -36,7 +36,7 @@ class NodeResourcesBalancedAllocation:
         self._scored = [(each.name, each.weight) for each in args.resources]
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """What there is and what is taken on the node, unless devices may stand in for something."""
+        """Allocatable and requested resources of the node, unless devices may back one of them."""
         return NODE_AND_PODS if self._wanted(pod).is_row_alone else None
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:

@@ -66,7 +66,7 @@ _OTHER_RESOURCE = Answer(
     "created or updated deivce class extended resource name is either nil, "
     "or does not match pod's resource request",
 )
-"""What hints answer, in kube-scheduler's words as they are."""
+"""The answer of hints, with kube-scheduler's message."""
 
 
 class NodeResourcesFit:
@@ -86,10 +86,10 @@ class NodeResourcesFit:
         self._strategy = strategies.strategy(strategy.type, ratio.shape if ratio is not None else ())
         self._needed_by = Remembered(self._needs)
 
-    # What may help
+    # Events
 
     def events(self) -> tuple[Interest, ...]:
-        """Pods may go or shrink, nodes come or grow, or devices stand in for a resource."""
+        """Pods deleted or scaled down, nodes added or enlarged, or devices that back a resource."""
         return (
             on(Resource.POD, Action.DELETE, explained(_frees_room, "deletedPod"), per_equivalence_class=True),
             on(
@@ -122,7 +122,7 @@ class NodeResourcesFit:
         return _SCALED_DOWN if frees else _SCALED_ELSEWHERE
 
     def _has_room(self, pod: Pod, old: Node | None, new: Node) -> Answer:
-        """Whether an empty node has room for a pod, and more of what that needs than before."""
+        """Whether an empty node has room for a pod, and more of the requested resources than before."""
         needs, room = self._needed_by(pod), _room_on(new)
         backed = {name for name in needs if not room.get(name) and self._is_backed(name)}
         if room[PODS] < 1 or any(room.get(name, 0) < needs[name] for name in needs.keys() - backed):
@@ -147,14 +147,14 @@ class NodeResourcesFit:
     # Filtering and scoring
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """What there is and what is taken on the node, unless devices may stand in for something."""
+        """Allocatable and requested resources of the node, unless devices may back one of them."""
         needs = self._needs(pod)
         if any(backing_class(name, objects.of(DeviceClass)) is not None for name in needs):
             return None
         return DependsOn(pods=True, tables=(DeviceClass,) if any(map(can_be_backed, needs)) else ())
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Work out what the pod needs."""
+        """Compute the pod's requests."""
         cycle.write(_REQUESTS, self._needs(pod))
         return None
 
@@ -168,7 +168,7 @@ class NodeResourcesFit:
         return name in self._ignored or name.partition("/")[0] in self._ignored_groups
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes without room, naming every resource that is short.
+        """Reject nodes without room, naming every resource that is short.
 
         A request above the whole node is unresolvable: no preemption makes the node larger. A resource that
         devices back is left to DynamicResources on nodes that have none of it themselves.
@@ -203,7 +203,7 @@ class NodeResourcesFit:
         return Reason(tuple(texts), code) if texts else None
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Work out what the pod asks for, as far as it is scored."""
+        """Compute the pod's requests of scored resources."""
         cycle.write(_WANTED, self._wanted(pod))
         return None
 
@@ -212,7 +212,7 @@ class NodeResourcesFit:
         return wanted_of(self._scored, requests)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """The strategy's opinion of how full the node would be."""
+        """The strategy's score of the node's utilization with the pod."""
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         return self._strategy.on_all(usages(nodes, wanted, self._devices, scoring_defaults=True), len(nodes))
 
@@ -235,7 +235,7 @@ def _work_out_taken(pod: Pod) -> dict[str, int]:
 
 _room_on = Remembered(_work_out_room, at_most=8)
 _taken_by = Remembered(_work_out_taken, at_most=8)
-"""An event is about one object; it is put to many pods."""
+"""Cached, because the hint for one object is called for many pods."""
 
 
 class _Shortages:
@@ -253,7 +253,7 @@ class _Shortages:
             ]
 
     def _split(self, mask: NDArray[np.bool_]) -> list[tuple[tuple[str, ...], bool]]:
-        """Give nodes of one code two codes where `mask` tells them apart; code 0 keeps its meaning.
+        """Split nodes of one code into two codes by `mask`; code 0 keeps its meaning.
 
         Returns what each new code means: the old combination, and which side of the mask.
         """
@@ -264,7 +264,7 @@ class _Shortages:
         return [(self._combinations[code // 2], bool(code % 2)) for code in np.flatnonzero(used).tolist()]
 
     def verdict(self, too_small: NDArray[np.bool_] | None) -> FilterResult:
-        """The answer; refusals of nodes that are too small can not be resolved."""
+        """The filter result; nodes that are too small are unresolvable."""
         if len(self._combinations) == 1:
             return ALL
         if too_small is None or not too_small.any():

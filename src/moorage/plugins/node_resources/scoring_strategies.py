@@ -1,6 +1,6 @@
 """How NodeResourcesFit scores a node by how full the pod would make it: on all nodes at once, or on one.
 
-Both give the same numbers; a property test holds them to it.
+Both give the same numbers, as a property test verifies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Strategy(Protocol):
         """The scores of `count` nodes. Shape (nodes,)."""
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
-        """The score of a node, of whose resources only those are given that it has."""
+        """The score of a node, from the usage of the resources that it has."""
 
 
 class WeightedMean:
@@ -62,7 +62,7 @@ class WeightedMean:
 
 
 class RequestedToCapacity:
-    """The rounded mean of a shape's scores; resources that score nothing have no say."""
+    """The rounded mean of a shape's scores; resources with score 0 are left out."""
 
     def __init__(self, shape: tuple[UtilizationShapePoint, ...]) -> None:
         self._by_percent = [on_shape(shape, percent) for percent in range(_FULL + 1)]

@@ -17,7 +17,7 @@ from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a pod wants of the resources that count for scoring.
+    """A pod's requests of the resources that count for scoring.
 
     An extended resource that the pod does not ask for does not count.
     """
@@ -27,11 +27,11 @@ class Wanted:
     is_anything: bool
     """Whether the pod asks for any of the resources that are scored."""
     is_row_alone: bool
-    """Whether nodes' own rows say it all: no device can stand in for what is wanted."""
+    """Whether nodes' own rows are sufficient: no device can back the requested resources."""
 
 
 def wanted_of(names_and_weights: Sequence[tuple[str, int]], requests: Mapping[str, int]) -> Wanted:
-    """What a pod wants of each resource, from its requests in billionths."""
+    """A pod's request of each resource, from its requests in billionths."""
     units = [
         (name, weight, clipped(whole_units(name, requests.get(name, 0))))
         for name, weight in names_and_weights
@@ -89,7 +89,7 @@ NodeUsage = tuple[int, int, int, int]
 
 
 def usages_of(node: NodeView, wanted: Wanted, *, scoring_defaults: bool) -> list[NodeUsage]:
-    """As `usages`, for one node, where no device can stand in for anything (`Wanted.is_row_alone`)."""
+    """As `usages`, for one node, where no device can back a resource (`Wanted.is_row_alone`)."""
     result = []
     allocated_on = node.scoring_requested if scoring_defaults else node.requested
     for name, weight, request in wanted.counted:

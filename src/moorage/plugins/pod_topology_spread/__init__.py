@@ -8,7 +8,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
     ScheduleAnyway: scores          scoring                         scoring
                                     CountedSpreadScores             IncrementalSpreadScores, by cells
     which constraints a pod has     constraints (one form for all; also the default constraints)
-    what may help a refused pod     plugin (`events` and its hints)
+    what may help a rejected pod    plugin (`events` and its hints)
 
 Oracle: tests/oracle/topology_spread.py, compared in tests/test_columns_equal_oracle.py. Incremental against
 counted: tests/plugins/topology_counts/test_incremental_counts.py. Recordings of kube-scheduler: *spread-*.

@@ -47,9 +47,9 @@ class Constraint:
     honors_taints: bool
 
     def counted(self, pod: Pod) -> PodMatcher:
-        """The pods that count: those of the pod's namespace that are not on their way out.
+        """The pods that count: those of the pod's namespace that are not terminating.
 
-        A selector that asks for nothing counts nothing.
+        An empty selector counts nothing.
         """
         selector = NOTHING if self.selector.empty else self.selector
         return PodMatcher(((selector, frozenset((pod.namespace,))),), terminating=False)
@@ -104,7 +104,7 @@ def _own_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Selector:
 
 
 def default_selector(pod: Pod, objects: Objects) -> Selector:
-    """What belongs with a pod: all that its services and its controller select."""
+    """The default selector of a pod: the selectors of its services and its controller combined."""
     labels: dict[str, str] = {}
     for service in objects.of(Service).within(pod.namespace).values():
         wanted = service.spec.selector
@@ -121,7 +121,7 @@ def default_selector(pod: Pod, objects: Objects) -> Selector:
 
 
 def _controller(pod: Pod, objects: Objects) -> ReplicationController | ReplicaSet | StatefulSet | None:
-    """What manages a pod, if it is of a kind that selects pods."""
+    """The controller of a pod, if it is of a kind that selects pods."""
     owner = pod.controller
     if owner is None:
         return None
@@ -137,9 +137,9 @@ _CONTROLLERS: Mapping[tuple[str, str], type[ReplicationController | ReplicaSet |
 
 
 class TemplateConstraints:
-    """The constraints of all pods of one template: one's own for ever, default ones while they stay so.
+    """The constraints of all pods of one equivalence class; default ones follow services and controllers.
 
-    As long as they stay so, they are the same object.
+    As long as they are equal, they are the same object.
     """
 
     def __init__(self, pod: Pod, action: str, defaults: Sequence[TopologySpreadConstraint]) -> None:
@@ -152,7 +152,7 @@ class TemplateConstraints:
         self._constraints: tuple[Constraint, ...] | None = None
 
     def of(self, pod: Pod, objects: Objects) -> tuple[Constraint, ...]:
-        """The constraints of a pod of this template."""
+        """The constraints of a pod of this class."""
         known = self._constraints
         if known is not None and self._is_settled:
             return known

@@ -51,7 +51,7 @@ class Spread:
         return self.constraint.max_skew - self.own + self.least
 
     def judge(self, nodes: Nodes) -> Codes:
-        """What the constraint says of each node. Shape (nodes,)."""
+        """The constraint's result for each node. Shape (nodes,)."""
         domains = nodes.label(self.constraint.topology_key).codes
         if nodes.hypothetical_pods is None:
             too_many = self.counts[domains] > self.limit
@@ -86,7 +86,7 @@ class HardSpread:
         self.spreads = spreads
 
     def judge(self, nodes: Nodes) -> Codes:
-        """What the first constraint that refuses a node says of it. Shape (nodes,)."""
+        """The result of the first constraint that rejects each node. Shape (nodes,)."""
         return _first_refusals([spread.judge(nodes) for spread in self.spreads])
 
 
@@ -130,7 +130,7 @@ def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> list[NDArra
 
 
 class _IncrementalConstraint:
-    """A constraint whose counts are updated as pods come and go."""
+    """A constraint whose counts are updated as pods are added and removed."""
 
     __slots__ = ("_counts", "_limit", "_spread", "_table", "column", "counter", "spread")
 
@@ -172,12 +172,12 @@ class _IncrementalConstraint:
         return True
 
     def judge(self) -> Codes:
-        """What the constraint says of every node. Shape (rows,)."""
+        """The constraint's result for every node. Shape (rows,)."""
         return self._table.take(self.column.slots)
 
 
 class IncrementalSpread(HardSpread):
-    """All DoNotSchedule constraints of one equivalence class, updated as pods come and go."""
+    """All DoNotSchedule constraints of one equivalence class, updated as pods are added and removed."""
 
     def __init__(self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]) -> None:
         self._incremental = incremental
@@ -205,7 +205,7 @@ class IncrementalSpread(HardSpread):
         )
 
     def catch_up(self) -> None:
-        """Count the pods that came and went; `IncrementalCounts.catch_up` must come first."""
+        """Count the pods added and removed; `IncrementalCounts.catch_up` must come first."""
         stale = False
         for part in self._parts:
             self._incremental.classes.touch(part.counter)
@@ -214,5 +214,5 @@ class IncrementalSpread(HardSpread):
             self._judge_all()
 
     def judge(self, nodes: Nodes) -> Codes:
-        """What the first constraint that refuses a node says of it. Shape (nodes,)."""
+        """The result of the first constraint that rejects each node. Shape (nodes,)."""
         return nodes.pick(self._codes) if nodes.hypothetical_pods is None else super().judge(nodes)

@@ -50,7 +50,7 @@ _SCORE: StateKey[SpreadScores] = StateKey("PodTopologySpread/score")
 class PodTopologySpread:
     """Counts matching pods by domain, then compares whole columns.
 
-    Pods of one equivalence class share counts, which are updated as pods come and go.
+    Pods of one equivalence class share counts, which are updated as pods are added and removed.
     """
 
     name = "PodTopologySpread"
@@ -71,10 +71,10 @@ class PodTopologySpread:
         self._incremental_counts = LatestIncrementalCounts()
         self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by PodTopologySpread")
 
-    # What may help
+    # Events
 
     def events(self) -> tuple[Interest, ...]:
-        """Pods may come, go or change their labels, and so may nodes with their domains and taints."""
+        """Pods added, deleted or relabelled, and nodes added, deleted or with other domains or taints."""
         pod_actions = Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
         node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return (
@@ -166,7 +166,7 @@ class PodTopologySpread:
         return memory
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes whose domain would be more than maxSkew ahead of the emptiest one."""
+        """Reject nodes whose domain would be more than maxSkew ahead of the emptiest one."""
         spread = cycle.read_or(_FILTER, lambda: self._spread(cycle, pod, nodes.all))
         return FilterResult(spread.judge(nodes), _REASONS) if spread.spreads else ALL
 
@@ -220,7 +220,7 @@ class _Memory:
         self.hard = hard
         self.soft = soft
         self.is_named = is_named
-        """Whether each pod insists on another node: then other nodes' pods count for each."""
+        """Whether each pod requires another node by name: then other nodes' pods count for each."""
         self._spread: IncrementalSpread | None = None
         self._spread_scores: IncrementalSpreadScores | None = None
 

@@ -127,7 +127,7 @@ def _distinct(domains: NDArray[np.bool_], nowhere: bool, empty: int) -> int:
 
 
 class _Axis:
-    """One constraint, and all that it can say of a node: the places of its table.
+    """One constraint, and its possible values for a node: the places of its table.
 
     The last place is for nodes without the label; the others are the domains, or, of hosts, how many pods
     there are on the node.
@@ -150,7 +150,7 @@ class _Axis:
             self.places = column.slots
 
     def count_by_domain(self, slots: NDArray[np.intp]) -> None:
-        """From now on, count the pods of each domain; `slots` says whose."""
+        """Count the pods of each domain from now on; `slots` is the domain of each row."""
         self.by_domain = DomainCounter(self.count, slots, self.column.size)
 
     def near(self) -> Counts:
@@ -173,7 +173,7 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """The nodes that were asked about, given by rows (None: all), and the cells they are in."""
+    """The nodes of the last call, given by rows (None: all), and the cells they are in."""
 
     rows: NDArray[np.intp] | None
     cells: NDArray[np.intp]
@@ -182,9 +182,9 @@ class _Seen:
 
 
 class IncrementalSpreadScores:
-    """All ScheduleAnyway constraints of one equivalence class, updated as pods come and go.
+    """All ScheduleAnyway constraints of one equivalence class, updated as pods are added and removed.
 
-    Nodes that are the same to all constraints share a cell: what a node scores is worked out for each cell,
+    Nodes that are the same to all constraints share a cell: scores are computed for each cell,
     and looked up for each node. A pod that comes to a node puts it into another cell, if hosts matter, and
     changes the counts of its other domains.
     """
@@ -209,7 +209,7 @@ class IncrementalSpreadScores:
         self._shape = tuple(axis.size for axis in self._axes)
         self._cells = self._arrange(len(nodes))
         self._seen: _Seen | None = None
-        """What was asked last: often the same again."""
+        """The nodes of the last call: often the same again."""
 
     def _arrange(self, rows: int) -> NDArray[np.intp] | None:
         """The cell of every row; None if there would be too many cells."""

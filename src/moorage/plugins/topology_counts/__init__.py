@@ -1,7 +1,7 @@
 """Pods counted by node and by topology domain: what PodTopologySpread and InterPodAffinity share.
 
     pod_matcher   which pods a selector, or several together, match; a CountQuery
-    pod_counters  the pods that a CountQuery matches, by node row, updated as pods come and go
+    pod_counters  the pods that a CountQuery matches, by node row, updated as pods are added and removed
     domains       counts by node added up by topology domain
     incremental   counters and domains of one snapshot, shared by all equivalence classes
 

@@ -98,7 +98,7 @@ class DomainCounter:
     """A count by node, added up by domain and kept up to date.
 
     slots: the place of each row in the table by domain; the last place is for rows that do not count.
-    Holds as long as no row changes its place.
+    Valid as long as no row changes its place.
     """
 
     __slots__ = ("_count", "_position", "_slots", "by_domain", "pods")

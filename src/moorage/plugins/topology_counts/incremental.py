@@ -1,8 +1,8 @@
 """Counts of pods that are kept up to date with a snapshot, shared by all equivalence classes of a plugin.
 
-Counts by node are updated as pods come and go (`pod_counters`). Which nodes are in which domain changes
-seldom: results that depend on nodes' labels or taints are valid as long as `version` stays the same. Topology
-keys that no node has share one column of no domains.
+Counts by node are updated as pods are added and removed (`pod_counters`). The domains of nodes seldom change:
+results that depend on nodes' labels or taints are valid as long as `version` stays the same. Topology keys
+that no node has share one column of no domains.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MIN_COLUMNS: Final = 16
 
 
 class DomainColumn:
-    """The domain of every row for one topology key; holds as long as no node changes its labels."""
+    """The domain of every row for one topology key; valid as long as no node changes its labels."""
 
     def __init__(self, column: CodeColumn[str]) -> None:
         self.size = len(column.vocabulary)
@@ -75,12 +75,12 @@ class IncrementalCount(DomainCounter):
 
 
 class IncrementalCounts:
-    """Counts and domains of one snapshot as it moves."""
+    """Counts and domains of one snapshot as it changes."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.version = 0
-        """Moves when nodes come or go, and when one has other labels or taints."""
+        """Incremented when nodes are added or deleted, or their labels or taints change."""
         self.classes = of_classes(snapshot.pods)
         self.terms = of_terms(snapshot.pods)
         self._nodes = list(snapshot.nodes)

@@ -1,4 +1,4 @@
-"""Pods counted by node for repeated queries: counts are updated as pods come and go.
+"""Pods counted by node for repeated queries: counts are updated as pods are added and removed.
 
 A query is about a pod's class (does a selector match it?) or about its affinity terms (do they match an
 incoming pod?). Each distinct class or set of terms is matched once for each query. From then on a pod that
@@ -44,7 +44,7 @@ _NO_WEIGHTS: Final = np.zeros(0, np.int64)
 
 
 class CountQuery(Hashable, Protocol[Asked, Words]):
-    """What is counted. Equal queries have equal results, always."""
+    """What is counted. Equal queries always have equal results."""
 
     @property
     def labels(self) -> Iterable[tuple[str, str]] | None:
@@ -114,7 +114,7 @@ class PodCounter:
         self.used = 0
 
     def count(self, key: str) -> RowCount:
-        """The count for a key, be it that of no pods at all."""
+        """The count for a key, which may be empty."""
         count = self.by_key.get(key)
         if count is None:
             count = self.by_key[key] = RowCount(_NO_PODS, _NO_WEIGHTS if self._weighted else None)
@@ -171,17 +171,17 @@ class PodCounters(Generic[V, Vocab]):
         self._position = moves.position
         self._counters: dict[CountQuery[V, Vocab], PodCounter] = {}
         self._by_label: dict[Mark, dict[CountQuery[V, Vocab], PodCounter]] = {}
-        """The same by the labels without which no pod counts, so that a new class need not be put to all."""
+        """The same by the labels without which no pod counts, so that a new class is not matched with all."""
         self._links: dict[int, _Links[V]] = {}
         self._size = 0
         """The number of counts of all counters together."""
         self._max_size = _MOST_COUNTS
         self._dropped: list[PodCounter] = []
-        """Those whose counts are not freed yet."""
+        """Dropped counters whose counts are not freed yet."""
         self._uses = 0
 
     def catch_up(self) -> None:
-        """Count the pods that came and went since the last time."""
+        """Count the pods added and removed since the last time."""
         position = self._moves.position
         if position == self._position:
             return

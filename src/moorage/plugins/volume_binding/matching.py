@@ -1,8 +1,8 @@
 """Which existing volumes a pod's claims would take on each node.
 
-A claim takes the smallest volume that will do and that the node can reach. Volumes are judged once for all
-nodes: each distinct node affinity becomes the list of nodes it allows, and the volumes then give themselves,
-smallest first, to the nodes in their list that have none yet.
+A claim takes the smallest suitable volume that the node can reach. Volumes are evaluated once for all nodes:
+each distinct node affinity becomes the list of nodes it allows, and the volumes are then assigned, smallest
+first, to the nodes in their list that have none yet.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
 
 @lru_cache(maxsize=1 << 16)
 def affinity_terms(affinity: NodeSelector) -> tuple[NodeTerm, ...]:
-    """A volume's node affinity, ready to match. Volumes go by labels: conditions on fields always hold."""
+    """A volume's node affinity, ready to match. Volumes match by labels: conditions on fields always hold."""
     return tuple(NodeTerm(term.labels, ()) for term in node_terms(affinity))
 
 
@@ -94,7 +94,7 @@ class Reach:
         return np.flatnonzero(mask)
 
     def _labelled(self, key: str, values: frozenset[str]) -> NDArray[np.intp]:
-        """The nodes with one of a label's values: local volumes ask this once for every node there is."""
+        """The nodes with one of a label's values: local volumes need this once for every node."""
         by_value = self._by_label.get(key)
         if by_value is None:
             by_value = self._by_label[key] = _by_value(self._nodes.label(key))
@@ -129,7 +129,7 @@ def match_volumes(
     by_class: Mapping[str, Sequence[PersistentVolume]],
     nodes: Nodes,
 ) -> list[Match]:
-    """What every claim would take on every node, claims that ask for less first; no volume is taken twice."""
+    """The volume of every claim on every node, smaller claims first; no volume is taken twice."""
     reach = Reach(nodes)
     matches: list[Match] = []
     taken: list[tuple[dict[str, int], NDArray[np.intp]]] = []
@@ -174,7 +174,7 @@ def suitable(claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]) 
 
 
 def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """What also a volume kept for the claim must fulfil."""
+    """The conditions that also a volume reserved for the claim must meet."""
     offered, asked = volume.spec, claim.spec
     return (
         (offered.claim_ref is None or is_given_to(volume, claim))

@@ -1,7 +1,7 @@
-"""How a pod's claims would get their volumes on each node: the whole of what VolumeBinding decides.
+"""How a pod's claims would get their volumes on each node: all decisions of VolumeBinding.
 
-Bound claims have a volume, which must be within reach. Claims that waited for the pod take an existing volume
-or, failing that, get a new one, in as far as the node allows either.
+Bound claims have a volume, which the node must reach. Claims that waited for the pod take an existing volume
+or else get a new one, if the node allows it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _migrated_nodes(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundCheck:
-    """What is wrong with the volumes that a pod has already. Arrays have shape (nodes,)."""
+    """Conflicts of the volumes that a pod has already. Arrays have shape (nodes,)."""
 
     out_of_reach: NDArray[np.bool_]
     missing: NDArray[np.bool_]
@@ -71,7 +71,7 @@ class Plan:
     short_of_space: NDArray[np.bool_]
 
     def at(self, index: int) -> Choice | None:
-        """What is to be done on one node; None if the node will not do."""
+        """The choice for one node; None if the node is infeasible."""
         if self.unbindable[index] or self.short_of_space[index]:
             return None
         return Choice(
@@ -93,7 +93,7 @@ class Choice:
 
 
 class Planner:
-    """Plans, with what is worked out of the tables of volumes only when those change."""
+    """Makes plans; values derived from the tables of volumes are computed only when those change."""
 
     def __init__(self) -> None:
         self._volumes: Derived[PersistentVolume, dict[str, list[PersistentVolume]]] = Derived(

@@ -1,9 +1,9 @@
-"""VolumeBinding: a pod goes where its volumes are, and takes or orders the volumes it has not got yet.
+"""VolumeBinding: a pod fits where its volumes are; missing volumes are bound or provisioned.
 
 pre_filter   which claims are bound, which wait for the pod, and which should have been bound already
-filter       volume_planning: what each node has to offer
-score        volume_scoring: how full the storage would be, if the configuration asks for that
-reserve      volume_reservation: the choice for the pod's node, assumed
+filter       planning: the volumes available on each node
+score        scoring: how full the storage would be, if the configuration enables that
+reserve      reservation: the choice for the pod's node, assumed
 pre_bind     the same, written, and waited for
 """
 
@@ -75,7 +75,7 @@ class PodClaims:
     bound: tuple[PersistentVolumeClaim, ...]
     waiting: tuple[PersistentVolumeClaim, ...]
     everywhere: Nodes
-    """All nodes of the cycle, for the one that is chosen in the end."""
+    """All nodes of the cycle: the chosen one is among them."""
 
 
 _CLAIMS: StateKey[PodClaims] = StateKey("VolumeBinding/claims")
@@ -83,7 +83,7 @@ _RESERVED: StateKey[Reservation] = StateKey("VolumeBinding/reserved")
 
 
 class VolumeBinding:
-    """Finds volumes for all nodes at once, then sees to it that the pod gets those of its node."""
+    """Finds volumes for all nodes at once, then binds those of the chosen node."""
 
     name = "VolumeBinding"
     watched_kinds: tuple[Kind, ...] = (
@@ -104,7 +104,7 @@ class VolumeBinding:
         self._planner = Planner()
 
     def events(self) -> tuple[Interest, ...]:
-        """Claims, volumes and classes may come or change, and so may what storage there is for which node."""
+        """Claims, volumes and classes added or updated, and changes of the storage available to nodes."""
         either = Action.ADD | Action.UPDATE
         return (
             on(Resource.STORAGE_CLASS, either, _allows_other_places, per_equivalence_class=True),
@@ -123,11 +123,11 @@ class VolumeBinding:
         )
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
-        """Pods without storage are none of its business."""
+        """Does nothing for pods without storage."""
         return NO_CONCERN if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Look at the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
+        """Check the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
         if not any(claim_uses(pod)):
             return SKIP
         claims = _sort_claims(pod, nodes)
@@ -137,7 +137,7 @@ class VolumeBinding:
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Refuse nodes that cannot reach a bound volume, or have none to offer to a claim that needs one."""
+        """Reject nodes that cannot reach a bound volume, or have none for an unbound claim."""
         claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
         if isinstance(claims, Status):
             return refuse_everywhere(self.name, nodes, claims)
@@ -158,7 +158,7 @@ class VolumeBinding:
         return FilterResult(codes, _REASONS)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Nothing to score unless the configuration says how."""
+        """Skip unless the configuration enables scoring."""
         return SKIP if self._by_percent is None else None
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
@@ -188,7 +188,7 @@ class VolumeBinding:
         return None
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
-        """Take back what `reserve` assumed, if it did."""
+        """Revert what `reserve` assumed, if anything."""
         reservation = cycle.read(_RESERVED)
         if reservation is not None:
             reservation.take_back(self._handle.objects)
@@ -221,9 +221,9 @@ def _error(reason: str) -> Status:
 
 
 def _sort_claims(pod: Pod, nodes: Nodes) -> PodClaims | Status:
-    """A pod's claims, or what keeps it from being tried at all.
+    """A pod's claims, or why it is rejected on all nodes.
 
-    A claim that names its volume without being bound to it is not the scheduler's business: like one that
+    A claim that names its volume without being bound to it is not bound by the scheduler: like one that
     does not wait for the pod's node, it should have been bound already.
     """
     bound: list[PersistentVolumeClaim] = []
@@ -277,7 +277,7 @@ def _migrates_others(pod: Pod, old: CSINode | None, new: CSINode) -> bool:
 
 
 def _stops_counting(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:
-    """Whether a driver does not want to be asked for its free space any more."""
+    """Whether a driver's storage capacity is not checked any more."""
     return old.spec.storage_capacity and not new.spec.storage_capacity
 
 
@@ -286,6 +286,6 @@ def _offers_more(pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapaci
 
 
 def _largest_volume(storage: CSIStorageCapacity) -> int:
-    """In bytes; -1 if nothing is said."""
+    """In bytes; -1 if not specified."""
     limit = storage.capacity if storage.maximum_volume_size is None else storage.maximum_volume_size
     return -1 if limit is None else limit.value

@@ -15,11 +15,11 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volumes.persistent_volume_claims import STORAGE, claim_class
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-"""The provisioner of classes whose volumes are made by hand."""
+"""Provisioner name of classes whose volumes are created manually."""
 
 
 def capacities_by_class(capacities: Iterable[CSIStorageCapacity]) -> dict[str, list[CSIStorageCapacity]]:
-    """What drivers report of each storage class, in an order that repeats."""
+    """The capacities that drivers report of each storage class, in a deterministic order."""
     by_class: dict[str, list[CSIStorageCapacity]] = {}
     for capacity in capacities:
         by_class.setdefault(capacity.storage_class_name, []).append(capacity)
@@ -33,8 +33,8 @@ class Provisioning:
     """Whether and where a volume can be made for a claim. Arrays have shape (nodes,).
 
     allowed: where the storage class allows it.
-    roomy: where its driver has room for it, as far as the driver tells.
-    capacity: the bytes left where the volume would be made; None if the driver does not tell.
+    roomy: where its driver has room for it, as far as the driver reports it.
+    capacity: the bytes left where the volume would be made; None if the driver does not report it.
     """
 
     claim: PersistentVolumeClaim
@@ -84,7 +84,7 @@ def _allowed(storage_class: StorageClass, nodes: Nodes) -> NDArray[np.bool_]:
 
 
 def _reported_for(capacity: CSIStorageCapacity, nodes: Nodes) -> NDArray[np.bool_]:
-    """The nodes a report speaks of; one without a topology, or with a malformed one, speaks of none."""
+    """The nodes a report applies to; one without a topology, or with a malformed one, applies to none."""
     try:
         selector = label_selector(capacity.node_topology)
     except SelectorError:

@@ -1,7 +1,7 @@
-"""What a pod takes on the node it was given: first assumed in memory, then written and waited for.
+"""A pod's volumes and claims on its node: first assumed in memory, then written and waited for.
 
-An assumption is made in the live tables, so that the next pod's cycle sees the volume taken. It ends when the
-API server shows the object again, or is taken back when the pod fails.
+An assumption is made in the live tables, so that the next pod's cycle sees the volume taken. It ends with the
+next watch event of the object, or is reverted when the pod fails.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Written = tuple[type[Object], str]
 """An object that was written: its kind and name."""
 
 _NEVER = 1 << 64
-"""Later than every version."""
+"""Greater than every resource version."""
 
 
 def given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """A volume with the claim's reference in it; marked, unless its user had kept it for that claim."""
+    """A volume with the claim's reference in it; annotated, unless the user had reserved it for it."""
     annotations = volume.metadata.annotations
     if not is_given_to(volume, claim):
         annotations = {**annotations, BOUND_BY_CONTROLLER: annotations.get(BOUND_BY_CONTROLLER, "yes")}
@@ -68,8 +68,8 @@ def to_be_provisioned(claim: PersistentVolumeClaim, node_name: str) -> Persisten
 class Reservation:
     """The volumes and claims of one pod on one node.
 
-    assumed: what this pod changed in the tables; what others had assumed equally is theirs to take back.
-    written: the versions of the objects we wrote, as far as the API server told.
+    assumed: what this pod changed in the tables; equal assumptions of other pods are reverted by those.
+    written: the resource versions of the objects we wrote, as far as the API server returned them.
     shown: the objects that have been seen as we wrote them.
     """
 
@@ -103,7 +103,7 @@ class Reservation:
             self.assumed.append(wanted)
 
     def take_back(self, objects: Objects) -> None:
-        """Undo `assume`, except for what has been replaced since. Doing it again changes nothing."""
+        """Undo `assume`, except for objects that have been replaced since; idempotent."""
         while self.assumed:
             item = self.assumed.pop()
             table: ObjectTable[PersistentVolume | PersistentVolumeClaim] = objects.of(type(item))
@@ -111,7 +111,7 @@ class Reservation:
                 table.forget(item.namespace, item.name)
 
     async def write(self, effects: Effects) -> None:
-        """Tell the cluster, volumes first."""
+        """Write to the API server, volumes first."""
         for volume, claim in self.bindings:
             self._note(volume, await effects.perform(BindVolume(volume, claim)))
         for claim in self.provisions:
@@ -156,9 +156,9 @@ class Reservation:
         return is_bound(claim)
 
     def _is_shown(self, item: Object, looks_written: bool) -> bool:
-        """Whether the API server has shown our write; what it shows before that says nothing.
+        """Whether the informer has observed our write; earlier states of the object are ignored.
 
-        An object that looks as we wrote it is one, and so is one of a version not older than the answer.
+        An object equal to what we wrote counts, and so does one of a version not older than the response's.
         """
         key = (type(item), item.key)
         if looks_written or _version(item) >= self.written.get(key, _NEVER):
@@ -182,6 +182,6 @@ def _stored(objects: Objects, item: T, doing: str, resource: str) -> T:
 
 
 def _version(item: Object) -> int:
-    """An object's version; those of one object only grow."""
+    """An object's resource version, which only increases."""
     text = item.metadata.resource_version
     return int(text) if text.isdecimal() else 0

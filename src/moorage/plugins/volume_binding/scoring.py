@@ -1,4 +1,4 @@
-"""How much of its storage each node would have used: VolumeBinding's score."""
+"""VolumeBinding's score: the storage utilization of each node."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FULL = 100
 
 @dataclass(slots=True, eq=False)
 class _ClassUse:
-    """What is requested of a storage class, and what there is of it, in bytes. Shape (nodes,)."""
+    """Requested and available storage of a storage class, in bytes. Shape (nodes,)."""
 
     requested: NDArray[np.int64]
     capacity: NDArray[np.int64]
     present: NDArray[np.bool_]
 
     def percent(self) -> NDArray[np.int64]:
-        """How full the class' storage would be; what holds nothing counts as full."""
+        """The utilization of the class' storage; a capacity of zero counts as full."""
         over = (self.capacity == 0) | (self.requested > self.capacity)
         return np.where(over, _FULL, self.requested * _FULL // np.maximum(self.capacity, 1))
 
@@ -37,8 +37,8 @@ def score_storage(plan: Plan, by_percent: NDArray[np.int64], count: int) -> Scor
     """The mean of all storage classes' scores, rounded.
 
     by_percent: the score of each percentage of use, from 0 to 100.
-    Where existing volumes are taken they alone count; elsewhere new volumes do, if their driver tells how
-    much room it has.
+    Where existing volumes are taken they alone count; elsewhere new volumes do, if their driver reports its
+    capacity.
     """
     existing = _existing(plan.matches, count)
     takes_existing = np.zeros(count, bool)

@@ -1,6 +1,6 @@
-"""Volumes of the drivers that were once part of Kubernetes, as the CSI drivers that replaced them see them.
+"""In-tree volumes, translated to the CSI drivers that replaced the in-tree drivers.
 
-A cluster may still have volumes that name such a disk in the old way. Plugins that count volumes or check
+A cluster may still have volumes with in-tree sources. Plugins that count volumes or check
 where they are accessible must see them as the CSI driver does: with its name, handle and topology label.
 """
 
@@ -36,12 +36,12 @@ _AZURE_MANAGED = "managed"
 
 
 class TranslationError(VolumeError):
-    """A volume that its CSI driver could not make sense of."""
+    """A volume that cannot be translated for its CSI driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """An old driver's name, its replacement, and the label by which that knows zones (if it does)."""
+    """An in-tree driver's name, its CSI driver, and the latter's topology label for zones (if any)."""
 
     old_name: str
     driver: str
@@ -61,11 +61,11 @@ _MIGRATIONS: dict[type, Migration] = {
 }
 
 DRIVER_OF: dict[str, str] = {migration.old_name: migration.driver for migration in _MIGRATIONS.values()}
-"""The CSI driver that stands in for each old one."""
+"""The CSI driver that replaces each in-tree driver."""
 
 
 def migrated_disk(source: PersistentVolumeSource) -> MigratedDisk | None:
-    """The disk of an old driver that a volume names, if it does."""
+    """The in-tree disk of a volume, if it has one."""
     return (
         source.aws_elastic_block_store
         or source.gce_persistent_disk
@@ -76,12 +76,12 @@ def migrated_disk(source: PersistentVolumeSource) -> MigratedDisk | None:
 
 
 def migration_of(disk: MigratedDisk) -> Migration:
-    """What became of a disk's driver."""
+    """The migration of a disk's driver."""
     return _MIGRATIONS[type(disk)]
 
 
 def volume_handle(disk: MigratedDisk, zones: str = "") -> str:
-    """What the CSI driver calls a disk; `zones` is the zone label of its persistent volume."""
+    """The CSI volume handle of a disk; `zones` is the zone label of its persistent volume."""
     match disk:
         case AWSElasticBlockStore():
             return _ebs_handle(disk.volume_id)
@@ -96,7 +96,7 @@ def volume_handle(disk: MigratedDisk, zones: str = "") -> str:
 
 
 def persistent_handle(volume: PersistentVolume, disk: MigratedDisk) -> str:
-    """What the CSI driver calls the disk of a persistent volume."""
+    """The CSI volume handle of the disk of a persistent volume."""
     labels = volume.labels
     return volume_handle(disk, labels.get(BETA_ZONE) or labels.get(ZONE) or "")
 
@@ -135,11 +135,11 @@ def _gce_location(label: str) -> str:
 
 
 def migrated_affinity(volume: PersistentVolume, disk: MigratedDisk) -> NodeSelector | None:
-    """The node affinity of a volume in the words of its CSI driver.
+    """The node affinity of a volume with the topology labels of its CSI driver.
 
-    What the affinity says of zones is said with the driver's label; if it says nothing, the volume's own zone
-    label is taken. The old label for regions gets today's name. Raises TranslationError where the driver
-    could not take the volume at all.
+    Zone labels in the affinity are replaced by the driver's label; if there are none, the volume's own zone
+    label is used. The beta label for regions is replaced by the current one. Raises TranslationError where
+    the volume cannot be translated at all.
     """
     persistent_handle(volume, disk)
     affinity = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None

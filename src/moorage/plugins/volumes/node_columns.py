@@ -18,11 +18,11 @@ from moorage.plugins.volumes.persistent_volume_claims import Derived
 T = TypeVar("T", bound=Object)
 
 ByNode = Mapping[str, Mapping[str, int]]
-"""Numbers by what they are about, and by the node's name."""
+"""Numbers by subject, and by the node's name."""
 
 
 class NodeColumns(Generic[T]):
-    """What objects of a kind say of nodes, as columns; `absent` for nodes of which they say nothing."""
+    """Values by node from objects of a kind, as columns; `absent` for nodes without a value."""
 
     def __init__(self, work_out: Callable[[Iterable[T]], ByNode], absent: int = 0) -> None:
         self._said: Derived[T, ByNode] = Derived(work_out)
@@ -32,11 +32,11 @@ class NodeColumns(Generic[T]):
         self._columns: dict[str, NDArray[np.int64]] = {}
 
     def subjects(self, table: ObjectTable[T]) -> ByNode:
-        """What is said at all."""
+        """The subjects of all columns."""
         return self._said.of(table)
 
     def column(self, table: ObjectTable[T], subject: str, nodes: Nodes) -> NDArray[np.int64]:
-        """What is said of each node about a subject. Shape (nodes,)."""
+        """The value of each node for a subject. Shape (nodes,)."""
         said, snapshot = self._said.of(table), nodes.snapshot
         if self._reader.new_rows(snapshot, snapshot.node_changes) is None or self._of is not said:
             self._of = said

@@ -1,4 +1,4 @@
-"""What the volume plugins share: how pods name claims, what annotations mean, and how filters refuse."""
+"""What the volume plugins share: how pods name claims, what annotations mean, and how filters reject."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError, Status
 
 VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
-"""The kinds that say which volume a claim has or may get."""
+"""The kinds that determine which volume a claim has or may get."""
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""On a claim: its binding is finished. The value means nothing."""
+"""On a claim: its binding is finished. The value is ignored."""
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 """On a volume or claim: the binding was made by a program, not by the user."""
@@ -42,18 +42,18 @@ D = TypeVar("D")
 
 
 class VolumeError(Exception):
-    """Something about a volume or claim that fails the attempt, rather than refuses a node."""
+    """An error of a volume or claim that fails the attempt, rather than rejecting a node."""
 
 
 class Derived(Generic[T, D]):
-    """Something worked out of a table of objects, kept until the table has changed."""
+    """A value derived from a table of objects, cached until the table changes."""
 
     def __init__(self, work_out: Callable[[Iterable[T]], D]) -> None:
         self._work_out = work_out
         self._known: tuple[ObjectTable[T], int, D] | None = None
 
     def of(self, table: ObjectTable[T]) -> D:
-        """What follows from a table as it is now."""
+        """The value derived from the current table."""
         known = self._known
         if known is None or known[0] is not table or known[1] != table.version:
             known = self._known = (table, table.version, self._work_out(table))
@@ -69,7 +69,7 @@ class ClaimUse:
 
 
 def is_without_storage(pod: Pod) -> bool:
-    """Whether none of a pod's volumes is anything that scheduling looks at."""
+    """Whether none of a pod's volumes is relevant to scheduling."""
     return all(volume == Volume(name=volume.name) for volume in pod.spec.volumes)
 
 
@@ -93,7 +93,7 @@ def volume_class(volume: PersistentVolume) -> str:
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether a claim has its volume for good."""
+    """Whether a claim is fully bound to its volume."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
@@ -117,12 +117,12 @@ def is_given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def not_found(resource: str, name: str) -> str:
-    """What an API client says of an object that is not there."""
+    """An API client's error message for an object that does not exist."""
     return f'{resource} "{name}" not found'
 
 
 def foreign_claim(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """What is wrong with a claim that has the name of a pod's ephemeral volume but was not made for it."""
+    """The error of a claim that has the name of a pod's ephemeral volume but was not created for it."""
     owner = claim.controller
     if claim.namespace == pod.namespace and owner is not None and owner.uid == pod.metadata.uid:
         return None
@@ -130,7 +130,7 @@ def foreign_claim(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
 
 
 def refuse_everywhere(plugin: str, nodes: Nodes, status: Status) -> FilterResult:
-    """A filter's answer where the pre-filter would have refused the pod; an error fails the attempt."""
+    """A filter's result where the pre-filter would have rejected the pod; an error fails the attempt."""
     if not status.refused:
         raise PluginError(plugin, "filter", status.message)
     return FilterResult(np.ones(len(nodes), np.int8), (Reason(status.reasons, status.code),))

@@ -1,7 +1,7 @@
 """The devices and capacities that are allocated to claims.
 
-Kept up to date by comparing claims with those of the last time, so that a cycle pays for what changed. Claims
-whose allocation is decided but not written yet count as well.
+Updated by comparing claims with those of the last time, so that the cost of a cycle depends on what changed.
+Claims whose allocation is decided but not written yet count as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DeviceAllocation:
         self.exclusive = 0
         self.shares = 0
         self.measured = 0
-        """How many of the shares take an amount of the device's capacity."""
+        """Number of shares that consume an amount of the device's capacity."""
         self.capacity: Amounts = {}
 
     @property
@@ -36,7 +36,7 @@ class DeviceAllocation:
         return not (self.exclusive or self.shares)
 
     def state(self) -> tuple[Any, ...]:
-        """All that a search could see of it."""
+        """All that a search can depend on."""
         taken = frozenset(self.capacity.items()) if self.measured else None
         return (self.exclusive > 0, self.shares > 0, taken)
 
@@ -50,7 +50,7 @@ class AllocatedDevices:
     def __init__(self) -> None:
         self._claims: dict[_ClaimKey, ResourceClaim] = {}
         self._identities: set[int] = set()
-        """The same claims by identity: to see that nothing is new takes a look at every claim there is."""
+        """The same claims by identity: detecting changes compares every claim."""
         self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
         self._table: ObjectTable[ResourceClaim] | None = None
         self._version = -1
@@ -61,7 +61,7 @@ class AllocatedDevices:
     def refresh(
         self, table: ObjectTable[ResourceClaim], pending: Mapping[str, ResourceClaim]
     ) -> AbstractSet[PoolId]:
-        """Take up what changed; returns the pools of which something else is taken now.
+        """Apply changes; returns the pools whose allocations have changed.
 
         pending: claims with an allocation that is not written yet, by uid. Those that the table shows as
         allocated already are not counted twice.
@@ -128,12 +128,12 @@ class AllocatedDevices:
     # Reading
 
     def of(self, device: DeviceId) -> DeviceAllocation | None:
-        """How a device is taken, if it is."""
+        """The allocation of a device, if there is one."""
         devices = self._pools.get((device.driver, device.pool))
         return None if devices is None else devices.get(device.device)
 
     def signature(self, view: View) -> Hashable:
-        """What is taken of a pool, by the devices' places in a view: all that a search could see of it."""
+        """The allocations of a pool, by the devices' places in a view: all that a search can depend on."""
         devices = self._pools.get(view.id)
         if not devices or not view.usable:
             return ()
@@ -146,7 +146,7 @@ class AllocatedDevices:
         return signature
 
     def contents(self) -> dict[DeviceId, tuple[Any, ...]]:
-        """Everything that is taken: for comparing and for debugging."""
+        """All allocations: for comparing and for debugging."""
         return {
             DeviceId(*pool, name): held.state()
             for pool, devices in self._pools.items()

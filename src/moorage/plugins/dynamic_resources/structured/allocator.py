@@ -37,15 +37,15 @@ from moorage.plugins.dynamic_resources.structured.search_results import (
 FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"
 
 _LOOKUP_WORK, _SEARCH_WORK = 4, 40
-"""The units of work of looking for a kept result, and of starting a search."""
+"""Cost of looking up a kept result, and of starting a search, in units of work."""
 
 
 class Allocator:
-    """Searches for devices, in one cycle: nothing that it reads may change while it is in use.
+    """Searches for devices, in one cycle: its inputs must not change while it is in use.
 
-    work: how much of it the searches may take.
+    work: the limit on the work of the searches.
     results: those of earlier searches.
-    deadline: makes what tells a search that its time is over; called when a search starts.
+    deadline: called when a search starts; returns a function that returns whether its time is over.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Allocator:
         self._results: dict[tuple[ClaimRequest, ...], ClaimResults] = {}
 
     def results_for(self, claim_requests: tuple[ClaimRequest, ...]) -> ClaimResults:
-        """What is known of claims."""
+        """The kept results for claims."""
         results = self._results.get(claim_requests)
         if results is None:
             results = self._results[claim_requests] = self._all_results.of(claim_requests)
         return results
 
     def find(self, node: Node, claim_requests: tuple[ClaimRequest, ...]) -> SearchResult:
-        """Devices for claims on a node; AllocationError if no node can help."""
+        """Devices for claims on a node; AllocationError if the error is the same on all nodes."""
         self._work.spend(_LOOKUP_WORK)
         results = self.results_for(claim_requests)
         node_devices = self._inventory.seen_from(node)
@@ -106,7 +106,7 @@ def allocation(
     node_devices: NodeDevices,
     node_name: str,
 ) -> AllocationResult:
-    """What a claim gets on a node: the devices that were picked, as the node sees them."""
+    """The allocation of a claim on a node: the devices that were picked, as the node sees them."""
     entries = [node_devices.entries[pick.index] for pick in picks]
     results = tuple(
         _result(claim, pick, entry, place)
@@ -133,14 +133,14 @@ def _result(claim: ResourceClaim, pick: Pick, entry: Entry, place: int) -> Devic
 
 
 def _share_id(claim: ResourceClaim, entry: Entry, place: int) -> str:
-    """One share's name: random to others, yet the same in every replay."""
+    """The id of a share: random, but reproducible in replays."""
     return str(uuid5(NAMESPACE_URL, f"{claim.metadata.uid or claim.key}/{entry.id}/{place}"))
 
 
 def _config(
     claim: ResourceClaim, claim_request: ClaimRequest, picks: Sequence[Pick]
 ) -> tuple[DeviceAllocationConfiguration, ...]:
-    """Settings of the classes, once per class, then those of the claim that are about what was chosen."""
+    """Settings of the classes, once per class, then those of the claim that apply to what was chosen."""
     chosen: list[Alternative] = []
     for pick in picks:
         if pick.alternative not in chosen:
@@ -169,7 +169,7 @@ def _config(
 
 
 def _times_meant(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> int:
-    """How many requests some settings are about: they are listed once for each."""
+    """Number of requests that some settings apply to: they are listed once for each."""
     return sum(name in requests or alternative.full_name in requests for name, alternative in chosen.items())
 
 

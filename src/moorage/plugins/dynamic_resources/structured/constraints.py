@@ -1,6 +1,6 @@
-"""What the devices of a claim must have in common, or must not have in common.
+"""Constraints: attributes that the devices of a claim must have in common, or must not have in common.
 
-Constraints are asked device by device and keep count: once one says no, more devices do not change its mind.
+They are evaluated device by device and keep state: once one is violated, more devices do not satisfy it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from moorage.plugins.dynamic_resources.structured.pools import Entry
 
 _NO_VALUE = DeviceAttribute()
 _MISSING, _EQUAL_TO_NOTHING = 0, 1
-"""The numbers of an attribute that is not there, and of one without a value."""
+"""Codes of an attribute that is absent, and of one without a value."""
 
 
 class Constraint(Protocol):
     """A condition on all devices of a claim's requests."""
 
     def add(self, request: str, alternative: str, entry: Entry) -> bool:
-        """Whether a device may be taken; if so, it counts from now on."""
+        """Whether a device may be allocated; if so, it is added."""
 
     def remove(self, request: str, alternative: str) -> None:
-        """The device that was added last for a request counts no longer."""
+        """Remove the device that was added last for a request."""
 
 
 def attribute_of(entry: Entry, name: str) -> DeviceAttribute | None:
@@ -37,7 +37,7 @@ def attribute_of(entry: Entry, name: str) -> DeviceAttribute | None:
 
 
 class _Scope:
-    """The requests a constraint is about: all of them if none is named."""
+    """The requests a constraint applies to: all of them if none is named."""
 
     def __init__(self, requests: tuple[str, ...]) -> None:
         self._requests = frozenset(requests)
@@ -58,7 +58,7 @@ class MatchAttribute:
         self._count = 0
 
     def add(self, request: str, alternative: str, entry: Entry) -> bool:
-        """The first device decides what the others must have."""
+        """The first device determines the value that the others must have."""
         if not self._scope.covers(request, alternative):
             return True
         value = attribute_of(entry, self._name)
@@ -72,7 +72,7 @@ class MatchAttribute:
         return True
 
     def remove(self, request: str, alternative: str) -> None:
-        """One device less."""
+        """Remove a device."""
         if self._scope.covers(request, alternative):
             self._count -= 1
 
@@ -80,8 +80,8 @@ class MatchAttribute:
 class DistinctAttribute:
     """No device has a value that the last device of any request has.
 
-    Only the last value of each request is kept, and none after a step back: that is how kube-scheduler
-    judges, though it lets equal values through where one request asks for three devices or more.
+    Only the last value of each request is kept, and none after backtracking, as in kube-scheduler, although
+    this allows equal values where one request asks for three devices or more.
     """
 
     def __init__(self, name: str, requests: tuple[str, ...]) -> None:
@@ -104,20 +104,20 @@ class DistinctAttribute:
         return True
 
     def remove(self, request: str, alternative: str) -> None:
-        """One device less."""
+        """Remove a device."""
         if self._scope.covers(request, alternative):
             self._values.pop(request, None)
             self._count -= 1
 
 
 def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
-    """What constraints can see of the devices' values of an attribute: which of them are equal."""
+    """What constraints depend on of the devices' values of an attribute: which of them are equal."""
     numbers: dict[Hashable, int] = {None: _MISSING, _NO_VALUE: _EQUAL_TO_NOTHING}
     return tuple([numbers.setdefault(each, len(numbers)) for each in values])
 
 
 def constraint(source: DeviceConstraint) -> Constraint | None:
-    """A constraint ready to keep count; None for a kind that is not known."""
+    """A constraint ready to be evaluated; None for an unknown kind."""
     if source.match_attribute is not None:
         return MatchAttribute(source.match_attribute, source.requests)
     if source.distinct_attribute is not None:
@@ -126,5 +126,5 @@ def constraint(source: DeviceConstraint) -> Constraint | None:
 
 
 def constrained_attribute(source: DeviceConstraint) -> str:
-    """The attribute that a constraint of a known kind is about."""
+    """The attribute of a constraint of a known kind."""
     return source.distinct_attribute or "" if source.match_attribute is None else source.match_attribute

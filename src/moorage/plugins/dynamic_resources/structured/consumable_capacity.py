@@ -1,7 +1,7 @@
 """Consumable capacity: how much of a device's capacity a request takes, and whether that much is left.
 
-Requests say how much they want; a device's policy rounds that up to what it gives out. Devices that are not
-shared are measured as well: a request for more than a device has does not get it.
+Requests contain an amount; a device's request policy rounds it up. Devices that are not shared are checked as
+well: a request for more than a device has is not satisfied.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def fits(
     requested: Mapping[str, Quantity],
     *taken: Mapping[str, int],
 ) -> bool:
-    """Whether a device has, and its policies allow, what a request wants beside what is taken already."""
+    """Whether a device has, and its policies allow, a request's amounts beside those taken already."""
     if any(name not in capacity for name in requested):
         return False
     for name, amount in consumed(capacity, requested).items():

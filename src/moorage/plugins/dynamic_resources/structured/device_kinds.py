@@ -1,4 +1,4 @@
-"""Kinds of devices: what selectors and searches can tell apart, and what selectors said of each.
+"""Kinds of devices: what selectors and searches can distinguish, and the selectors' results for each.
 
 A device's attributes are often its own, such as a serial number, but selectors and constraints read few of
 them. Devices are the same to a selector if they have the same `Base` and the same values of the attributes
@@ -21,7 +21,7 @@ from moorage.cel.values import CelError
 
 
 class SelectorResult:
-    """What an expression said of devices, or why it could not say anything, and what it can have read."""
+    """The result of an expression for devices, or its error, and the attributes it can have read."""
 
     __slots__ = ("__weakref__", "answer", "reads")
 
@@ -36,36 +36,36 @@ class SelectorResults:
     def __init__(self, limit: int = 400_000) -> None:
         self.limit = limit
         self.count = 0
-        """How many the kinds hold, those that several hold counted for each."""
+        """Number of results in all kinds; a shared one counts for each kind."""
         self.generation = 0
         self._shared: WeakValueDictionary[Hashable, SelectorResult] = WeakValueDictionary()
 
     def add(self) -> None:
-        """One more."""
+        """Count one more result."""
         self.count += 1
         if self.count > self.limit:
             self.count = 1
             self.generation += 1
 
     def known(self, expression: str, look: Hashable) -> SelectorResult | None:
-        """What an expression said of a device that looks the same to it, if some kind still holds that."""
+        """The result of an expression for an equivalent device, if some kind still holds it."""
         return self._shared.get((expression, look))
 
     def share(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
-        """Let other kinds know, for as long as some kind holds it."""
+        """Share a result with other kinds, as long as some kind holds it."""
         self._shared[expression, look] = verdict
 
 
 class Base:
-    """All of a kind but its plain attributes: those matter only where they are read."""
+    """All of a kind except its plain attributes, which matter only where they are read."""
 
     __slots__ = ("__weakref__",)
 
 
 class DeviceKind:
-    """What devices that differ only in name and place have in common; selectors judge each kind once.
+    """What devices that differ only in name and place have in common; selectors are evaluated once per kind.
 
-    Verdicts go with the slices that publish such devices, and when there are too many.
+    Results are dropped with the slices that publish such devices, and when there are too many.
     """
 
     __slots__ = (
@@ -89,11 +89,11 @@ class DeviceKind:
         self._held: dict[str, SelectorResult] = {}
 
     def verdict(self, expression: str) -> SelectorResult | None:
-        """What an expression said; None if it was not asked."""
+        """The result of an expression; None if it was not evaluated."""
         return self._held.get(expression) if self._generation == self._selector_results.generation else None
 
     def look_to(self, reads: AttributesRead | None) -> Hashable:
-        """What an expression that reads some attributes can see of it; None if nothing is left out."""
+        """The part of the kind that an expression reading some attributes depends on; None: all of it."""
         if reads is None:
             return None
         look: list[Hashable] = [self.base]
@@ -102,14 +102,14 @@ class DeviceKind:
         return tuple(look)
 
     def shared_result(self, expression: str, look: Hashable) -> SelectorResult | None:
-        """What an expression said of another kind that looks the same to it."""
+        """The result of an expression for another kind that is equivalent for it."""
         verdict = None if look is None else self._selector_results.known(expression, look)
         if verdict is not None:
             self._hold(expression, verdict)
         return verdict
 
     def remember(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
-        """Keep what an expression said, for all kinds that look the same to it."""
+        """Keep the result of an expression, for all kinds that are equivalent for it."""
         self._hold(expression, verdict)
         if look is not None:
             self._selector_results.share(expression, look, verdict)
@@ -184,7 +184,7 @@ def published(reads: AttributesRead, driver: str) -> tuple[tuple[str, Literals],
 def projected(
     devices: Iterable[dict[str, DeviceAttribute]], name: str, literals: Literals
 ) -> list[DeviceAttribute | str | int | None]:
-    """What can be told apart of the values of an attribute: strings that are no literals by their length."""
+    """What selectors can distinguish of an attribute's values: strings other than literals by length."""
     return [
         value
         if (value := attributes.get(name)) is None or (text := value.string_value) is None
@@ -202,7 +202,7 @@ class Reading:
         self._added: set[AttributesRead | None] = set()
 
     def add(self, reads: AttributesRead | None) -> None:
-        """These can have been read as well."""
+        """Add attributes that can have been read."""
         if reads not in self._added:
             self._added.add(reads)
             both = self.reads is not None and reads is not None

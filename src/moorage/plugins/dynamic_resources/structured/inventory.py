@@ -32,7 +32,7 @@ from moorage.plugins.dynamic_resources.structured.pools import (
 class NodeDevices:
     """All that one node sees, in the order in which devices are tried.
 
-    Few of them are ever searched: what only searches need is made when it is asked for.
+    Few nodes are ever searched: what only searches need is made on demand.
     """
 
     def __init__(self, views: Iterable[View]) -> None:
@@ -41,7 +41,7 @@ class NodeDevices:
 
     @property
     def device_state(self) -> Hashable:
-        """What nodes have in common for which, with nothing taken, searches go the same way."""
+        """The device state without allocations: searches on nodes with equal states have the same result."""
         return tuple(view.look for view in self.views)
 
     def device_state_for(self, reading: Reading, work: Work) -> Hashable:
@@ -49,7 +49,7 @@ class NodeDevices:
         return tuple([view.look_to(reading, work) for view in self.views])
 
     def equal_values(self, names: tuple[str, ...], work: Work) -> Hashable:
-        """Which devices have equal values of each of some attributes: all that constraints can see."""
+        """Which devices have equal values of each of some attributes: all that constraints depend on."""
         if not names:
             return ()
         known = self._equal_values.get(names)
@@ -92,7 +92,7 @@ class Inventory:
 
     def __init__(self) -> None:
         self.generation = 0
-        """Moves when pools do."""
+        """Incremented when pools change."""
         self._table: ObjectTable[ResourceSlice] | None = None
         self._version = -1
         self._slices: dict[str, Slice] = {}
@@ -104,12 +104,12 @@ class Inventory:
         self._shapes = Shapes()
         self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
-        """Pools that nodes without any of their devices must know of."""
+        """Invalid pools that also concern nodes without any of their devices."""
 
     def refresh(self, table: ObjectTable[ResourceSlice]) -> AbstractSet[str]:
-        """Take up what changed in the table of slices.
+        """Apply changes of the table of slices.
 
-        Returns the names of the nodes that may see something else now than when they were last looked at.
+        Returns the names of the nodes whose devices may have changed since the last call.
         """
         if table is self._table and table.version == self._version:
             return frozenset()
@@ -141,7 +141,7 @@ class Inventory:
         return names | self._look_again(far) if far else names
 
     def _look_again(self, pools: AbstractSet[PoolId]) -> set[str]:
-        """Put right what nodes see of pools that do not name them; the names of those that see a change."""
+        """Update the views of nodes on pools that do not name them; returns the nodes with changes."""
         names: set[str] = set()
         for name, (node, node_devices) in self._node_devices.items():
             before = {view for view in node_devices.views if view.id in pools}
@@ -194,7 +194,7 @@ class Inventory:
         return pool
 
     def seen_from(self, node: Node) -> NodeDevices:
-        """What a node sees; that rests on its name and labels alone."""
+        """The devices that a node sees; depends on its name and labels alone."""
         known = self._node_devices.get(node.name)
         if known is not None and (known[0] is node or known[0].labels == node.labels):
             return known[1]
@@ -220,5 +220,5 @@ class Inventory:
         return frozenset() if known is None else known.node_names
 
     def slices(self) -> Iterable[tuple[ResourceSlice, tuple[Entry, ...]]]:
-        """All slices as they are, whatever their generation, with their devices."""
+        """All slices of all generations, with their devices."""
         return ((each.source, each.entries) for each in self._slices.values())

@@ -1,7 +1,7 @@
 """Pools of devices: which of their slices count, and how nodes see them.
 
-A pool's slices come in generations, of which only the newest counts, and a pool is only good if all of its
-slices are here and agree with each other. Which slices concern a node is up to their node selection. Nodes
+A pool's slices come in generations, of which only the newest counts, and a pool is only valid if all of its
+slices exist and are consistent. The node selection of a slice determines the nodes it concerns. Nodes
 that see the same slices of a pool share one `View` of it.
 """
 
@@ -28,13 +28,13 @@ from moorage.plugins.dynamic_resources.structured.device_kinds import (
 )
 
 MAX_PROJECTIONS = 8
-"""Maximum number of sets of attributes for which a pool or a node keeps what its devices look like."""
+"""Maximum number of sets of attributes for which a pool or a node keeps the projection of its devices."""
 
 VIEW_WORK = 4
-"""The units of work of projecting a pool's devices to some attributes."""
+"""Cost of projecting a pool's devices to some attributes, in units of work."""
 
 VALUES_PER_UNIT = 2
-"""How many attributes of devices are read in a unit of work."""
+"""Number of attributes of devices that are read in a unit of work."""
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
@@ -52,7 +52,7 @@ class DeviceId(NamedTuple):
 
 
 class Shape:
-    """A pool's contents without names: searches in two pools of a shape go the same way."""
+    """A pool's contents without names: searches in two pools of one shape have the same result."""
 
     __slots__ = ("__weakref__",)
 
@@ -91,7 +91,7 @@ class View:
     entries: tuple[Entry, ...] = ()
     """The devices of slices that concern the nodes, in the order in which they are tried."""
     reachable: tuple[bool, ...] = ()
-    """Whether the nodes reach each of these devices; slices can say so device by device."""
+    """Whether the nodes reach each of these devices; slices can specify it device by device."""
     others: tuple[Entry, ...] = ()
     """The pool's other devices: they share its counters."""
     counters: CounterAmounts | None = None
@@ -105,7 +105,7 @@ class View:
 
     @property
     def look(self) -> Hashable:
-        """What views have in common for which, with nothing taken, searches go the same way."""
+        """The shape of the view: without allocations, searches in equal shapes have the same result."""
         return self.shape if self.usable else (self.id, self.invalid)
 
     def look_to(self, reading: Reading, work: Work) -> Hashable:
@@ -201,9 +201,9 @@ class Pool:
 
     @cached_property
     def seen_from_afar(self) -> View | None:
-        """The view of nodes for which the pool has no devices, if they must know of it.
+        """The view of nodes for which the pool has no devices, if it concerns them.
 
-        Counters concern every node; a pool whose counters are wrong is known to be bad everywhere.
+        Counters concern every node; a pool with invalid counters is invalid everywhere.
         """
         view = self._view(self._counter_slices)
         return None if view is None or view.usable else view
@@ -266,7 +266,7 @@ def _counters(slices: Iterable[Slice]) -> CounterAmounts | None:
 
 
 def _known_counters(counters: CounterAmounts, entries: Iterable[Entry]) -> bool:
-    """Whether devices only take from counters there are."""
+    """Whether devices only consume counters that exist."""
     for entry in entries:
         for part in entry.device.consumes_counters:
             if (part.counter_set, "") not in counters:
@@ -289,7 +289,7 @@ class Shapes:
         others: Iterable[Entry],
         counters: CounterAmounts,
     ) -> Shape:
-        """The shape of a view with devices of these kinds; others count where they take of its counters."""
+        """The shape of a view with devices of these kinds; others count where they consume its counters."""
         shared = tuple(entry.kind.base for entry in others) if counters else ()
         return self.one((tuple(kinds), reachable, frozenset(counters.items()), shared))
 

@@ -1,5 +1,5 @@
-"""What a claim asks for, made ready for the search: requests, their alternatives, and the selectors of both
-claim and class.
+"""The requests of a claim, prepared for the search: with their alternatives, and the selectors of both claim
+and class.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ EXACT_COUNT = "ExactCount"
 ALL = "All"
 
 _LONGEST_REASON = 1024
-"""How many characters are kept of why a selector failed; expressions can make long texts."""
+"""Maximum length of the error of a selector, in characters; expressions can make long texts."""
 
 _REQUEST_WORK, _SELECTOR_WORK = 24, 4
-"""The work of making a request or one of its alternatives ready, and one of its selectors."""
+"""Cost of preparing a request or one of its alternatives, and one of its selectors, in units of work."""
 
 _EVALUATION_WORK, _FACT_WORK = 48, 4
-"""The work of asking a selector about a device, beside the cost, and for each of the device's facts."""
+"""Work of evaluating a selector for a device, beside its CEL cost, and for each of the device's facts."""
 
 _KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 
 class AllocationError(Exception):
-    """Something is wrong with a claim, a class or a selector: no node can help, the attempt fails."""
+    """A claim, a class or a selector is invalid: the attempt fails on all nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One selector, and whose it is: `class gpu: selector #0`."""
+    """One selector, and its origin for messages: `class gpu: selector #0`."""
 
     whose: str
     expression: str
 
     def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
-        """Whether devices of a kind are chosen; AllocationError if that cannot be said."""
+        """Whether devices of a kind are selected; AllocationError if the evaluation fails."""
         verdict = kind.verdict(self.expression) or self._ask(kind, work)
         reading.add(verdict.reads)
         if isinstance(verdict.answer, CelError):
@@ -61,7 +61,7 @@ class Choice:
         return verdict.answer
 
     def _ask(self, kind: DeviceKind, work: Work) -> SelectorResult:
-        """The result for a kind; kinds that the selector cannot tell apart are evaluated once."""
+        """The result for a kind; kinds that the selector cannot distinguish are evaluated once."""
         try:
             selector = compile_selector(self.expression, work)
         except CompileError as error:
@@ -101,7 +101,7 @@ class Alternative:
 
     @property
     def look_work(self) -> int:
-        """The work of looking at a device that was judged before."""
+        """The work of checking a device that was evaluated before."""
         return 6 + 2 * len(self.choices)
 
     @property
@@ -119,7 +119,7 @@ class Alternative:
         return all(choice.accepts(kind, work, reading) for choice in self.choices)
 
     def tolerates(self, taints: tuple[DeviceTaint, ...]) -> bool:
-        """Whether it puts up with all taints that keep others away."""
+        """Whether all taints with an effect on allocation are tolerated."""
         return all(
             any(tolerates(toleration, taint) for toleration in self.tolerations)
             for taint in taints
@@ -136,7 +136,7 @@ class ClaimRequest:
 
 
 def claim_request(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> ClaimRequest:
-    """A claim made ready; AllocationError if it asks for something that cannot be understood."""
+    """A claim prepared for the search; AllocationError if its requests are invalid."""
     for request in claim.spec.devices.requests:
         work.spend(_REQUEST_WORK * (1 + len(request.first_available)))
         for each in (request.exactly, *request.first_available):

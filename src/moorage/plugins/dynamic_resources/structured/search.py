@@ -1,8 +1,8 @@
-"""The search for devices: first fit, one device after another, stepping back where it leads nowhere.
+"""The search for devices: first fit, one device after another, with backtracking.
 
 Claims, requests and alternatives are tried in their order, devices in the order of the node's; the
-first complete solution is taken. Within a request devices are only tried in ascending order: which of them
-comes first makes no difference. A stack of steps, not recursion, holds what can be taken back.
+first complete solution is taken. Within a request devices are only tried in ascending order, because their
+order makes no difference. A stack of steps, not recursion, holds what can be reverted.
 
 Invariant: what the steps on the stack took is exactly what `_taking`, `_capacity`, `_counters`, the
 constraints and the results show.
@@ -25,16 +25,16 @@ from moorage.plugins.dynamic_resources.structured.requests import AllocationErro
 from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
 
 MAX_RESULTS = 32
-"""How many devices a claim can hold."""
+"""Maximum number of devices of a claim."""
 
 TAKE_WORK, CONSTRAINT_WORK, CAPACITY_WORK, COUNTER_WORK = 16, 8, 8, 2
-"""The work of taking a device, and for it of asking a constraint, and measuring a capacity or a counter."""
+"""Work of taking a device, and for it of evaluating a constraint, and checking a capacity or a counter."""
 
 _NOTHING: Amounts = {}
 
 
 class OutOfTimeError(Exception):
-    """The search was given up."""
+    """The search was aborted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class _Request:
 
 
 class _Device:
-    """A step: take one device for an alternative; and how to give it back."""
+    """A step: take one device for an alternative, and how to revert it."""
 
     __slots__ = ("added", "alternative", "counted", "number", "request", "start", "taken")
 
@@ -100,7 +100,7 @@ class Search:
         self._constraints: list[list[Constraint]] = []
         self._results: list[list[Pick]] = []
         self._everything: dict[Alternative, list[int]] = {}
-        """For alternatives that want all devices: which those are."""
+        """For alternatives that request all devices: the devices."""
 
     def run(self) -> tuple[tuple[Pick, ...], ...] | None:
         """The devices for each claim, or None if there is no solution."""
@@ -179,7 +179,7 @@ class Search:
         return True
 
     def _choose_next(self, stack: list[_Request | _Device], step: _Request) -> bool:
-        """Start on the next alternative that the claim has room for, if there is one."""
+        """Start the next alternative that fits into the claim, if there is one."""
         while step.place + 1 < len(step.alternatives):
             step.place += 1
             alternative = step.alternatives[step.place]
@@ -237,10 +237,10 @@ class Search:
                 return True
         return False
 
-    # Judging one device
+    # Checking one device
 
     def _available(self, step: _Device, index: int) -> bool:
-        """Whether a device is not in use. Administrators share with everybody but themselves."""
+        """Whether a device is not in use. Admin access ignores allocations to other claims."""
         device = self._node_devices.entries[index].id
         taking = self._taking.get(device)
         if step.alternative.admin:
@@ -249,7 +249,7 @@ class Search:
         return not taking and (held is None or not held.exclusive)
 
     def _suits(self, alternative: Alternative, index: int) -> bool:
-        """Whether the selectors choose a device, and the node reaches it."""
+        """Whether the selectors match a device, and the node reaches it."""
         kind = self._node_devices.entries[index].kind
         return alternative.accepts(kind, self._work, self._reading) and self._node_devices.reachable[index]
 
@@ -263,7 +263,7 @@ class Search:
         return fits(entry.device.capacity, alternative.capacity, taken, *self._capacity.get(entry.id, ()))
 
     def _take(self, step: _Device, index: int) -> bool:
-        """Take a device if everything allows it; nothing is changed if not."""
+        """Take a device if all checks pass; nothing is changed if not."""
         entry = self._node_devices.entries[index]
         alternative, claim = step.alternative, step.request.claim
         self._work.spend(TAKE_WORK + CONSTRAINT_WORK * len(self._constraints[claim]))

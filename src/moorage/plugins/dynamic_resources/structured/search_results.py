@@ -1,7 +1,7 @@
 """Results of searches for devices, kept from one attempt to the next.
 
-A result depends only on what the claims ask for and on what the search could see of the node's pools. Claims
-from one ResourceClaimTemplate ask for the same and share results. A search that reads a device's own
+A result depends only on the requests of the claims and on what the search reads of the node's pools. Claims
+from one ResourceClaimTemplate have equal requests and share results. A search that reads a device's own
 attributes, such as a serial number, has another result on every node: kept results let the attempts of such a
 pod, each with a limit on its work, get through all nodes in the end.
 """
@@ -28,7 +28,7 @@ MAX_RESULTS: Final = 100_000
 """Maximum number of results kept, over all claims."""
 
 MAX_CONTENTS: Final = 128
-"""Maximum number of different things that claims ask for of which results are kept."""
+"""Maximum number of distinct contents of claims for which results are kept."""
 
 UNKNOWN: Final = -1
 """The number of a result that is not known."""
@@ -39,7 +39,7 @@ Picks = tuple[tuple[Pick, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found in the pools of a node."""
+    """The result of a search in the pools of a node."""
 
     picks: Picks | None
     """The devices of each claim; None if there are not enough."""
@@ -57,7 +57,7 @@ def search_result(picks: Picks | None, *, meets_invalid_pools: bool) -> SearchRe
 
 
 class ClaimResults:
-    """The results for claims that ask for the same."""
+    """The results for claims with equal requests."""
 
     def __init__(self, claim_requests: Sequence[ClaimRequest]) -> None:
         self.reading = Reading()
@@ -66,9 +66,9 @@ class ClaimResults:
         self._number_of: dict[int, int] = {}
         """The number of each result, by identity."""
         self._numbers = np.zeros(0, np.int32)
-        """The number of the result for each code of a situation."""
+        """The number of the result for each code of a device state."""
         self._serials = np.zeros(0, np.int64)
-        """The situation that each code stood for then, by serial number."""
+        """The device state that each code stood for then, by serial number."""
         self._by_reading: dict[Hashable, SearchResult] = {}
         """Results by what the searches for these claims read: few where nodes differ in other things."""
         constraints = [
@@ -81,12 +81,12 @@ class ClaimResults:
         return len(self.distinct) + len(self._by_reading)
 
     def numbers(self, codes: NDArray[np.int32], serials: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The numbers of the results for some situations, by their codes and serial numbers; or UNKNOWN."""
+        """The numbers of the results for device states, by their codes and serial numbers; or UNKNOWN."""
         self._grow(int(codes.max(initial=-1)) + 1)
         return np.where(self._serials[codes] == serials, self._numbers[codes], np.int32(UNKNOWN))
 
     def note(self, code: int, serial: int, result: SearchResult) -> int:
-        """Keep the result for a situation; returns its number."""
+        """Keep the result for a device state; returns its number."""
         number = self._number_of.setdefault(id(result), len(self.distinct))
         if number == len(self.distinct):
             self.distinct.append(result)
@@ -100,11 +100,11 @@ class ClaimResults:
             self._serials = np.append(self._serials, np.full(missing, UNKNOWN, np.int64))
 
     def get(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> SearchResult | None:
-        """The result of another search that saw the same as far as it read it."""
+        """The result of another search that read equal values."""
         return self._by_reading.get(self._key(node_devices, taken, work))
 
     def put(self, node_devices: NodeDevices, taken: Hashable, work: Work, result: SearchResult) -> None:
-        """Keep the result of a search by what has been read by now."""
+        """Keep the result of a search by the values read so far."""
         self._by_reading[self._key(node_devices, taken, work)] = result
 
     def _key(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> Hashable:
@@ -137,7 +137,7 @@ class SearchResults:
 
 
 def _content(claim_request: ClaimRequest) -> bytes:
-    """A digest of what a claim asks for, its device classes included."""
+    """A digest of a claim's requests, its device classes included."""
     classes = {each.device_class.name: each.device_class for one in claim_request.requests for each in one}
     specs = [(name, each.spec) for name, each in classes.items()]
     return sha256(CONTENT_ENCODER.encode((claim_request.claim.spec.devices, specs))).digest()

@@ -22,7 +22,7 @@ class Counters:
     def take(self, view: View, entry: Entry) -> bool:
         """Take what a device consumes, if there is enough of it.
 
-        Where a pool has given out more than it has, nothing more is given out at all.
+        Where more than the pool's counters is consumed, nothing more can be taken.
         """
         left = self._left_in(view)
         wanted = consumption(entry.device)
