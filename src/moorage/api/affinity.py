@@ -13,7 +13,7 @@ from moorage.api.selectors import Selector, SelectorError, label_selector
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Which pods a term speaks of, and the node label that says how near they are."""
+    """The pods a term matches, and the topology key."""
 
     topology_key: str
     selector: Selector
@@ -21,17 +21,17 @@ class AffinityTerm:
     namespace_selector: Selector
 
     def covers_namespace(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether pods of a namespace can be meant."""
+        """Whether pods of a namespace can match."""
         return namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
 
     def matches(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a pod of a namespace with these labels is meant."""
+        """Whether a pod of a namespace with these labels matches."""
         return self.covers_namespace(pod.namespace, namespace_labels) and self.selector.matches(pod.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """A term and how much it is wished for; negative for anti-affinity."""
+    """A term and its weight; negative for anti-affinity."""
 
     weight: int
     term: AffinityTerm
@@ -39,7 +39,7 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class PodTerms:
-    """All that a pod wants of other pods."""
+    """All affinity and anti-affinity terms of a pod."""
 
     required: tuple[AffinityTerm, ...] = ()
     required_anti: tuple[AffinityTerm, ...] = ()
@@ -58,7 +58,7 @@ NO_TERMS = PodTerms()
 
 
 def pod_terms(pod: Pod) -> PodTerms:
-    """A pod's affinity and anti-affinity terms; SelectorError if one cannot be understood."""
+    """A pod's affinity and anti-affinity terms; SelectorError if one is invalid."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
@@ -73,8 +73,8 @@ def pod_terms(pod: Pod) -> PodTerms:
 def placed_pod_terms(pod: Pod) -> PodTerms:
     """The terms of a pod on a node that count for other pods.
 
-    None, if one cannot be understood, or if there are more than any pod may have: what one user puts onto a
-    node must not make other pods' attempts expensive.
+    None, if one is invalid, or if there are more than any pod may have: one user's pods must not make other
+    pods' attempts expensive.
     """
     try:
         return NO_TERMS if has_too_many_terms(pod) else pod_terms(pod)

@@ -1,7 +1,7 @@
 """Amounts of resources that are added up and then shown: a sum is written the way its first part was.
 
-`api.quantity` counts exactly but does not remember whether somebody wrote `1Gi`, `1073741824` or `1e3`;
-messages and a quota's status must.
+`api.quantity` is exact but does not keep the format (`1Gi`, `1073741824` or `1e3`); messages and a quota's
+status need it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Style(Enum):
 
 
 class Amount(NamedTuple):
-    """So much of a resource, in billionths."""
+    """An amount of a resource, in billionths."""
 
     billionths: int
     style: Style = Style.DECIMAL
 
     def plus(self, other: Amount) -> Amount:
-        """Both together."""
+        """The sum."""
         return Amount(self.billionths + other.billionths, self.style if self.billionths else other.style)
 
     def minus(self, other: Amount) -> Amount:
-        """What is left, at least nothing."""
+        """The difference, at least zero."""
         return Amount(max(self.billionths - other.billionths, 0), self.style)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ _BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL_SUFFIXES: Final = dict(
     zip(range(-9, 19, 3), ("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), strict=True)
 )
-"""By the power of ten. Beyond there is none, and Kubernetes writes none either."""
+"""Suffixes by power of ten. Like Kubernetes, no others are written."""
 
 
 def _binary(units: int) -> str:
@@ -81,7 +81,7 @@ def _decimal(billionths: int, *, exponent_form: bool) -> str:
 
 @lru_cache(maxsize=65536)
 def amount_of(text: str) -> Amount:
-    """What a quantity in canonical form says, and how it says it."""
+    """The amount and the format of a quantity in canonical form."""
     if text.endswith("i"):
         style = Style.BINARY
     elif text[-1:].isdigit() and "e" in text.lower():
@@ -97,7 +97,7 @@ def amounts_of(resources: Mapping[str, str]) -> Amounts:
 
 
 def whole(count: int) -> Amount:
-    """So many things."""
+    """An integer count as an amount."""
     return Amount(count * NANO)
 
 

@@ -1,7 +1,7 @@
-"""Pods and nodes that keep the bytes they came as, for those who want whole objects: extenders.
+"""Pods and nodes that keep the bytes they were decoded from, for extenders, which get whole objects.
 
-Objects here hold only the fields that scheduling reads. Where somebody else is to be shown an object as the
-API server sent it, it is decoded as one of these kinds; that costs as much memory as the object has text.
+API objects contain only the fields that scheduling reads. Where an object must be forwarded as the API server
+sent it, it is decoded as one of these kinds; that costs the memory of the object's text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from moorage.api.quantity import Quantity, format_quantity
 T = TypeVar("T", bound=Object)
 
 _NO_FIELD: Final = "/as sent"
-"""What no field of an object is called: the bytes are not read from the object itself."""
+"""A name that no field of an object has: the bytes are not decoded from a field."""
 _MANAGED: Final = b'"managedFields"'
 _BOUND: Final = b'"nodeName"'
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -27,23 +27,23 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PodAsSent(Pod):
-    """A pod, and all of it as it came."""
+    """A pod, and the bytes it was decoded from."""
 
     as_sent: bytes = msgspec.field(default=b"", name=_NO_FIELD)
 
 
 class NodeAsSent(Node):
-    """A node, and all of it as it came."""
+    """A node, and the bytes it was decoded from."""
 
     as_sent: bytes = msgspec.field(default=b"", name=_NO_FIELD)
 
 
 KEEPING: Final[dict[type[Object], type[Object]]] = {Pod: PodAsSent, Node: NodeAsSent}
-"""The kinds that can keep the bytes of their objects, and how they do."""
+"""The kinds that can keep the bytes of their objects, and the kinds that do."""
 
 
 def keep(obj: T, raw: bytes) -> T:
-    """A new object of a kind that keeps its bytes, with these, but for who manages which field."""
+    """A new object of a kind that keeps its bytes, with these bytes, without managed fields."""
     msgspec.structs.force_setattr(obj, "as_sent", without_managers(raw))
     return obj
 
@@ -60,7 +60,7 @@ def kept(obj: Object, manifest: Manifest) -> Object:
 
 
 def without_managers(raw: bytes) -> bytes:
-    """An object without its managed fields, which are of no use to anybody but the API server."""
+    """An object without its managed fields, which only the API server uses."""
     if _MANAGED not in raw:
         return raw
     fields = _decode(raw)
@@ -71,11 +71,11 @@ def without_managers(raw: bytes) -> bytes:
 
 
 def whole(obj: Pod | Node) -> bytes:
-    """All of an object as JSON; of one that was not kept, what scheduling reads of it."""
+    """The whole object as JSON; if its bytes were not kept, the fields that scheduling reads."""
     if not isinstance(obj, PodAsSent | NodeAsSent):
         return _encode(msgspec.to_builtins(obj, enc_hook=_encoded))
     if isinstance(obj, PodAsSent) and obj.spec.node_name and _BOUND not in obj.as_sent:
-        # It is on its way to a node, of which the API server has not told yet.
+        # It is assumed on a node, and the API server has not confirmed the binding yet.
         fields = _decode(obj.as_sent)
         spec = {**_decode(fields["spec"]), "nodeName": obj.spec.node_name}
         return _encode({**fields, "spec": spec})

@@ -20,12 +20,12 @@ ResourceList = dict[str, Quantity]
 class Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """The base of all API structs: frozen, keyword-only, camelCase on the wire.
 
-    They hold nothing but each other and plain values, never in a circle: the garbage collector need not look.
+    They contain only each other and plain values, without cycles: the garbage collector need not track them.
     """
 
 
 class OwnerReference(Struct):
-    """Who made an object."""
+    """An owner reference of an object."""
 
     api_version: str = ""
     kind: str = ""
@@ -52,7 +52,7 @@ class ObjectMeta(Struct):
 
 
 class Object(Struct):
-    """Anything with a kind and metadata."""
+    """An object with a kind and metadata."""
 
     api_version: str = ""
     kind: str = ""

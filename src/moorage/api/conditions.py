@@ -1,4 +1,4 @@
-"""Conditions in the status of plain objects: what is the case with them, and since when."""
+"""Conditions in the status of plain objects, and their transition times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest, status_of, timestamp
 
 
 def find_condition(status: Manifest, kind: str) -> Manifest | None:
-    """What a status says about one aspect."""
+    """The condition of a type in a status."""
     conditions: Sequence[Manifest] = status.get("conditions") or ()
     return next((each for each in conditions if each.get("type") == kind), None)
 
@@ -22,7 +22,7 @@ def condition_status(obj: Manifest, kind: str) -> str:
 
 
 def is_ready(obj: Manifest) -> bool:
-    """Whether a pod or node says that it is ready."""
+    """Whether the condition Ready of a pod or node is True."""
     return condition_status(obj, "Ready") == "True"
 
 

@@ -1,4 +1,4 @@
-"""Schedules of cron jobs: when they are due, and what is wrong with one in the words of Kubernetes' parser.
+"""Schedules of cron jobs: when they are due, and errors with the messages of Kubernetes' parser.
 
 The notation is the one of robfig/cron, which Kubernetes uses. No library on PyPI has all of it (`?`, `5/15`,
 `@every 90m`, a restricted day of the month *or* of the week), so it is read here.
@@ -42,11 +42,11 @@ _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 class ScheduleError(ValueError):
-    """A text that is no schedule."""
+    """An invalid schedule."""
 
 
 class Schedule(Protocol):
-    """Points in time without end."""
+    """An endless sequence of times."""
 
     def next(self, after: datetime) -> datetime | None:
         """The first time after another; None if there is none within five years."""
@@ -71,7 +71,7 @@ _FIELDS: Final = (
 
 
 class _Field(NamedTuple):
-    """The values of one field, and whether it says `*` or `?`."""
+    """The values of one field, and whether it is `*` or `?`."""
 
     values: frozenset[int]
     is_any: bool
@@ -88,7 +88,7 @@ class Calendar(NamedTuple):
     zone: tzinfo
 
     def next(self, after: datetime) -> datetime | None:
-        """The first minute after a moment; hours that clocks skip never come, repeated ones come twice."""
+        """The first minute after a moment; hours that clocks skip are left out, repeated ones occur twice."""
         moment = after.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
         end = moment + _LONGEST_SEARCH
         while moment <= end:
@@ -107,7 +107,7 @@ class Calendar(NamedTuple):
         return None
 
     def _is_on(self, local: datetime) -> bool:
-        """Whether a day is meant; where days of month and week are both restricted, one of them is enough."""
+        """Whether a day matches; where days of month and week are both restricted, one of them is enough."""
         day, weekday = local.day in self.day.values, local.isoweekday() % 7 in self.weekday.values
         return (day and weekday) if self.day.is_any or self.weekday.is_any else (day or weekday)
 
@@ -116,7 +116,7 @@ class Calendar(NamedTuple):
         return start.astimezone(UTC)
 
     def latest(self, after: datetime, until: datetime) -> datetime | None:
-        """The last minute in a span; looked for near its end first, however long the span is."""
+        """The last minute in a span; searched near its end first, for spans of any length."""
         for step in _SEARCH_STEPS:
             found, at = None, self.next(max(after, until - step))
             while at is not None and at <= until:
@@ -127,7 +127,7 @@ class Calendar(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Times of an equal distance from the one before: `@every 90m`."""
+    """Times at a constant interval: `@every 90m`."""
 
     length: timedelta
 
@@ -136,7 +136,7 @@ class Interval(NamedTuple):
         return after.replace(microsecond=0) + self.length
 
     def latest(self, after: datetime, until: datetime) -> datetime | None:
-        """As many whole intervals after one moment as end before another."""
+        """The end of the last whole interval, counted from one moment, that is not after another."""
         start = after.replace(microsecond=0)
         count = (until - start) // self.length
         return start + count * self.length if count > 0 else None
@@ -148,7 +148,7 @@ def parse_schedule(text: str, zone: tzinfo = UTC) -> Schedule:
     if not text:
         raise ScheduleError("empty spec string")
     if text.startswith(("TZ=", "CRON_TZ=")):
-        # Kubernetes refuses schedules with a zone of their own, whatever they say besides.
+        # Kubernetes rejects all schedules with a zone of their own.
         text = text.partition(" ")[2].strip()
     if text.startswith(_EVERY):
         return Interval(_interval(text))

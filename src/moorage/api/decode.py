@@ -60,7 +60,7 @@ class InputError(Exception):
 
 
 def decode_hook(kind: type, value: Any) -> Any:
-    """What msgspec asks for types it does not know."""
+    """msgspec's hook for types it does not support."""
     if kind is Quantity:
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise ValueError(f"{value!r} is not a quantity (like 100m, 1.5Gi or 2e3)")
@@ -93,7 +93,7 @@ def _input_error(error: msgspec.ValidationError, value: Any, where: str) -> Inpu
 
 
 def _named(steps: list[str], value: Any, reason: str) -> list[str] | None:
-    """A path to the value a reason speaks of, with map keys, which msgspec writes as [...], named."""
+    """The path to the value of an error, with the map keys that msgspec writes as [...]."""
     if not steps:
         wrong = repr(value) in reason or f"got `{_TYPE_NAMES.get(type(value))}`" in reason
         return [] if wrong or "missing required field" in reason else None

@@ -37,7 +37,7 @@ class DeviceClassConfiguration(Struct):
 
 
 class DeviceClassSpec(Struct):
-    """Which devices a class means."""
+    """The devices of a class."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[DeviceClassConfiguration, ...] = ()
@@ -68,7 +68,7 @@ class CapacityRange(Struct):
 
 
 class CapacityRequestPolicy(Struct):
-    """How a shareable capacity may be asked for."""
+    """How a shareable capacity may be requested."""
 
     default: Quantity | None = None
     valid_values: tuple[Quantity, ...] = ()
@@ -112,7 +112,7 @@ class DeviceTaint(Struct):
 
 
 class DeviceToleration(Struct):
-    """Which device taints a request puts up with."""
+    """Which device taints a request tolerates."""
 
     key: str = ""
     operator: str = ""
@@ -248,7 +248,7 @@ class DeviceRequestAllocationResult(Struct):
 
 
 class DeviceAllocationConfiguration(Struct):
-    """Settings that a driver applies to allocated devices; `source` says whether class or claim has them."""
+    """Settings that a driver applies to allocated devices; `source`: whether from class or claim."""
 
     source: str = ""
     requests: tuple[str, ...] = ()
@@ -271,7 +271,7 @@ class AllocationResult(Struct):
 
 
 class ResourceClaimConsumer(Struct):
-    """Who may use a claim."""
+    """A consumer that a claim is reserved for."""
 
     api_group: str = ""
     resource: str = ""
@@ -280,7 +280,7 @@ class ResourceClaimConsumer(Struct):
 
 
 class AllocatedDeviceStatus(Struct):
-    """What a driver says of an allocated device."""
+    """The status of an allocated device, reported by its driver."""
 
     driver: str = ""
     pool: str = ""
@@ -290,7 +290,7 @@ class AllocatedDeviceStatus(Struct):
 
 
 class ResourceClaimStatus(Struct):
-    """What has become of a claim."""
+    """The status of a claim."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumer, ...] = ()

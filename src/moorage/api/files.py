@@ -77,7 +77,7 @@ def _read_yaml(read: Callable[[str], list[ReadT]], text: str, where: str) -> lis
 
 
 def _parsed_json(text: str, where: str) -> Any:
-    """JSON without halves of characters in it, which escapes can say but nothing can write."""
+    """JSON without lone surrogates, which escapes can contain but UTF-8 cannot encode."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -108,10 +108,10 @@ def load_manifests(path: Path) -> list[Located]:
 
 
 def completed(manifest: Any, number: int, where: str) -> Any:
-    """A manifest as kubectl sends it: what is in no namespace is in `default`.
+    """A manifest as kubectl sends it: namespaced objects without a namespace are in `default`.
 
-    What only has a generateName gets a name with this number. Kinds that scheduling does not read, and what
-    cannot be an object, are left as they are.
+    Objects with only a generateName get a name with this number. Kinds that scheduling does not read, and
+    values that cannot be objects, are left unchanged.
     """
     kind = kind_of(manifest)
     meta = manifest.get("metadata") or {} if kind is not None else None
@@ -138,7 +138,7 @@ def _unfold(documents: list[Any], where: str) -> Iterator[Located]:
 
 
 def _of_list(item: Any, document: Mapping[str, Any], kind: str) -> Any:
-    """An item of a list; the API server leaves out what the list's own kind says of all its items."""
+    """An item of a list; the API server leaves out the items' type, which the list's own kind determines."""
     if isinstance(item, Mapping) and "kind" not in item and kind != "List":
         return {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
     return item

@@ -6,4 +6,4 @@ REGION = "topology.kubernetes.io/region"
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
-"""What zone and region were called before; old volumes still carry these."""
+"""Beta labels of zone and region; old volumes still have these."""

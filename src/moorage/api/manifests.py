@@ -1,4 +1,4 @@
-"""Objects as plain JSON values, as whoever writes them to an API server handles them."""
+"""Objects as plain JSON values, as clients of an API server write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 Now: TypeAlias = Callable[[], datetime]
-"""What time it is, to be written into objects."""
+"""The current time, for timestamps in objects."""
 
 
 def utc_now() -> datetime:
@@ -48,7 +48,7 @@ def status_of(obj: Manifest) -> Manifest:
 
 
 def take(target: Manifest, source: Manifest, key: str) -> None:
-    """Make a field what it is in another object, also where it is not there."""
+    """Copy a field from another object, or remove it where that has none."""
     if key in source:
         target[key] = source[key]
     else:
@@ -84,7 +84,7 @@ def timestamp(moment: datetime) -> str:
 
 @lru_cache(maxsize=256)
 def _second_text(second: int) -> str:
-    """A second since 1970; much happens in the same one."""
+    """A second since 1970 as text; cached, because many timestamps share a second."""
     return (_EPOCH + second * _SECOND).replace(tzinfo=None).isoformat() + "Z"
 
 
@@ -94,5 +94,5 @@ def micro_timestamp(moment: datetime) -> str:
 
 
 def moment(text: str) -> datetime:
-    """The time that a timestamp says."""
+    """The time of a timestamp."""
     return datetime.fromisoformat(text)

@@ -1,9 +1,9 @@
-"""Kubernetes' rules for names, keys and label values, each with the complaints about a text (none: fine).
+"""Kubernetes' rules for names, keys and label values; each returns the errors of a text (none: valid).
 
-Whoever is asked about keys and values is asked about the same ones again and again, so answers are
-remembered. Names of objects are mostly new, and that one is fine is seen as fast as it would be recalled.
-Fields whose rules Kubernetes declares rather than writes in code (label keys and values, all of
-scheduling.k8s.io/v1alpha2) speak of bytes, all others of characters, though bytes are counted either way.
+The same keys and values are validated again and again, so results are cached. Names of objects are mostly
+new, and validating a correct one is as fast as a cache lookup. The messages of fields with declarative
+validation (label keys and values, all of scheduling.k8s.io/v1alpha2) use "bytes", all others "characters",
+though bytes are counted either way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_OF_A_PORT_NAME = 15
 
 
 remembered_rule: Callable[[Rule], Rule] = cached_by_text(count=16384)
-"""A rule with a memory for texts of a sensible length: no longer one follows any rule."""
+"""A rule with cached results for texts up to a length; longer ones are valid under no rule."""
 
 
 def pattern_rule(rule: str, pattern: str, *examples: str) -> str:

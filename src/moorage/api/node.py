@@ -6,7 +6,7 @@ from moorage.api.base import Condition, Object, ResourceList, Struct
 
 
 class Taint(Struct):
-    """A reason for pods to keep away from a node."""
+    """A taint, which repels pods from a node."""
 
     key: str = ""
     value: str = ""
@@ -21,7 +21,7 @@ class ContainerImage(Struct):
 
 
 class NodeSpec(Struct):
-    """What an operator says of a node."""
+    """The spec of a node, written by operators."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
@@ -29,7 +29,7 @@ class NodeSpec(Struct):
 
 
 class NodeStatus(Struct):
-    """What the kubelet says of a node."""
+    """The status of a node, written by the kubelet."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}

@@ -22,7 +22,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class Toleration(Struct):
-    """Which taints a pod puts up with."""
+    """Which taints a pod tolerates."""
 
     key: str = ""
     operator: str = ""
@@ -32,7 +32,7 @@ class Toleration(Struct):
 
 
 class PreferredSchedulingTerm(Struct):
-    """A node selector term and how much it is wished for."""
+    """A node selector term and its weight."""
 
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
@@ -46,7 +46,7 @@ class NodeAffinity(Struct):
 
 
 class PodAffinityTerm(Struct):
-    """Which pods to be near to, or away from, and what near means."""
+    """The pods to be near to, or away from, and the topology key."""
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -57,7 +57,7 @@ class PodAffinityTerm(Struct):
 
 
 class WeightedPodAffinityTerm(Struct):
-    """A pod affinity term and how much it is wished for."""
+    """A pod affinity term and its weight."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
@@ -79,7 +79,7 @@ class Affinity(Struct):
 
 
 class TopologySpreadConstraint(Struct):
-    """How evenly a pod's kind spreads over the values of a node label."""
+    """How evenly matching pods are spread over the values of a node label."""
 
     max_skew: int = 0
     topology_key: str = ""
@@ -144,7 +144,7 @@ class PersistentVolumeClaimTemplate(Struct):
 
 
 class EphemeralVolume(Struct):
-    """A volume whose claim lives and dies with the pod."""
+    """A volume whose claim is created and deleted with the pod."""
 
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
@@ -242,7 +242,7 @@ class PodExtendedResourceClaimStatus(Struct):
 
 
 class PodStatus(Struct):
-    """What has become of a pod."""
+    """The status of a pod."""
 
     phase: str = "Pending"
     nominated_node_name: str = ""
@@ -264,7 +264,7 @@ class Pod(Object, weakref=True, gc=True):
 
     @property
     def uid(self) -> str:
-        """The pod's uid; pods that were never stored are known by their key."""
+        """The pod's uid; the key for pods that were never stored."""
         return self.metadata.uid or self.key
 
     @property
@@ -274,7 +274,7 @@ class Pod(Object, weakref=True, gc=True):
 
     @property
     def terminating(self) -> bool:
-        """Whether the pod is on its way out."""
+        """Whether the pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property

@@ -2,7 +2,7 @@
 
 A `Quantity` is an integer number of billionths: Kubernetes keeps nothing finer than `n`, so sums and
 comparisons are plain integer arithmetic and never lose a digit. Rounding happens once, at the end, away
-from zero: whoever asks for a little gets at least that little.
+from zero: a small request never becomes zero.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def round_up(billionths: int, unit: int) -> int:
 
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str) -> Quantity:
-    """The amount that `text` says; ValueError with a plain reason if it says none."""
+    """The amount in `text`; ValueError with the reason if it is invalid."""
     match = _PATTERN.fullmatch(text) if len(text) <= MAX_CACHED_LENGTH else None
     if match is None or not (match[2] or match[3]):
         raise ValueError(f"{text[:MAX_CACHED_LENGTH]!r} is not a quantity (like 100m, 1.5Gi or 2e3)")

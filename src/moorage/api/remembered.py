@@ -1,4 +1,4 @@
-"""What was worked out of an object, for as long as the object is there."""
+"""Values derived from an object, cached as long as the object exists."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ R = TypeVar("R")
 
 
 class Remembered(Generic[T, R]):
-    """What a function says of pods or nodes; it is asked once about each of the last many.
+    """Cached results of a function of pods or nodes, for a limited number of recent objects.
 
-    An event is put to thousands of waiting pods, and the next event to the same ones: what a hint works out
-    of a pod alone it had better not work out every time. Objects never change, so identity tells them apart;
-    what is known of one goes when the object does.
+    Hints are called for thousands of waiting pods at each event: values that a hint derives from the pod
+    alone should not be computed every time. Objects are immutable, so they are compared by identity; a
+    result is dropped with its object.
     """
 
     def __init__(self, work_out: Callable[[T], R], at_most: int = 16_384) -> None:
@@ -24,7 +24,7 @@ class Remembered(Generic[T, R]):
         self._known: dict[int, tuple[weakref.ref[T], R]] = {}
 
     def __call__(self, item: T) -> R:
-        """What the function says of an object."""
+        """The function's result for an object."""
         key = id(item)
         known = self._known.get(key)
         if known is None:
@@ -36,10 +36,10 @@ class Remembered(Generic[T, R]):
         return known[1]
 
     def get(self, item: T) -> R | None:
-        """What the function said of an object; None if it was not asked."""
+        """The cached result for an object; None if there is none."""
         known = self._known.get(id(item))
         return None if known is None else known[1]
 
     def __len__(self) -> int:
-        """Of how many objects something is known."""
+        """Number of cached results."""
         return len(self._known)

@@ -1,4 +1,4 @@
-"""What a pod asks of its node, computed as Kubernetes does.
+"""The resource requests of a pod, computed as Kubernetes does.
 
 Containers run together, so their requests add up; init containers run one after another beforehand, so
 the largest counts; restartable init containers keep running beside both. Pod-level resources replace the
@@ -22,7 +22,7 @@ EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
 
 SCORING_DEFAULTS: Mapping[str, Quantity] = {CPU: parse_quantity("100m"), MEMORY: parse_quantity("200Mi")}
-"""What a container without a request is taken to ask for, in scoring only: so that such pods spread, too."""
+"""Requests assumed for containers without any, in scoring only: so that such pods spread, too."""
 
 _MILLI = NANO // 1000
 
@@ -63,7 +63,7 @@ def pod_requests(
             _add(running, requests)
             _raise_to(peak, running)
         else:
-            # A plain init container has no resize of its own: its status is not looked at.
+            # A plain init container has no resize of its own: its status is not read.
             plain = container.resources.requests
             alone: dict[str, int] = {**defaults, **plain} if defaults else dict(plain)
             _add(alone, running)

@@ -1,7 +1,7 @@
 """Label selectors and node selectors, made ready to match.
 
 API objects carry selectors as users wrote them; here they become tuples of `Requirement`, checked once and
-hashable, so that whoever matches many objects (see `cluster.labels`) can judge each distinct value once.
+hashable, so that matching many objects (see `cluster.labels`) can evaluate each distinct value once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INT64_LIMIT = 1 << 63
 
 
 class SelectorError(ValueError):
-    """A selector that says nothing sensible; `path` leads to the part that is wrong."""
+    """An invalid selector; `path` leads to the invalid part."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
@@ -33,7 +33,7 @@ class SelectorError(ValueError):
 
 
 class Operator(StrEnum):
-    """How a requirement looks at a label."""
+    """The operator of a requirement."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -47,7 +47,7 @@ _LABEL_OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES
 
 
 def parse_integer(text: str) -> int | None:
-    """The 64-bit integer that a label value says, or None: what Gt and Lt compare."""
+    """The 64-bit integer in a label value, or None: the operand of Gt and Lt."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -152,7 +152,7 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Whether this selector asks for nothing at all, and so matches everything."""
+        """Whether this selector has no requirements, and so matches everything."""
         return self.requirements == ()
 
     def adding(self, labels: Mapping[str, str]) -> Selector:
@@ -195,7 +195,7 @@ def written_selector(selector: Manifest | None) -> Selector:
 
 
 def sound_selector(selector: Manifest | None) -> Selector:
-    """The same, where one that is wrong matches nothing."""
+    """The same, but an invalid one matches nothing."""
     try:
         return written_selector(selector)
     except SelectorError:
@@ -281,25 +281,25 @@ def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodes:
-    """The nodes a pod insists on: its nodeSelector and its required node affinity together."""
+    """The nodes a pod requires: its nodeSelector and its required node affinity together."""
 
     labels: tuple[Requirement, ...]
     terms: tuple[NodeTerm, ...] | None
 
     def matches(self, node: Node) -> bool:
-        """Whether a node will do."""
+        """Whether a node matches."""
         if not all(each.matches(node.labels) for each in self.labels):
             return False
         return self.terms is None or any(term.matches(node) for term in self.terms)
 
     @property
     def anything(self) -> bool:
-        """Whether every node will do."""
+        """Whether every node matches."""
         return not self.labels and self.terms is None
 
 
 def required_nodes(pod: Pod) -> RequiredNodes:
-    """The nodes a pod insists on."""
+    """The nodes a pod requires."""
     required = _required_affinity(pod)
     return RequiredNodes(
         _equalities(pod.spec.node_selector), None if required is None else node_terms(required)
@@ -307,7 +307,7 @@ def required_nodes(pod: Pod) -> RequiredNodes:
 
 
 def named_nodes(pod: Pod) -> frozenset[str] | None:
-    """The nodes that a pod insists on by name, as pods of DaemonSets do; None: it goes by more than names.
+    """The nodes that a pod requires by name, as pods of DaemonSets do; None: it requires more than names.
 
     Empty: its terms name nodes, but none that meets them all.
     """
@@ -328,7 +328,7 @@ def named_nodes(pod: Pod) -> frozenset[str] | None:
 
 
 def is_only_named(pod: Pod) -> bool:
-    """Whether a pod asks for nothing of its node but one name, as pods of DaemonSets do."""
+    """Whether a pod requires nothing of its node but one name, as pods of DaemonSets do."""
     required = _required_affinity(pod)
     if required is None or pod.spec.node_selector or len(required.node_selector_terms) != 1:
         return False

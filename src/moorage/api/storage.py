@@ -98,7 +98,7 @@ class VolumeNodeAffinity(Struct):
 
 
 class PersistentVolumeSpec(PersistentVolumeSource):
-    """What a volume offers and who has it."""
+    """The properties of a volume and the claim it is bound to."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class PersistentVolumeClaimSpec(Struct):
 
 
 class PersistentVolumeClaimStatus(Struct):
-    """What has become of a claim."""
+    """The status of a claim."""
 
     phase: str = ""
 
@@ -196,13 +196,13 @@ class CSINodeSpec(Struct):
 
 
 class CSINode(Object):
-    """What CSI drivers told of a node; it carries the node's name."""
+    """What CSI drivers report about a node; it has the node's name."""
 
     spec: CSINodeSpec = CSINodeSpec()
 
 
 class CSIDriverSpec(Struct):
-    """How a CSI driver wants to be treated."""
+    """The settings of a CSI driver."""
 
     storage_capacity: bool = False
     attach_required: bool = True
@@ -246,7 +246,7 @@ class VolumeAttachmentStatus(Struct):
 
 
 class VolumeAttachment(Object):
-    """A volume on its way to or at a node."""
+    """A volume that is attached, or being attached, to a node."""
 
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
     status: VolumeAttachmentStatus = VolumeAttachmentStatus()

@@ -32,7 +32,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def keeps_away(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
-    """Whether some taint keeps a pod with these tolerations off a node."""
+    """Whether some taint repels a pod with these tolerations."""
     return any(
         taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(taint, tolerations) for taint in taints
     )

@@ -1,4 +1,4 @@
-"""Small pieces of text that Kubernetes writes in a way of its own."""
+"""Text formats that are specific to Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST_PATH_KEY: Final = 512
 
 
 def quoted(text: str) -> str:
-    """Text in double quotes, with what cannot be printed escaped."""
+    """Text in double quotes, with unprintable characters escaped."""
     return msgspec.json.encode(text).decode()
 
 
@@ -37,7 +37,7 @@ _GO_ESCAPES: Final = {
 
 
 def shortened(text: str, most_characters: int) -> str:
-    """Text without what is beyond a length, which three dots then stand for."""
+    """Text truncated to a length, with three dots in place of the rest."""
     return text if len(text) <= most_characters else f"{text[:most_characters]}..."
 
 

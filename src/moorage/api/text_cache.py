@@ -1,4 +1,4 @@
-"""Caches of what was worked out for texts from outside: bounded in their number, and each in its length."""
+"""Caches of results for texts from outside: bounded in number, and each in length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache, wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 MAX_CACHED_LENGTH: Final = 320
-"""Characters of a cached text at most; names with prefixes are shorter. Longer texts could fill memory."""
+"""Limit of a cached text, in characters. Prefixed names are shorter; longer ones could fill memory."""
 
 P = ParamSpec("P")
 ReturnT = TypeVar("ReturnT")

@@ -48,7 +48,7 @@ class StatefulSet(Object):
 
 
 class PodDisruptionBudgetSpec(Struct):
-    """How many pods of a kind must stay."""
+    """How many matching pods must stay available."""
 
     selector: LabelSelector | None = None
     min_available: int | str | None = None
@@ -56,14 +56,14 @@ class PodDisruptionBudgetSpec(Struct):
 
 
 class PodDisruptionBudgetStatus(Struct):
-    """How many pods may go now."""
+    """How many pods may be disrupted now."""
 
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, str] = {}
 
 
 class PodDisruptionBudget(Object):
-    """A promise not to take too many pods of a kind at once."""
+    """A limit on the voluntary disruption of matching pods."""
 
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
@@ -89,7 +89,7 @@ class PodGroupSpec(Struct):
 
 
 class PodGroupStatus(Struct):
-    """What has become of a pod group."""
+    """The status of a pod group."""
 
     conditions: tuple[Condition, ...] = ()
 

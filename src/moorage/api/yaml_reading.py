@@ -1,11 +1,10 @@
 """Reading YAML: the one place where text from outside becomes values, within limits.
 
-Composing recurses (in C, where libyaml is present), and aliases can say much in few bytes. So the events of a
-text are looked at first, which takes neither recursion nor memory: how deep it is nested, and how large it is
-once every alias is replaced by what it stands for.
+Composing recurses (in C, where libyaml is present), and aliases can expand few bytes to much. So the events
+of a text are checked first, without recursion or memory: its depth, and its size with all aliases expanded.
 
-Python's YAML is that of 1.1: `1:30:00` is a number to it, and takes a time that grows with the square of its
-length. Kubernetes' is not: there it is text, and so are times.
+PyYAML reads YAML 1.1: `1:30:00` is a number, and reading it takes time quadratic in its length. In
+Kubernetes' YAML it is text, and so are times.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _MAX_TAG_DIRECTIVES: Final = 100
 _MAX_NUMBER_LENGTH: Final = 400
 """Maximum characters of a number; the longest number that a float can be is shorter."""
 
-# go-yaml's rule for aliases: what comes of them may be a limited share of all nodes.
+# go-yaml's rule for aliases: their expansion may be a limited share of all nodes.
 _UNCHECKED_ALIASED_NODES: Final = 100
 _UNCHECKED_NODES: Final = 1000
 _FEW_NODES: Final = 400_000
@@ -75,7 +74,7 @@ class _Loader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  
     """YAML's JSON part, with the words for booleans of YAML 1.1."""
 
     def checked_number(self, node: Any) -> Any:
-        """A number, also where a tag says that a text is one."""
+        """A number, also where a tag declares a text as one."""
         text = self.construct_scalar(node)
         if len(text) > _MAX_NUMBER_LENGTH or not _NUMBERS[node.tag].fullmatch(text):
             raise yaml.YAMLError(f"{text[:50]!r} is not a number")
@@ -106,7 +105,7 @@ def load_all_yaml(text: str) -> list[Any]:
 
 
 def compose_all_yaml(text: str, limits: YamlLimits = FILE_LIMITS) -> list[yaml.Node]:
-    """All documents in a text as trees of nodes, which know their lines; YamlError if they cannot be read."""
+    """All documents in a text as trees of nodes with line numbers; YamlError if they cannot be read."""
     return _read(lambda: list(yaml.compose_all(text, _Loader)), text, limits)
 
 
@@ -123,7 +122,7 @@ def _read(read: Callable[[], ReadT], text: str, limits: YamlLimits) -> ReadT:
         reason = " ".join(str(getattr(error, "problem", None) or error).split()).removeprefix("but ")
         raise YamlError(reason, None if mark is None else mark.line + 1) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # What PyYAML's constructors raise where a tag says something else than the text: `!!bool maybe`.
+        # Raised by PyYAML's constructors where the tag does not fit the text: `!!bool maybe`.
         raise YamlError("a tag does not fit its value") from None
 
 
@@ -137,7 +136,7 @@ class _Measure:
         self._aliased_nodes = 0
         self._open: list[_Open] = []
         self._anchored: dict[str, tuple[int, int] | None] = {}
-        """By anchor: nodes and levels of what it names; None while that is not over."""
+        """By anchor: number of nodes and levels of its value; None while that is incomplete."""
 
     def take(self, event: yaml.Event) -> None:
         """Count one event; YamlError where it goes beyond a limit."""
@@ -161,7 +160,7 @@ class _Measure:
             raise YamlError(problem, None if event.start_mark is None else event.start_mark.line + 1)
 
     def _add(self, nodes: int, levels: int) -> str | None:
-        """Add nodes that are nested in this number of levels; returns what is wrong with that."""
+        """Add nodes that are nested in this number of levels; returns the error, if any."""
         self._nodes += nodes
         if self._open:
             self._open[-1].levels = max(self._open[-1].levels, levels)
@@ -197,16 +196,16 @@ class _Measure:
 
 
 class _Open:
-    """A list or map of which more may come."""
+    """A list or map that is not complete yet."""
 
     def __init__(self, anchor: str | None, nodes_before: int) -> None:
         self.anchor = anchor
         self.nodes_before = nodes_before
         self.levels = 0
-        """The most levels of anything in it."""
+        """Maximum number of levels of its items."""
 
 
 def _allowed_share(nodes: int) -> float:
-    """The share of this number of nodes that may come of aliases."""
+    """The share of this number of nodes that may result from aliases."""
     beyond = min(max(nodes - _FEW_NODES, 0) / (_MANY_NODES - _FEW_NODES), 1.0)
     return _SHARE_OF_FEW - (_SHARE_OF_FEW - _SHARE_OF_MANY) * beyond
