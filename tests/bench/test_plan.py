@@ -161,7 +161,7 @@ def test_the_default_template_is_read_too(files: Files) -> None:
         ),
         (
             [{"name": "A", "workloadTemplate": [MEASURED], "workloads": [{**SIZE, "params": {"pods": 1}}]}],
-            "A: workload tiny: nobody uses the parameters pods",
+            "A: workload tiny: unused parameters: pods",
         ),
         (
             [{"name": "A", "workloadTemplate": [MEASURED], "workloads": [SIZE], "schedulerConfigPath": "no"}],

@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a scheduler that waits for itself": (
         lambda folder: (configured(folder, only("DefaultBinder", name="default-scheduler")),),
-        "--config: the profile default-scheduler would have to find a place for its own pods",
+        "--config: the profile default-scheduler would have to schedule its own pods",
     ),
     "an extender's files": (
         lambda folder: (

@@ -150,9 +150,7 @@ class _Case:
             unrolled += steps
         if unused := params.unused():
             names = ", ".join(unused)
-            raise InputError(
-                f"{self._where}: workload {workload.name}", f"nobody uses the parameters {names}"
-            )
+            raise InputError(f"{self._where}: workload {workload.name}", f"unused parameters: {names}")
         notes = _gate_notes({**case.feature_gates, **workload.feature_gates})
         threshold = workload.threshold
         if isinstance(threshold, dict):

@@ -16,4 +16,4 @@ def run_without_suspending(work: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     work.close()
-    raise RuntimeError("this cycle waits for somebody, and who asked for it does not")
+    raise RuntimeError("the coroutine suspended; await it instead")

@@ -31,8 +31,8 @@ def check(installation: Installation, config: SchedulerConfiguration) -> None:
     if not installation.node and DEFAULT_SCHEDULER in (each.scheduler_name for each in config.profiles):
         raise InputError(
             "--config",
-            f"the profile {DEFAULT_SCHEDULER} would have to find a place for its own pods, which nobody can "
-            "before it runs: name the profile otherwise, say with --node where the pods are to be, or "
+            f"the profile {DEFAULT_SCHEDULER} would have to schedule its own pods, which is not possible "
+            "before it runs: give the profile another name, set the node of the pods with --node, or "
             "replace kube-scheduler where it is, as a static pod",
         )
 

@@ -25,7 +25,7 @@ class WaitingPod:
         clock: Clock,
         threads: PluginThreads,
     ) -> None:
-        assert timeouts, "nobody asked to wait"
+        assert timeouts, "no plugin returned Wait"
         self.pod = pod
         self.node_name = node_name
         self.outcome: Status | None = None

@@ -81,11 +81,11 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
     )
     where = nodes[:1] if depends_on.pods else nodes
     stay = elsewhere if depends_on.pods else everywhere
-    nobody = {node.name for node in where}
+    emptied = {node.name for node in where}
     yield _Alteration("pods came", (*objects, *_newcomers(where)), pod, stay)
     yield _Alteration(
         "pods went",
-        tuple(each for each in objects if not isinstance(each, Pod) or each.spec.node_name not in nobody),
+        tuple(each for each in objects if not isinstance(each, Pod) or each.spec.node_name not in emptied),
         pod,
         stay,
     )
