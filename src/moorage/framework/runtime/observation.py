@@ -102,21 +102,31 @@ def observe(framework: object, observer: FrameworkObserver) -> None:
         setattr(framework, name, wrap(getattr(framework, name), observed, observer))
 
 
-def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObserver) -> Callable[..., Any]:
+def _reporter(how: _Observed, observer: FrameworkObserver) -> Callable[[Any, float], None]:
+    """A function that reports the answer of an extension point, and when the call began."""
     point, code_of, succeeded = how.point, how.code, observer.succeeded(how.point)
+
+    def report(answer: Any, began: float) -> None:
+        code = code_of(answer)
+        if code is Code.SUCCESS:
+            succeeded(perf_counter() - began)
+        else:
+            observer.ended(point, code, perf_counter() - began)
+
+    return report
+
+
+def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObserver) -> Callable[..., Any]:
+    report = _reporter(how, observer)
 
     def call(*arguments: Any) -> Any:
         began = perf_counter()
         try:
             answer = method(*arguments)
         except BaseException:
-            observer.ended(point, how.failed, perf_counter() - began)
+            observer.ended(how.point, how.failed, perf_counter() - began)
             raise
-        code = code_of(answer)
-        if code is Code.SUCCESS:
-            succeeded(perf_counter() - began)
-        else:
-            observer.ended(point, code, perf_counter() - began)
+        report(answer, began)
         return answer
 
     return call
@@ -125,20 +135,16 @@ def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObs
 def _observed_async(
     method: Callable[..., Awaitable[Any]], how: _Observed, observer: FrameworkObserver
 ) -> Callable[..., Awaitable[Any]]:
-    point, code_of, succeeded = how.point, how.code, observer.succeeded(how.point)
+    report = _reporter(how, observer)
 
     async def call(*arguments: Any) -> Any:
         began = perf_counter()
         try:
             answer = await method(*arguments)
         except BaseException:
-            observer.ended(point, how.failed, perf_counter() - began)
+            observer.ended(how.point, how.failed, perf_counter() - began)
             raise
-        code = code_of(answer)
-        if code is Code.SUCCESS:
-            succeeded(perf_counter() - began)
-        else:
-            observer.ended(point, code, perf_counter() - began)
+        report(answer, began)
         return answer
 
     return call
