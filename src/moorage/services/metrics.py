@@ -105,8 +105,22 @@ class Metrics:
         self._random = random or Random()
         self._options = options or MetricOptions()
         self._section = section = _Section({**METRICS, **OWN_METRICS}, self._options)
+        self._add_attempts(section)
+        self._add_framework(section)
+        self._add_plugins(section)
+        self._add_queue_and_cache(section)
+        self._add_services(section)
+        self._add_access(section)
+
+        self._health = health = _Section(HEALTH_METRICS, self._options)
+        self._healthcheck = health.numbers("kubernetes_healthcheck")
+        self._healthchecks = health.numbers("kubernetes_healthchecks_total")
+
+        self._complete()
+
+    def _add_attempts(self, section: _Section) -> None:
+        """Scheduling attempts."""
         number, distribution = section.numbers, section.distributions
-        # -- attempts
         self.schedule_attempts = number("scheduler_schedule_attempts_total")
         self.scheduling_attempt_duration = distribution("scheduler_scheduling_attempt_duration_seconds")
         algorithm = distribution("scheduler_scheduling_algorithm_duration_seconds")
@@ -127,7 +141,10 @@ class Metrics:
         self.store_schedule_results_duration = distribution(
             "scheduler_store_schedule_results_duration_seconds"
         )
-        # -- the framework
+
+    def _add_framework(self, section: _Section) -> None:
+        """Extension points and plugins."""
+        number, distribution = section.numbers, section.distributions
         self.framework_extension_point_duration = distribution(
             "scheduler_framework_extension_point_duration_seconds"
         )
@@ -135,7 +152,10 @@ class Metrics:
         self.plugin_evaluation = number("scheduler_plugin_evaluation_total")
         self.permit_wait_duration = distribution("scheduler_permit_wait_duration_seconds")
         self.goroutines = number("scheduler_goroutines")
-        # -- preemption, devices, volumes
+
+    def _add_plugins(self, section: _Section) -> None:
+        """Preemption, devices and volumes."""
+        number, distribution = section.numbers, section.distributions
         self.preemption_attempts = number("scheduler_preemption_attempts_total").labels()
         self.preemption_victims = distribution("scheduler_preemption_victims").labels()
         self.preemption_goroutines = number("scheduler_preemption_goroutines_execution_total")
@@ -147,7 +167,10 @@ class Metrics:
         )
         self.volume_binder_cache_requests = number("scheduler_volume_binder_cache_requests_total")
         self.volume_stage_errors = number("scheduler_volume_scheduling_stage_error_total")
-        # -- queue and cache
+
+    def _add_queue_and_cache(self, section: _Section) -> None:
+        """The scheduling queue and the cache."""
+        number, distribution = section.numbers, section.distributions
         self.pending_pods = number("scheduler_pending_pods")
         self.queue_incoming_pods = number("scheduler_queue_incoming_pods_total")
         self.unschedulable_pods = number("scheduler_unschedulable_pods")
@@ -155,7 +178,10 @@ class Metrics:
         self.inflight_events = number("scheduler_inflight_events")
         self.event_handling_duration = distribution("scheduler_event_handling_duration_seconds")
         self.cache_size = number("scheduler_cache_size")
-        # -- around the scheduler
+
+    def _add_services(self, section: _Section) -> None:
+        """Leader election, requests to the API server, informers."""
+        number, distribution = section.numbers, section.distributions
         self.leader_status = number("leader_election_master_status")
         self.leader_slow_path = number("leader_election_slowpath_total")
         self.requests = number("rest_client_requests_total")
@@ -174,7 +200,10 @@ class Metrics:
         self.informer_duration = distribution("informer_processing_latency_seconds")
         self.feature_enabled = number("kubernetes_feature_enabled")
         self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
-        # -- authentication and authorization
+
+    def _add_access(self, section: _Section) -> None:
+        """Authentication and authorization of the scheduler's own server."""
+        number, distribution = section.numbers, section.distributions
         self.authentication_requests = number("apiserver_delegated_authn_request_total")
         self.authentication_request_duration = distribution(
             "apiserver_delegated_authn_request_duration_seconds"
@@ -195,12 +224,6 @@ class Metrics:
         self.token_cache_duration = distribution("authentication_token_cache_request_duration_seconds")
         self.token_cache_fetches = number("authentication_token_cache_fetch_total")
         self.token_cache_fetching = number("authentication_token_cache_active_fetch_count")
-
-        self._health = health = _Section(HEALTH_METRICS, self._options)
-        self._healthcheck = health.numbers("kubernetes_healthcheck")
-        self._healthchecks = health.numbers("kubernetes_healthchecks_total")
-
-        self._complete()
 
     def _complete(self) -> None:
         """Metrics with fixed values, and prometheus-client's process metrics."""
