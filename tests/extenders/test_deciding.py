@@ -429,7 +429,7 @@ def test_who_binds() -> None:
 
 def test_a_decision_that_has_to_wait_is_not_made_at_once() -> None:
     framework = framework_of(Service(filter=keeping("a")), FILTERING)
-    with pytest.raises(RuntimeError, match="waits"):
+    with pytest.raises(RuntimeError, match="suspended; await it"):
         asyncio.run(_not_waiting(framework))
 
 
