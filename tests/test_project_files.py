@@ -18,7 +18,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 RECORDS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 YAML_FILES = [ROOT / ".pre-commit-config.yaml", ROOT / ".github/workflows/ci.yml", *FORMS]
-DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/decisions").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINTERS = re.findall(
     r"^\t\$\(BIN\)/(.*)$", MAKEFILE.partition("\nlint:")[2].partition("\n\n")[0], re.MULTILINE
 )
@@ -46,6 +46,11 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def is_there(path: str) -> bool:
+    """Whether a path exists; those of modules may be written as the package's own."""
+    return any(any(folder.glob(path)) for folder in (ROOT, ROOT / "src" / "moorage"))
+
+
 def test_every_target_named_in_contributing_exists() -> None:
     named = set(NAMED_TARGET.findall(CONTRIBUTING))
 
@@ -57,10 +62,8 @@ def test_every_target_named_in_contributing_exists() -> None:
 def test_every_path_named_in_a_document_exists(document: Path) -> None:
     text = document.read_text()
     modules = [f"{module.replace('.', '/')}.py" for module in NAMED_MODULE.findall(text)]
-    links = [document.parent / link for link in LINK.findall(text)]
 
-    assert [path for path in [*NAMED_PATH.findall(text), *modules] if not list(ROOT.glob(path))] == []
-    assert [link for link in links if not link.exists()] == []
+    assert [path for path in [*NAMED_PATH.findall(text), *modules] if not is_there(path)] == []
 
 
 def test_contributing_names_paths() -> None:

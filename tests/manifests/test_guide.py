@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -167,28 +166,6 @@ def test_a_deployment_on_a_node_needs_no_scheduler(headless: RunningServer, tmp_
             reader.follows(step)
     kubectl = Kubectl(headless, tmp_path)
     kubectl("rollout", "status", "deployment/kube-scheduler", "--namespace=kube-system", PATIENCE)
-
-
-def test_every_link_of_the_guide_leads_somewhere() -> None:
-    text = GUIDE.read_text()
-    headings = {
-        path: {_anchor(line) for line in path.read_text().splitlines() if line.startswith("#")}
-        for path in (GUIDE, GUIDE.parent.parent / "README.md")
-    }
-    for target in set(_links(text)):
-        file, _, anchor = target.partition("#")
-        path = (GUIDE.parent / file).resolve() if file else GUIDE
-        assert path.exists(), target
-        assert not anchor or anchor in headings[path], target
-
-
-def _links(text: str) -> list[str]:
-    return re.findall(r"\]\(([^)]+)\)", text)
-
-
-def _anchor(heading: str) -> str:
-    words = heading.lstrip("# ").lower()
-    return "".join(each for each in words.replace(" ", "-") if each.isalnum() or each == "-")
 
 
 def test_the_image_for_packages_begins_as_the_dockerfile_does() -> None:
