@@ -1,4 +1,4 @@
-"""The links of all documents lead somewhere."""
+"""Documents lead somewhere and agree with each other: links, anchors, the index, figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 FOLDERS = [ROOT / name for name in ("bench", "cluster", "docs")]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in folder.rglob("*.md"))])
 
@@ -69,3 +70,30 @@ def test_a_link_to_a_missing_anchor_leads_nowhere(tmp_path: Path) -> None:
     page.write_text("# Here\n[a](#here) [b](#gone) [c](page.md#here) [d](gone.md)\n")
 
     assert [leads_nowhere(*link) for link in links(page)] == [False, True, False, True]
+
+
+def test_the_index_has_every_page() -> None:
+    indexed = {file for file, _ in links(ROOT / "docs/README.md")}
+
+    assert {page for page in PAGES if page.name != "README.md"} - indexed == set()
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    assert set(PAGES) - {file for file, _ in links(ROOT / "README.md")} == set()
+
+
+def test_the_readme_compares_with_kube_scheduler_as_the_results_do() -> None:
+    """Pods per second over HTTP in the slower run, divided by kube-scheduler's, by workload."""
+    results = (
+        (ROOT / "bench/RESULTS.md")
+        .read_text()
+        .partition("\n## Kubernetes' workloads\n")[2]
+        .partition("\n## ")[0]
+    )
+    upstream = re.findall(r"(\d+) (?:pods/s )?with\s+(\w+)", results.partition("```")[0])
+    rows = [line.strip("| ").split(" | ") for line in results.splitlines() if line.startswith("| ")][1:]
+    slower_run = {row[0].partition("/")[0]: int(row[4].partition(" – ")[0].replace(",", "")) for row in rows}
+    factors = [slower_run[workload] // int(rate) for rate, workload in upstream]
+
+    assert len(factors) == 7
+    assert f"{min(factors)} to {max(factors)} times" in (ROOT / "README.md").read_text()

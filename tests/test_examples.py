@@ -30,25 +30,28 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("page", "arguments"),
     [
-        ["decide", "examples/cluster.yaml", "--pod", "examples/pod.yaml"],
-        ["replay", *sorted(str(path) for path in (ROOT / "tests" / "recordings").glob("*.json.gz"))],
+        ("explaining.md", ["decide", "examples/cluster.yaml", "--pod", "examples/pod.yaml"]),
+        (
+            "replaying.md",
+            ["replay", *sorted(str(path) for path in (ROOT / "tests" / "recordings").glob("*.json.gz"))],
+        ),
     ],
     ids=["decide", "replay"],
 )
-def test_the_readme_shows_what_commands_really_print(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+def test_pages_show_what_commands_really_print(
+    page: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"})
     printed = "\n".join(line.rstrip() for line in result.output.splitlines())
-    assert printed in (ROOT / "README.md").read_text()
+    assert printed in (ROOT / "docs" / page).read_text()
 
 
-def test_the_first_example_is_shown_in_the_readme_with_its_output() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert (ROOT / "examples" / "first_decision.out").read_text() in readme
+def test_the_first_example_is_shown_with_its_output() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    assert (ROOT / "examples" / "first_decision.out").read_text() in page
 
 
 SAMPLE = ROOT / "examples" / "sample_plugin"
