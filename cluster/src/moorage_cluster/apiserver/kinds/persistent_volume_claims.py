@@ -6,18 +6,11 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.quantity import parse_quantity
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, required
+from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
-    check_optional_word,
-    check_positive_quantity,
-    check_unchanged,
-)
-from moorage_cluster.apiserver.kinds.names import check_label, check_subdomain
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage_cluster.apiserver.kinds.checks import check_unchanged
+from moorage_cluster.apiserver.kinds.claim_specs import check_claim_spec, storage_size
 
-ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-VOLUME_MODES: Final = ("Block", "Filesystem")
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 """The annotation that named the class before the field existed."""
 _SNAPSHOTS = "snapshot.storage.k8s.io"
@@ -79,68 +72,6 @@ def default_claim(claim: Manifest) -> None:
     child(claim, "status").setdefault("phase", "Pending")
 
 
-def check_access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """Validation errors of access modes."""
-    errors: list[FieldError] = []
-    for mode in modes:
-        errors += check_optional_word(mode, ACCESS_MODES, path)
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    if "ReadWriteOncePod" in known and len(known) > 1:
-        errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
-    return errors
-
-
-def check_claim_spec(spec: Manifest, path: str) -> list[FieldError]:
-    """Validation errors of the spec of a claim, or of a template for one."""
-    modes = spec.get("accessModes") or []
-    errors = []
-    if not modes:
-        errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    errors += check_label_selector(spec.get("selector"), f"{path}.selector")
-    errors += check_access_modes(modes, f"{path}.accessModes")
-    size = _size(spec)
-    if size is None:
-        errors.append(required(f"{path}.resources[storage]"))
-    else:
-        errors += check_positive_quantity(size, f"{path}.resources[storage]")
-    for key in ("storageClassName", "volumeAttributesClassName"):
-        if spec.get(key):
-            errors += check_subdomain(spec[key], f"{path}.{key}")
-    if "volumeMode" in spec:
-        errors += check_optional_word(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
-    return errors + _check_sources(spec, path)
-
-
-def _check_sources(spec: Manifest, path: str) -> list[FieldError]:
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    errors = []
-    for key, named in (("dataSource", source), ("dataSourceRef", reference)):
-        if named is not None:
-            errors += _check_source(named, f"{path}.{key}")
-    namespace = (reference or {}).get("namespace")
-    if namespace:
-        errors += check_label(namespace, f"{path}.dataSourceRef.namespace")
-        if source is not None:
-            why = "may not be specified when dataSourceRef.namespace is specified"
-            errors.append(invalid(path, f"{path}.dataSource", why))
-    elif source is not None and reference is not None:
-        same = all(source.get(key, "") == reference.get(key, "") for key in ("apiGroup", "kind", "name"))
-        if not same:
-            errors.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
-    return errors
-
-
-def _check_source(source: Manifest, path: str) -> list[FieldError]:
-    errors = [required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
-    group, kind = source.get("apiGroup", ""), source.get("kind", "")
-    if group:
-        return errors + check_subdomain(group, f"{path}.apiGroup")
-    if kind != "PersistentVolumeClaim":
-        why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        errors.append(invalid(path, kind, why))
-    return errors
-
-
 def _drop_unknown_source(spec: Manifest) -> None:
     """The older field supports only claims and snapshots, and other sources are dropped from it."""
     source = spec.get("dataSource")
@@ -157,11 +88,6 @@ def _align_sources(spec: Manifest) -> None:
     elif "dataSourceRef" in spec and "dataSource" not in spec and not spec["dataSourceRef"].get("namespace"):
         reference = spec["dataSourceRef"]
         spec["dataSource"] = {key: reference[key] for key in ("apiGroup", "kind", "name") if key in reference}
-
-
-def _size(spec: Manifest) -> str | None:
-    size: str | None = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    return size
 
 
 def _check_change(obj: Manifest, old: Manifest) -> list[FieldError]:
@@ -192,7 +118,7 @@ def _without_size(spec: Manifest) -> Manifest:
 
 
 def _check_size(spec: Manifest, before: Manifest, old: Manifest) -> list[FieldError]:
-    wanted, had = parse_quantity(_size(spec) or "0"), parse_quantity(_size(before) or "0")
+    wanted, had = parse_quantity(storage_size(spec) or "0"), parse_quantity(storage_size(before) or "0")
     is_there = parse_quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
     if wanted < had and wanted <= is_there:
         why = "field can not be less than status.capacity"

@@ -15,8 +15,8 @@ from moorage_cluster.apiserver.kinds.checks import (
     check_positive_quantity,
     check_unchanged,
 )
+from moorage_cluster.apiserver.kinds.claim_specs import VOLUME_MODES, check_access_modes
 from moorage_cluster.apiserver.kinds.names import check_subdomain
-from moorage_cluster.apiserver.kinds.persistent_volume_claims import VOLUME_MODES, check_access_modes
 from moorage_cluster.apiserver.kinds.selectors import check_node_selector
 from moorage_cluster.apiserver.kinds.volume_sources import check_host_path, check_local, check_nfs
 

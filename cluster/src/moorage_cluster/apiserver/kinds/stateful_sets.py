@@ -16,8 +16,9 @@ from moorage_cluster.apiserver.kinds.checks import (
     check_optional_word,
     check_unchanged,
 )
+from moorage_cluster.apiserver.kinds.claim_specs import check_claim_spec
 from moorage_cluster.apiserver.kinds.names import check_label
-from moorage_cluster.apiserver.kinds.persistent_volume_claims import check_claim_spec, default_claim
+from moorage_cluster.apiserver.kinds.persistent_volume_claims import default_claim
 from moorage_cluster.apiserver.kinds.pod_templates import check_lasting_template, check_match, check_selector
 from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
 from moorage_cluster.apiserver.kinds.workloads import check_collisions, check_replica_counts

@@ -18,9 +18,9 @@ from moorage_cluster.apiserver.fields import (
     required,
 )
 from moorage_cluster.apiserver.kinds.checks import check_driver_name
+from moorage_cluster.apiserver.kinds.claim_specs import check_claim_spec
 from moorage_cluster.apiserver.kinds.metadata import validate_annotations, validate_labels
 from moorage_cluster.apiserver.kinds.paths import check_file_path, check_relative_path, may_leave
-from moorage_cluster.apiserver.kinds.persistent_volume_claims import check_claim_spec
 from moorage_cluster.apiserver.kinds.pods.references import (
     IN_FILES,
     validate_field_reference,
