@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
 from moorage.http.transport import Request
 from moorage_cluster.apiserver import errors
@@ -16,7 +15,7 @@ from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 from moorage_cluster.apiserver.schema.base import KindSchema
-from moorage_cluster.apiserver.schema.builtin import cannot_be_handled
+from moorage_cluster.apiserver.schema.decoding import cannot_be_handled, decode_kind
 from moorage_cluster.apiserver.schema.protobuf import decode_protobuf
 from moorage_cluster.apiserver.schema.strictness import (
     NO_PROBLEMS,
@@ -129,20 +128,7 @@ def decode_as(
 
     `refusal` makes the error of strict field validation from its reason.
     """
-    if not isinstance(value, dict):
-        raise errors.bad_request("couldn't get version/kind; json parse error: the body is not an object")
-    given_version, given_kind = value.get("apiVersion"), value.get("kind")
-    if given_kind and given_kind != kind:
-        raise errors.bad_request(
-            f"{given_kind} in version {quoted(str(given_version or ''))} cannot be handled as a {kind}: "
-            f"no kind {quoted(str(given_kind))} is registered here"
-        )
-    if given_version and given_version != api_version:
-        raise errors.bad_request(
-            f"the API version in the data ({given_version}) does not match "
-            f"the expected API version ({api_version})"
-        )
-    obj, unknown = schema.decode(value)
+    obj, unknown = decode_kind(value, api_version, kind, schema)
     if unknown or problems is not NO_PROBLEMS:
         validation = context.options.field_validation
         if validation == "Strict":
@@ -151,7 +137,4 @@ def decode_as(
             raise refusal(why) if refusal else cannot_be_handled(kind, version, why)
         if validation == "Warn":
             context.warnings.extend(problems.warnings(unknown))
-    obj["apiVersion"], obj["kind"] = api_version, kind
-    if not isinstance(obj.get("metadata"), dict):
-        obj["metadata"] = {}
     return obj

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.schema import fast
 from moorage_cluster.apiserver.schema.base import Decoded
 from moorage_cluster.apiserver.schema.careful import WrongTypeError, decode_carefully
+from moorage_cluster.apiserver.schema.decoding import cannot_be_handled
 from moorage_cluster.apiserver.schema.shapes import shape_of
 from moorage_cluster.apiserver.schema.wire import TypeUse, WireType, wire_format
 from moorage_cluster.apiserver.shape import Shape
@@ -63,11 +63,6 @@ class BuiltinSchema:
             raise cannot_be_handled(self.kind, self.version, str(problem)) from None
         except RecursionError:
             raise cannot_be_handled(self.kind, self.version, "exceeded max depth") from None
-
-
-def cannot_be_handled(kind: str, version: str, why: str) -> errors.ApiError:
-    """The body is not an object of its kind."""
-    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
 def _gather_unknown(wire: WireType, value: Any, kept: Any, path: str, unknown: list[str]) -> None:

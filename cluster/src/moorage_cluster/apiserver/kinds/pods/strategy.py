@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from moorage.api.conditions import set_condition
-from moorage.api.manifests import Manifest, Now, child, labels_of, take, utc_now
+from moorage.api.manifests import Manifest, Now, child, take, utc_now
 from moorage_cluster.apiserver.fields import FieldError
 from moorage_cluster.apiserver.kinds.pods.defaults import align_service_account, default_pod
 from moorage_cluster.apiserver.kinds.pods.differences import same
+from moorage_cluster.apiserver.kinds.pods.preparation import drop_disabled_fields, prepare_new_pod
 from moorage_cluster.apiserver.kinds.pods.resources import qos_class
-from moorage_cluster.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from moorage_cluster.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
 from moorage_cluster.apiserver.kinds.pods.validated_spec_cache import SoundSpecs
 from moorage_cluster.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
@@ -19,7 +19,6 @@ from moorage_cluster.apiserver.kinds.pods.warnings import name_warnings, spec_wa
 from moorage_cluster.apiserver.strategy import Strategy
 
 _FINISHED: Final = ("Succeeded", "Failed")
-_PROJECTIONS_NOT_SERVED: Final = ("clusterTrustBundle", "podCertificate")
 
 
 class PodStrategy(Strategy):
@@ -42,8 +41,7 @@ class PodStrategy(Strategy):
         """Set phase Pending, the QoS class and the gated condition, and merge label keys into selectors."""
         obj["metadata"]["generation"] = 1
         spec = obj["spec"]
-        align_service_account(spec)
-        drop_disabled_fields(spec)
+        prepare_new_pod(obj)
         status: Manifest = {"phase": "Pending", "qosClass": qos_class(obj)}
         obj["status"] = status
         if spec.get("schedulingGates"):
@@ -54,7 +52,6 @@ class PodStrategy(Strategy):
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }
             status["conditions"] = set_condition((), condition, self._now())
-        merge_label_keys(obj)
 
     def prepare_update(self, obj: Manifest, old: Manifest) -> None:
         """Keep the status, and count changes of the spec in the generation."""
@@ -135,47 +132,6 @@ def count_change(obj: Manifest, old: Manifest) -> None:
     """Set the generation, incremented if the spec changed."""
     before = old["metadata"].get("generation", 0)
     obj["metadata"]["generation"] = before if same(obj["spec"], old["spec"]) else before + 1
-
-
-def drop_disabled_fields(spec: Manifest) -> None:
-    """Drop the fields of features that are disabled in this version."""
-    for key in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(key) or ():
-            lifecycle = container.get("lifecycle")
-            if lifecycle and lifecycle.pop("stopSignal", None) and not lifecycle:
-                del container["lifecycle"]
-    for volume in spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            for kind in _PROJECTIONS_NOT_SERVED:
-                source.pop(kind, None)
-
-
-def merge_label_keys(pod: Manifest) -> None:
-    """Merge matchLabelKeys and mismatchLabelKeys into selectors, with the values of this pod's labels."""
-    spec, labels = pod["spec"], labels_of(pod)
-    for constraint in spec.get("topologySpreadConstraints") or ():
-        _merge(constraint, labels)
-    if affinity := spec.get("affinity"):
-        for kind in ("podAffinity", "podAntiAffinity"):
-            if terms := affinity.get(kind):
-                for weighted in terms.get(PREFERRED_TERMS) or ():
-                    _merge(weighted.get("podAffinityTerm") or {}, labels)
-                for term in terms.get(REQUIRED_TERMS) or ():
-                    _merge(term, labels)
-
-
-def _merge(term: Manifest, labels: dict[str, str]) -> None:
-    selector = term.get("labelSelector")
-    if selector is None:
-        return
-    added = [
-        {"key": key, "operator": operator, "values": [labels[key]]}
-        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-        for key in term.get(field) or ()
-        if key in labels
-    ]
-    if added:
-        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
 
 
 def _keep_observed_generations(status: Manifest, before: Manifest) -> None:
