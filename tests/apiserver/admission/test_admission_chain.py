@@ -8,7 +8,8 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
-from moorage_cluster.apiserver.admission.chain import Chain, default_plugins
+from moorage_cluster.apiserver.admission.chain import Chain
+from moorage_cluster.apiserver.admission.default_plugins import default_plugins
 from moorage_cluster.apiserver.admission.plugin import ANY, Call, Plugin
 from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.admission.world import World, asking, call_of, named, namespace, pod, refused, write

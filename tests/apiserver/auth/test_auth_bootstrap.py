@@ -5,7 +5,8 @@ import json
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.auth.bootstrap import NAMESPACES, bootstrap_objects, root_ca
+from moorage_cluster.apiserver.admission.system_objects import SYSTEM_NAMESPACES
+from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects, root_ca
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.serviceaccounts import groups
 from moorage_cluster.apiserver.auth.tokens import NOBODY
@@ -138,10 +139,10 @@ def test_every_binding_leads_to_a_role() -> None:
 
 
 def test_namespaces_priorities_and_authorities_are_there() -> None:
-    assert tuple(o["metadata"]["name"] for o in OBJECTS if o["kind"] == "Namespace") == NAMESPACES
+    assert tuple(o["metadata"]["name"] for o in OBJECTS if o["kind"] == "Namespace") == SYSTEM_NAMESPACES
     assert of("PriorityClass", "system-cluster-critical")["value"] == 2000000000
     assert of("PriorityClass", "system-node-critical")["value"] == 2000001000
-    for namespace in NAMESPACES:
+    for namespace in SYSTEM_NAMESPACES:
         assert of("ConfigMap", "kube-root-ca.crt", namespace)["data"] == {"ca.crt": "the CA"}
     assert root_ca("new", "x")["metadata"]["namespace"] == "new"
     data = of("ConfigMap", "extension-apiserver-authentication", "kube-system")["data"]

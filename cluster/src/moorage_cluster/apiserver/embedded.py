@@ -16,7 +16,8 @@ from moorage.http.certificates import ServerCertificate, load_or_make
 from moorage.http.guard import Guard
 from moorage.http.private_files import load_or_make_private
 from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
-from moorage_cluster.apiserver.admission.chain import Chain, default_plugins
+from moorage_cluster.apiserver.admission.chain import Chain
+from moorage_cluster.apiserver.admission.default_plugins import default_plugins
 from moorage_cluster.apiserver.admission.plugin import Call, Plugin
 from moorage_cluster.apiserver.advertising import Advertising
 from moorage_cluster.apiserver.auth import reviews

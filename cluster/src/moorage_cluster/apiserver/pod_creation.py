@@ -9,7 +9,8 @@ from typing import Any, Final
 from moorage.api.decode import InputError
 from moorage.api.files import Located
 from moorage.api.manifests import Manifest, utc_now
-from moorage_cluster.apiserver.admission.chain import Chain, default_plugins
+from moorage_cluster.apiserver.admission.chain import Chain
+from moorage_cluster.apiserver.admission.default_plugins import default_plugins
 from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects
 from moorage_cluster.apiserver.errors import ApiError, bad_request
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources

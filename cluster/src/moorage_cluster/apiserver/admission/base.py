@@ -9,7 +9,6 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.auth.users import User
-from moorage_cluster.apiserver.resources import Resource
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -24,11 +23,35 @@ class Reader(Protocol):
         """All objects of a collection, in one namespace or in all."""
 
 
+class WrittenResource(Protocol):
+    """The resource that is written."""
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+
+    @property
+    def plural(self) -> str:
+        """The name in paths, such as `pods`."""
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether its objects are in namespaces."""
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether the kind comes from a CustomResourceDefinition."""
+
+    @property
+    def storage(self) -> str:
+        """The collection with its objects, such as `/pods`."""
+
+
 class Attributes(msgspec.Struct):
     """One write request."""
 
     operation: Operation
-    resource: Resource
+    resource: WrittenResource
     subresource: str
     namespace: str
     name: str

@@ -7,11 +7,11 @@ from typing import Final
 from moorage.api.manifests import Manifest, child
 from moorage_cluster.apiserver.admission.base import Attributes, Reader
 from moorage_cluster.apiserver.admission.plugin import PODS, Call, Plugin, refusal
+from moorage_cluster.apiserver.admission.system_objects import SYSTEM_PRIORITIES
 
 PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 POD_GROUPS: Final = "scheduling.k8s.io/podgroups"
 
-_SYSTEM_CLASSES: Final = frozenset(("system-cluster-critical", "system-node-critical"))
 _NO_CLASS: Final[Manifest] = {"metadata": {}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 """Used for a pod that names no class when there is no default class."""
 
@@ -78,7 +78,7 @@ def admit_class(attributes: Attributes, reader: Reader) -> None:
 
 def keep_system_class(attributes: Attributes, reader: Reader) -> None:
     """Reject the deletion of the classes that every cluster has."""
-    if attributes.name in _SYSTEM_CLASSES:
+    if attributes.name in SYSTEM_PRIORITIES:
         raise refusal(attributes, "this is a system priority class and cannot be deleted")
 
 

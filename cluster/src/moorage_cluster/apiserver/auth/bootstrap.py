@@ -7,6 +7,11 @@ from typing import Final
 import msgspec
 
 from moorage.api.manifests import Manifest, copy
+from moorage_cluster.apiserver.admission.system_objects import (
+    SYSTEM_NAMESPACES,
+    system_namespaces,
+    system_priority_classes,
+)
 from moorage_cluster.apiserver.auth.bootstrap_roles import (
     cluster_role_bindings,
     cluster_roles,
@@ -14,7 +19,6 @@ from moorage_cluster.apiserver.auth.bootstrap_roles import (
     roles,
 )
 
-NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 ROOT_CA_NAME: Final = "kube-root-ca.crt"
 
 _ROOT_CA_DESCRIPTION: Final = (
@@ -48,23 +52,13 @@ _KUBERNETES_SERVICE: Final[Manifest] = {
 def bootstrap_objects(ca_pem: str) -> list[Manifest]:
     """All of them, namespaces first; clients verify the server's certificate with `ca_pem`."""
     return [
-        *(_namespace(name) for name in NAMESPACES),
-        _priority_class(
-            "system-node-critical",
-            2_000_001_000,
-            "Used for system critical pods that must not be moved from their current node.",
-        ),
-        _priority_class(
-            "system-cluster-critical",
-            2_000_000_000,
-            "Used for system critical pods that must run in the cluster, but can be moved to another node if "
-            "necessary.",
-        ),
+        *system_namespaces(),
+        *system_priority_classes(),
         *cluster_roles(),
         *cluster_role_bindings(),
         *roles(),
         *role_bindings(),
-        *(root_ca(name, ca_pem) for name in NAMESPACES),
+        *(root_ca(name, ca_pem) for name in SYSTEM_NAMESPACES),
         _delegated_authentication(ca_pem),
         copy(_KUBERNETES_SERVICE),
     ]
@@ -90,24 +84,3 @@ def _config_map(
     if annotations:
         metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-def _namespace(name: str) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }
-
-
-def _priority_class(name: str, value: int, description: str) -> Manifest:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        "description": description,
-        "preemptionPolicy": "PreemptLowerPriority",
-    }

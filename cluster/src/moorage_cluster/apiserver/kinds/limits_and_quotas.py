@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from moorage.api.manifests import Manifest, child
+from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
 from moorage.api.quantity import NANO, parse_quantity
+from moorage_cluster.apiserver.admission.policy_defaults import default_limit_range
 from moorage_cluster.apiserver.fields import (
     IMMUTABLE,
     FieldError,
@@ -64,16 +65,8 @@ class LimitRangeStrategy(Strategy):
     allows_create_on_update = True
 
     def default(self, obj: Manifest) -> None:
-        """A container's default limit is the maximum, its default request the limit, or else the minimum."""
-        for item in child(obj, "spec").setdefault("limits", []):
-            if item.get("type") != "Container":
-                continue
-            limits, requests = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
-            limits = {**(item.get("max") or {}), **limits}
-            requests = {**(item.get("min") or {}), **limits, **requests}
-            for key, amounts in (("default", limits), ("defaultRequest", requests)):
-                if amounts:
-                    item[key] = amounts
+        """Set the defaults."""
+        default_limit_range(obj)
 
     def validate(self, obj: Manifest) -> list[FieldError]:
         """The limits are consistent."""

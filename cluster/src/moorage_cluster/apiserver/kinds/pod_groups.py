@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, child
+from moorage_cluster.apiserver.admission.system_objects import HIGHEST_USER_PRIORITY
 from moorage_cluster.apiserver.fields import IMMUTABLE, FieldError, duplicate, invalid, required, too_many
 from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage_cluster.apiserver.kinds.checks import check_conditions, check_optional_word, repetitions
@@ -18,7 +19,6 @@ from moorage_cluster.apiserver.kinds.names import (
     check_qualified_name,
     check_short_name,
 )
-from moorage_cluster.apiserver.kinds.priority_classes import HIGHEST_USER_PRIORITY
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MODES: Final = ("Pod", "PodGroup")

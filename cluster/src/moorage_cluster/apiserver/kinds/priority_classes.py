@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage_cluster.apiserver.admission.policy_defaults import default_priority_class
+from moorage_cluster.apiserver.admission.system_objects import HIGHEST_USER_PRIORITY, SYSTEM_PRIORITIES
 from moorage_cluster.apiserver.fields import FieldError, forbidden
 from moorage_cluster.apiserver.kinds.checks import check_one_of, check_unchanged
 from moorage_cluster.apiserver.strategy import Strategy
 
-HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"
-SYSTEM_CLASSES: Final = {
-    "system-node-critical": 2 * HIGHEST_USER_PRIORITY + 1000,
-    "system-cluster-critical": 2 * HIGHEST_USER_PRIORITY,
-}
-"""The classes that every cluster has, and their values."""
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
@@ -23,9 +19,8 @@ class PriorityClassStrategy(Strategy):
     """A PriorityClass."""
 
     def default(self, obj: Manifest) -> None:
-        """The preemption policy is PreemptLowerPriority."""
-        obj.setdefault("value", 0)
-        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+        """Set the defaults."""
+        default_priority_class(obj)
 
     def prepare_create(self, obj: Manifest) -> None:
         """Set the generation to one."""
@@ -57,7 +52,7 @@ class PriorityClassStrategy(Strategy):
 
 def _stranger(name: str, value: int, *, default: bool) -> str:
     """Why a class with a system name is not a system class; empty if it is one."""
-    known = SYSTEM_CLASSES.get(name)
+    known = SYSTEM_PRIORITIES.get(name)
     if known is None:
         return f"{name} is not a known system priority class"
     if value != known:

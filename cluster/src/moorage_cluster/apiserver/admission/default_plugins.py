@@ -1,0 +1,49 @@
+"""The admission plugins of a server, in their order."""
+
+from __future__ import annotations
+
+from random import Random
+
+from moorage.api.manifests import Now, utc_now
+from moorage_cluster.apiserver.admission import (
+    certificate_requestor,
+    default_ingress_class,
+    default_storage_class,
+    default_toleration_seconds,
+    limit_ranger,
+    namespace_lifecycle,
+    persistent_volume_claim_resize,
+    pod_topology_labels,
+    priority,
+    runtime_class,
+    service_account,
+    storage_object_in_use_protection,
+    taint_nodes_by_condition,
+)
+from moorage_cluster.apiserver.admission.plugin import Plugin
+from moorage_cluster.apiserver.admission.quota import resource_quota
+
+
+def default_plugins(random: Random, now: Now = utc_now) -> tuple[Plugin, ...]:
+    """The default plugins: first those that change objects, then those that validate them.
+
+    random: source of the suffixes of volume names.
+    now: returns the current time.
+    """
+    return (
+        namespace_lifecycle.PLUGIN,
+        limit_ranger.DEFAULTS,
+        *service_account.plugins(random),
+        taint_nodes_by_condition.PLUGIN,
+        *priority.PLUGINS,
+        default_toleration_seconds.PLUGIN,
+        default_storage_class.PLUGIN,
+        default_ingress_class.PLUGIN,
+        certificate_requestor.PLUGIN,
+        storage_object_in_use_protection.PLUGIN,
+        runtime_class.PLUGIN,
+        *pod_topology_labels.PLUGINS,
+        *limit_ranger.BOUNDS,
+        persistent_volume_claim_resize.PLUGIN,
+        *resource_quota.plugins(now),
+    )
