@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage_cluster.apiserver.extensions.openapi import published_schemas
-from moorage_cluster.apiserver.schema.definitions import PublishedSchema
+from moorage_cluster.apiserver.openapi.definitions import PublishedSchema
 from tests.apiserver.extensions.definitions import INTEGER, STRING, crd, of_spec, version
 
 PRESERVING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

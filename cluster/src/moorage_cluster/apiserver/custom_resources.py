@@ -20,11 +20,11 @@ from moorage_cluster.apiserver.extensions.definition import (
 from moorage_cluster.apiserver.extensions.openapi import published_schemas
 from moorage_cluster.apiserver.extensions.resources import resources_of, stored_resource_of
 from moorage_cluster.apiserver.extensions.scale import scale_of, with_scale
+from moorage_cluster.apiserver.openapi.definitions import Kind, PublishedSchema
 from moorage_cluster.apiserver.resources import Resource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage_cluster.apiserver.rest.writes import Writer
-from moorage_cluster.apiserver.schema.definitions import Kind, PublishedSchema
 from moorage_cluster.apiserver.store import Change, Collection, Stored
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"

@@ -12,7 +12,7 @@ from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.openid import CONFIGURATION_PATH, KEYS_PATH, IssuerDocuments
 from moorage_cluster.apiserver.discovery import Discovery
 from moorage_cluster.apiserver.negotiation import negotiate
-from moorage_cluster.apiserver.openapi_documents import OpenApiDocuments
+from moorage_cluster.apiserver.openapi.endpoints import OpenApiDocuments
 from moorage_cluster.apiserver.store import encode
 
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")

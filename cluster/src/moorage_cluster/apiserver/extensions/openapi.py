@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, copy
 from moorage_cluster.apiserver.extensions.keywords import parts_of
-from moorage_cluster.apiserver.schema.definitions import (
+from moorage_cluster.apiserver.openapi.definitions import (
     META,
     REFERENCE,
     REFERENCE_V2,

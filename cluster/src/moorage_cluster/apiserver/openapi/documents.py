@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from moorage_cluster.apiserver.schema.definitions import (
+from moorage_cluster.apiserver.openapi.definitions import (
     META,
     PATCH,
     Custom,
@@ -20,9 +20,9 @@ from moorage_cluster.apiserver.schema.definitions import (
     reachable,
     references,
 )
-from moorage_cluster.apiserver.schema.gnostic import encode_document
-from moorage_cluster.apiserver.schema.operations import paths_of
-from moorage_cluster.apiserver.schema.swagger import swagger_of
+from moorage_cluster.apiserver.openapi.gnostic import encode_document
+from moorage_cluster.apiserver.openapi.operations import paths_of
+from moorage_cluster.apiserver.openapi.swagger import swagger_of
 from moorage_cluster.apiserver.schema.wire import wire_format
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from moorage_cluster.apiserver.errors import ApiError
+from moorage_cluster.apiserver.protobuf import MAGIC, decode_protobuf
 from moorage_cluster.apiserver.schema import schema_of
-from moorage_cluster.apiserver.schema.protobuf import MAGIC, decode_protobuf
 
 
 def varint(value: int) -> bytes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage_cluster.apiserver.schema.definitions import (
+from moorage_cluster.apiserver.openapi.definitions import (
     META,
     PATCH,
     Custom,

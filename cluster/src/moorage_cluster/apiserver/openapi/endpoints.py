@@ -7,14 +7,14 @@ from collections.abc import Callable
 from moorage.api.manifests import Manifest
 from moorage.http.transport import Response
 from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.resources import Resources
-from moorage_cluster.apiserver.schema.definitions import Custom
-from moorage_cluster.apiserver.schema.openapi import (
+from moorage_cluster.apiserver.openapi.definitions import Custom
+from moorage_cluster.apiserver.openapi.documents import (
     openapi_v2,
     openapi_v2_protobuf,
     openapi_v3,
     openapi_v3_index,
 )
+from moorage_cluster.apiserver.resources import Resources
 from moorage_cluster.apiserver.store import encode
 
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
-from moorage_cluster.apiserver.schema.definitions import PublishedSchema, definition, descriptions, references
-from moorage_cluster.apiserver.schema.openapi import (
+from moorage_cluster.apiserver.openapi.definitions import (
+    PublishedSchema,
+    definition,
+    descriptions,
+    references,
+)
+from moorage_cluster.apiserver.openapi.documents import (
     openapi_v2,
     openapi_v2_protobuf,
     openapi_v3,
     openapi_v3_index,
 )
+from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage_cluster.apiserver.schema.wire import wire_format
 
 STATUS = Subresource("status", "Pod", STATUS_VERBS)
