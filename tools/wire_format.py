@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moorage_cluster.apiserver.schema.wire import LEAVES, ZERO_VALUES, TypeUse, WireField, WireType, render
+from moorage.apimachinery.schema.wire import LEAVES, ZERO_VALUES, TypeUse, WireField, WireType, render
 
 SERVED = (
     "/v1",

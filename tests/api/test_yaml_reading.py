@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 from moorage.http.errors import KubeconfigError
 from moorage.client.kubeconfig import choose

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.embedded import Settings
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.apiserver.object_size import check_size
 from moorage_cluster.apiserver.store import Change, Collection, Store, Stored, encode
 from tests.apiserver.client import Cluster, configmap, pod

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema import schema_of
 from moorage_cluster.apiserver.protobuf import MAGIC, decode_protobuf
-from moorage_cluster.apiserver.schema import schema_of
 
 
 def varint(value: int) -> bytes:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.selection import parse_label_selector
 from tests.apiserver.client import Cluster
 

@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 import yaml
 
+from moorage.admission.users import User
 from moorage.client.client import Client
 from moorage.client.kinds import RESOURCE_CLAIM, Kind
 from moorage.config.load import parse_config
@@ -17,7 +18,6 @@ from moorage.http.transport import Request, Response
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW
-from moorage_cluster.apiserver.auth.users import User
 from tests.manifests.printing import Manifest
 from tests.scheduler.running import World
 

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage import klog
+from moorage.admission.users import User as ServerUser
 from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
@@ -40,7 +41,6 @@ from moorage.services.serving import (
     metric_routes,
     verbosity_routes,
 )
-from moorage_cluster.apiserver.auth.users import User as ServerUser
 from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage.client.kinds import NAMESPACE, POD
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.nodes.logs import Logs
 from moorage_cluster.nodes.settings import NodeTemplate
 from tests.sim_nodes.world import World

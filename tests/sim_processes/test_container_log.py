@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.nodes.log_options import LogOptions
 from moorage_cluster.processes.container_log import ContainerLog, LogStream
 

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from moorage.admission.attributes import Attributes, Operation, Reader
+from moorage.admission.chain import Chain
+from moorage.admission.plugin import ANY, Call, Plugin
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
-from moorage_cluster.apiserver.admission.chain import Chain
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
-from moorage_cluster.apiserver.admission.plugin import ANY, Call, Plugin
-from moorage_cluster.apiserver.errors import ApiError
-from tests.apiserver.admission.world import World, asking, call_of, named, namespace, pod, refused, write
+from tests.admission.world import World, asking, call_of, named, namespace, pod, refused, write
 
 PLUGINS = default_plugins(Random(1))
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from moorage.admission.plugin import CLAIMS
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission import (
     default_storage_class,
     persistent_volume_claim_resize,
     storage_object_in_use_protection,
 )
-from moorage_cluster.apiserver.admission.plugin import CLAIMS
-from tests.apiserver.admission.world import World, named, refused, update, write
+from tests.admission.world import World, named, refused, update, write
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 

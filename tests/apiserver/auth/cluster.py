@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from moorage.admission.users import AUTHENTICATED, User
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, User
 
 RBAC = "rbac.authorization.k8s.io"
 ALICE = User("alice", (AUTHENTICATED,))

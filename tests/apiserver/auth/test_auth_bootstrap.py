@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from moorage.admission.system_objects import SYSTEM_NAMESPACES
+from moorage.admission.users import AUTHENTICATED, MASTERS, User
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.admission.system_objects import SYSTEM_NAMESPACES
 from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects, root_ca
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.serviceaccounts import groups
 from moorage_cluster.apiserver.auth.tokens import NOBODY
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, MASTERS, User
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, rule, subject
 
 OBJECTS = bootstrap_objects("the CA")

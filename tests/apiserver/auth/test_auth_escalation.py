@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.admission.users import MASTERS, User
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow, Authorizer
 from moorage_cluster.apiserver.auth.escalation import check_escalation
 from moorage_cluster.apiserver.auth.rbac import Rbac
-from moorage_cluster.apiserver.auth.users import MASTERS, User
-from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.auth.cluster import ALICE, RBAC, Store, binding, role, rule, subject
 
 TO_ALICE = subject("User", "alice")

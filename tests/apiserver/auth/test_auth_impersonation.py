@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.admission.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth.impersonation import impersonate
 from moorage_cluster.apiserver.auth.rbac import Rbac
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
-from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, role, rule, subject
 
 AUTH = "authentication.k8s.io"

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from moorage.admission.users import MASTERS, User
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes, forbidden, forbidden_message
 from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow
 from moorage_cluster.apiserver.auth.rbac import Rbac, aggregated_rules
 from moorage_cluster.apiserver.auth.rules import Rule
 from moorage_cluster.apiserver.auth.tokens import NOBODY
-from moorage_cluster.apiserver.auth.users import MASTERS, User
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, role, rule, subject
 
 TO_ALICE = subject("User", "alice")

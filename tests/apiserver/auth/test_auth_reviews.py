@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.admission.users import User
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth.claims import ISSUER
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.reviews import REVIEWS, ReviewContext
 from moorage_cluster.apiserver.auth.tokens import Authenticator
-from moorage_cluster.apiserver.auth.users import User
-from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.auth.cluster import ALICE, Store, binding, role, rule, subject
 
 STORE = Store(

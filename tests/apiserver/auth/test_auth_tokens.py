@@ -11,13 +11,13 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
+from moorage.admission.users import AUTHENTICATED, User
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth.claims import ISSUER
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage_cluster.apiserver.auth.tokens import ADMIN, NOBODY, Authenticator
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, User
-from moorage_cluster.apiserver.errors import ApiError
 from tests.apiserver.auth.cluster import Store, named
 
 KEY = SigningKey.generate()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.extensions.resources import deprecation_warning, resources_of
 from moorage_cluster.apiserver.extensions.scale import scale_of, with_scale
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, crd, obj, of_spec, version, widget

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema.shape import Form
 from moorage_cluster.apiserver.extensions.structural import CustomSchema
-from moorage_cluster.apiserver.shape import Form
 from tests.apiserver.extensions.definitions import INTEGER, STRING, array, obj, of_spec, widget
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}

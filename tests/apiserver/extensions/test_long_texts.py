@@ -12,12 +12,12 @@ import pytest
 from moorage.api.names import dns_subdomain_problems, label_value_problems
 from moorage.api.selectors import Operator, SelectorError, parse_integer, requirement
 from moorage.api.text_cache import cached_by_text
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.extensions import patterns
 from moorage_cluster.apiserver.extensions.formats import _BY_NAME, conforms
 from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
 from moorage_cluster.apiserver.extensions.values import Check
-from moorage_cluster.apiserver.fields import FieldError
 from moorage_cluster.apiserver.selection import parse_field_selector, parse_label_selector
 
 _ATTACK = """

@@ -9,8 +9,8 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from moorage.apimachinery.schema.wire import TypeUse, wire_format
 from moorage_cluster.apiserver.protobuf import MAGIC
-from moorage_cluster.apiserver.schema.wire import TypeUse, wire_format
 from tests.apiserver.fuzzing.protobuf_mutations import varint
 from tests.apiserver.fuzzing.values import chance
 

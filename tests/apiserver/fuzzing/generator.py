@@ -10,9 +10,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from moorage.apimachinery.schema.wire import wire_format
 from moorage.http.guard import MAX_BODY_BYTES
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
-from moorage_cluster.apiserver.schema.wire import wire_format
 from tests.apiserver.client import START
 from tests.apiserver.fuzzing import definitions
 from tests.apiserver.fuzzing.addressing import CONTENT_TYPES, DOCUMENTS, Surroundings

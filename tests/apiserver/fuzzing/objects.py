@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from moorage_cluster.apiserver.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
 from tests.apiserver.fuzzing.values import FLOATS, MOMENTS, NUMBERS, QUANTITIES, WORDS, chance, strange, text
 
 _MOST_DEPTH = 7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.admission.pods.defaults import default_pod_template
 from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
 from moorage_cluster.apiserver.strategy import Strategy
 
 UID = "0b5e5d3c-4f0b-4a3e-9d0e-0f0f0f0f0f0f"

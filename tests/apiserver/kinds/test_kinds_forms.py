@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, copy
+from moorage.apimachinery.validation.selectors import selector_text
 from moorage_cluster.apiserver.kinds.events import (
     EventsEventStrategy,
     EventStrategy,
@@ -20,7 +21,6 @@ from moorage_cluster.apiserver.kinds.namespaces import (
 )
 from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
 from moorage_cluster.apiserver.kinds.scale import check_scale, scale_of, with_scale
-from moorage_cluster.apiserver.kinds.selectors import selector_text
 from tests.apiserver.kinds.making import an_object, status_problems, updated
 
 CORE_EVENT: Manifest = {

@@ -9,8 +9,8 @@ import pkgutil
 import pytest
 
 from moorage.api.manifests import Manifest, copy
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver import kinds
-from moorage_cluster.apiserver.fields import FieldError
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.strategy import Strategy
 

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from moorage.api.manifests import Manifest, utc_now
-from moorage_cluster.apiserver import errors, fields
+from moorage.apimachinery import errors, fields
+from moorage.apimachinery.schema.wire import TypeUse, WireField, wire_format
+from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
-from moorage_cluster.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
 from moorage_cluster.apiserver.kinds.pods import validated_spec_cache as sound_specs
 from moorage_cluster.apiserver.resources import Resource
-from moorage_cluster.apiserver.schema.wire import TypeUse, WireField, wire_format
 from moorage_cluster.apiserver.store import Store
 
 ITEMS = 16

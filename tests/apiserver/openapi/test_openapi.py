@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from moorage.apimachinery.schema.wire import wire_format
 from moorage_cluster.apiserver.openapi.definitions import (
     PublishedSchema,
     definition,
@@ -20,7 +21,6 @@ from moorage_cluster.apiserver.openapi.documents import (
     openapi_v3_index,
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
-from moorage_cluster.apiserver.schema.wire import wire_format
 
 STATUS = Subresource("status", "Pod", STATUS_VERBS)
 PODS = Resource(

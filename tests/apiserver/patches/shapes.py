@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.shape import ANYTHING, SCALAR, Form, Shape
+from moorage.apimachinery.schema.shape import ANYTHING, SCALAR, Form, Shape
 
 
 def struct(**fields: Shape) -> Shape:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.patches.apply import FieldSet, apply, track_update
 from moorage_cluster.apiserver.patches.apply.last_applied import ANNOTATION
 from tests.apiserver.patches.shapes import API_VERSION, THING, thing

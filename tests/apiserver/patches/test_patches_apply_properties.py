@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.json_values import same
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.json_values import same
+from moorage.apimachinery.schema.shape import ANYTHING
 from moorage_cluster.apiserver.patches.apply import FieldSet, apply, track_update
 from moorage_cluster.apiserver.patches.apply.managers import decode_managers, encode_managers
 from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
-from moorage_cluster.apiserver.shape import ANYTHING
 from tests.apiserver.patches.documents import FULL, GARBAGE
 from tests.apiserver.patches.shapes import API_VERSION, THING, thing
 from tests.strategies import examples

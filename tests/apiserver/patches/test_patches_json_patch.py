@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.patches.json_patch import MOST_COPIED_BYTES, apply_json_patch
 from tests.apiserver.patches.documents import DOCUMENTS, GARBAGE, JSON
 from tests.strategies import examples

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.json_values import same
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.json_values import same
 from moorage_cluster.apiserver.patches.merge_patch import apply_merge_patch
 from tests.apiserver.patches.documents import DOCUMENTS, GARBAGE, JSON
 from tests.strategies import examples

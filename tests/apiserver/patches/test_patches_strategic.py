@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema.shape import ANYTHING
 from moorage_cluster.apiserver.patches.strategic import apply_strategic_patch
-from moorage_cluster.apiserver.shape import ANYTHING
 from tests.apiserver.patches.documents import FULL, GARBAGE
 from tests.apiserver.patches.shapes import THING, thing
 from tests.strategies import examples

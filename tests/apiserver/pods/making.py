@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from moorage.admission.pods.defaults import default_pod
 from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod
 from moorage_cluster.apiserver.kinds.pods.strategy import PodStrategy
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from moorage.admission.pods.resources import qos_class
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.kinds.pods.resources import qos_class
 from tests.apiserver.pods.making import NOW_TEXT, a_container, a_pod, created, defaulted, strategy
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.kinds.pods.binding import bind
 from moorage_cluster.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
 from moorage_cluster.apiserver.kinds.pods.eviction import EvictionDecision, evict

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE
 from moorage_cluster.apiserver.tables.kinds import printer_for
 from moorage_cluster.apiserver.tables.table import partial_metadata, partial_metadata_list, table

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver.auth.users import User
+from moorage.admission.users import User
 from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import Answer, Cluster, configmap, node, pod
 

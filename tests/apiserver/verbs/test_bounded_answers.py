@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver import errors
+from moorage.admission.pods.validation import validate_pod_spec
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, Problem, required
+from moorage.apimachinery.schema.strictness import duplicate_fields
 from moorage_cluster.apiserver.auth.rules import Rule, TooManyPartsError, missing
-from moorage_cluster.apiserver.fields import FieldError, Problem, required
-from moorage_cluster.apiserver.kinds.pods.validation import validate_pod_spec
-from moorage_cluster.apiserver.schema.strictness import duplicate_fields
 from tests.apiserver.client import Cluster, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

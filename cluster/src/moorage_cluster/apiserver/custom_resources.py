@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import ANY, Call, Plugin, refusal
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.deferred_jobs import Work
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.apiserver.extensions.definition import (
     CLEANUP_FINALIZER,
     accepted,

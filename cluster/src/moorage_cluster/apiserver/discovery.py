@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 from moorage_cluster.apiserver.resources import Resource, Resources, Subresource
 from moorage_cluster.apiserver.store import encode
 

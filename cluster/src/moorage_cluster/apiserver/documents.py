@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from typing import Final
 
+from moorage.apimachinery import errors
 from moorage.http.transport import Request, Response
 from moorage.version import KUBERNETES_VERSION
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.openid import CONFIGURATION_PATH, KEYS_PATH, IssuerDocuments
 from moorage_cluster.apiserver.discovery import Discovery

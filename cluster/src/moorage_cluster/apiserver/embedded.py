@@ -10,15 +10,16 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeVar
 
+from moorage.admission.attributes import Attributes, Operation, Reader
+from moorage.admission.chain import Chain
+from moorage.admission.plugin import Call, Plugin
+from moorage.admission.users import User
 from moorage.api.manifests import Manifest, Now, utc_now
 from moorage.clock import Clock, LoopClock
 from moorage.http.certificates import ServerCertificate, load_or_make
 from moorage.http.guard import Guard
 from moorage.http.private_files import load_or_make_private
-from moorage_cluster.apiserver.admission.base import Attributes, Operation, Reader
-from moorage_cluster.apiserver.admission.chain import Chain
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
-from moorage_cluster.apiserver.admission.plugin import Call, Plugin
 from moorage_cluster.apiserver.advertising import Advertising
 from moorage_cluster.apiserver.auth import reviews
 from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow, Authorizer
@@ -28,7 +29,6 @@ from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.openid import IssuerDocuments
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.tokens import Authenticator
-from moorage_cluster.apiserver.auth.users import User
 from moorage_cluster.apiserver.custom_resources import DEFINITIONS, TERMINATING, CustomResources
 from moorage_cluster.apiserver.deferred_jobs import Work
 from moorage_cluster.apiserver.discovery import Discovery

@@ -11,8 +11,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.deferred_jobs import Work
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.apiserver.resources import Resource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import FOREGROUND, ORPHAN, DeleteOptions, Deleter

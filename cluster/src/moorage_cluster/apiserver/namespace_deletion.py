@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest, status_of
+from moorage.apimachinery.errors import ApiError
 from moorage.clock import Clock, Timer
 from moorage_cluster.apiserver.deferred_jobs import Work
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.apiserver.kinds.namespaces import FINALIZER, finalize
 from moorage_cluster.apiserver.namespace_conditions import DeletionReport, deletion_conditions
 from moorage_cluster.apiserver.namespace_defaults import NAMESPACES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from moorage.api.text_cache import cached_by_text
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 _OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 # Clients that prefer protobuf or CBOR get JSON: they read the answer's content type.

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.schema.wire import PRIMITIVES, TypeUse, WireField, wire_format
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema.wire import PRIMITIVES, TypeUse, WireField, wire_format
 
 MOST_REQUEST_BYTES: Final = 1536 * 1024
 """`--max-request-bytes` of etcd, by default."""

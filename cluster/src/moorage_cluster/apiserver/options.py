@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, Problem, forbidden, not_supported
 from moorage.config.duration import parse_duration
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import FieldError, Problem, forbidden, not_supported
 from moorage_cluster.apiserver.selection import (
     FieldSelector,
     LabelSelector,

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
+from moorage.admission.chain import Chain
 from moorage.api.decode import InputError
 from moorage.api.files import Located
 from moorage.api.manifests import Manifest, utc_now
-from moorage_cluster.apiserver.admission.chain import Chain
+from moorage.apimachinery.errors import ApiError, bad_request
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
 from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects
-from moorage_cluster.apiserver.errors import ApiError, bad_request
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.options import WriteOptions
 from moorage_cluster.apiserver.rest.bodies import decode_object

@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, micro_timestamp, timestamp
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery import errors
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
 
 MAGIC: Final = b"k8s\x00"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.schema.base import ANYTHING_GOES, KindSchema
+from moorage.apimachinery.schema.base import ANYTHING_GOES, KindSchema
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Printer
 

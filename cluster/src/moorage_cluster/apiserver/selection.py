@@ -12,7 +12,7 @@ import msgspec
 from moorage.api.selectors import Operator, Requirement, SelectorError, requirement
 from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text, shared_text
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 _TOKEN = re.compile(r"\s*(?:(?P<sign>!=|==|=|<|>|!|\(|\)|,)|(?P<word>[^\s!=<>(),]+))")
 _SIGNS = {"=": Operator.IN, "==": Operator.IN, "!=": Operator.NOT_IN, "<": Operator.LT, ">": Operator.GT}

@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from moorage.admission.users import User
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
 from moorage.http.guard import Guard
 from moorage.http.transport import Request, Response
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.address import Address, parse_address
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer, require
 from moorage_cluster.apiserver.auth.impersonation import impersonate
 from moorage_cluster.apiserver.auth.tokens import Authenticator
-from moorage_cluster.apiserver.auth.users import User
 from moorage_cluster.apiserver.documents import Documents
-from moorage_cluster.apiserver.errors import ApiError
 from moorage_cluster.apiserver.options import check_timeout, flag, parse_query
 from moorage_cluster.apiserver.resources import Resources
 from moorage_cluster.apiserver.rest.dispatch import Dispatcher

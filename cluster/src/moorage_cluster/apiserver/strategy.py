@@ -19,7 +19,7 @@ from datetime import datetime
 
 from moorage.api.manifests import Manifest, take
 from moorage.api.names import dns_subdomain_problems
-from moorage_cluster.apiserver.fields import FieldError
+from moorage.apimachinery.fields import FieldError
 
 
 class Strategy:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from moorage.api.manifests import moment
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from moorage.api.manifests import Manifest, Now, moment, timestamp, utc_now
+from moorage.apimachinery import errors
 from moorage.http.transport import Stream
-from moorage_cluster.apiserver import errors
 from moorage_cluster.nodes.log_options import LogOptions
 
 ReadLog = Callable[[Manifest, Manifest, LogOptions], bytes | Stream | None]

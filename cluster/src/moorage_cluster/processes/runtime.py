@@ -8,10 +8,10 @@ from random import Random
 from typing import Final
 
 from moorage.api.manifests import Manifest, Now
+from moorage.apimachinery import errors
 from moorage.client.client import Client
 from moorage.clock import Clock
 from moorage.http.transport import Stream
-from moorage_cluster.apiserver import errors
 from moorage_cluster.nodes.addresses import PodAddresses
 from moorage_cluster.nodes.log_options import LogOptions
 from moorage_cluster.nodes.workload import Host, Tell

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import Call, Plugin
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import Call, Plugin
 
 _REQUESTS: Final = "certificates.k8s.io/certificatesigningrequests"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import Call, Plugin
 from moorage.api.manifests import annotations_of
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
 from moorage_cluster.apiserver.admission.default_classes import newest_default
-from moorage_cluster.apiserver.admission.plugin import Call, Plugin
 from moorage_cluster.apiserver.kinds.ingresses import CLASS_ANNOTATION, DEFAULT_CLASS_ANNOTATION
 
 _INGRESSES: Final = "networking.k8s.io/ingresses"

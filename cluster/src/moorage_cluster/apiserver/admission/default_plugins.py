@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from random import Random
 
+from moorage.admission.plugin import Plugin
+from moorage.admission.plugins import (
+    default_toleration_seconds,
+    limit_ranger,
+    namespace_lifecycle,
+    pod_topology_labels,
+    priority,
+    runtime_class,
+)
 from moorage.api.manifests import Now, utc_now
 from moorage_cluster.apiserver.admission import (
     certificate_requestor,
     default_ingress_class,
     default_storage_class,
-    default_toleration_seconds,
-    limit_ranger,
-    namespace_lifecycle,
     persistent_volume_claim_resize,
-    pod_topology_labels,
-    priority,
-    runtime_class,
     service_account,
     storage_object_in_use_protection,
     taint_nodes_by_condition,
 )
-from moorage_cluster.apiserver.admission.plugin import Plugin
 from moorage_cluster.apiserver.admission.quota import resource_quota
 
 

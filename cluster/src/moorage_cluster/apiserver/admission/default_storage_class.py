@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import CLAIMS, Call, Plugin
 from moorage.api.manifests import Manifest, annotations_of, child
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
 from moorage_cluster.apiserver.admission.default_classes import newest_default
-from moorage_cluster.apiserver.admission.plugin import CLAIMS, Call, Plugin
 
 STORAGE_CLASSES: Final = "storage.k8s.io/storageclasses"
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import PODS, Call, Plugin, refusal
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.text import quoted
 from moorage_cluster.apiserver.admission import mountable_secrets
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import PODS, Call, Plugin, refusal
 
 SERVICE_ACCOUNTS: Final = "/serviceaccounts"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import CLAIMS, Call, Plugin
 from moorage.api.manifests import metadata
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import CLAIMS, Call, Plugin
 
 _FINALIZERS: Final = {
     CLAIMS: "kubernetes.io/pvc-protection",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import NODES, Call, Plugin
 from moorage.api.manifests import child
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import NODES, Call, Plugin
 
 _KEY: Final = "node.kubernetes.io/not-ready"
 _EFFECT: Final = "NoSchedule"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import NamedTuple
 
+from moorage.admission.users import User
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.auth.users import User
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
 
 
 class RequestAttributes(NamedTuple):

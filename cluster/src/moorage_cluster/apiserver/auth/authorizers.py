@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from moorage.admission.users import UNAUTHENTICATED, User
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes, forbidden
 from moorage_cluster.apiserver.auth.rules import EVERYTHING, Rule
-from moorage_cluster.apiserver.auth.users import UNAUTHENTICATED, User
 
 PUBLIC_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 """Paths that every user may read, anonymous users included."""

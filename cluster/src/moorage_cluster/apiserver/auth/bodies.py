@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 

@@ -6,12 +6,12 @@ from typing import Final
 
 import msgspec
 
-from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver.admission.system_objects import (
+from moorage.admission.system_objects import (
     SYSTEM_NAMESPACES,
     system_namespaces,
     system_priority_classes,
 )
+from moorage.api.manifests import Manifest, copy
 from moorage_cluster.apiserver.auth.bootstrap_roles import (
     cluster_role_bindings,
     cluster_roles,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.auth.authorizers import PUBLIC_PATHS
 from moorage_cluster.apiserver.auth.rbac import GROUP, aggregated_rules
 from moorage_cluster.apiserver.auth.rules import EVERYTHING, Rule
 from moorage_cluster.apiserver.auth.serviceaccounts import ALL_SERVICE_ACCOUNTS
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 
 _API_VERSION: Final = f"{GROUP}/v1"
 _SYSTEM: Final = "kube-system"

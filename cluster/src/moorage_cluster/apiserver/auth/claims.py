@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from moorage.admission.users import AUTHENTICATED, User
 from moorage_cluster.apiserver.auth import serviceaccounts
-from moorage_cluster.apiserver.auth.users import AUTHENTICATED, User
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 

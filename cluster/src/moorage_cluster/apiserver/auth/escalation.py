@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.users import MASTERS, User
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors, fields
+from moorage.apimachinery import errors, fields
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer
 from moorage_cluster.apiserver.auth.rbac import GROUP
@@ -19,7 +20,6 @@ from moorage_cluster.apiserver.auth.rules import (
     quoted_list,
     rules_of,
 )
-from moorage_cluster.apiserver.auth.users import MASTERS, User
 
 GUARDED_RESOURCES: Final = frozenset(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
 """The resources of the rbac.authorization.k8s.io group whose writes must be checked."""

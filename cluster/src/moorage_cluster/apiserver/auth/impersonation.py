@@ -14,14 +14,14 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
+from moorage.admission.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.api.names import dns_subdomain_problems
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors, fields
+from moorage.apimachinery import errors, fields
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth import serviceaccounts
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes, forbidden
 from moorage_cluster.apiserver.auth.authorizers import Authorize
-from moorage_cluster.apiserver.auth.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
-from moorage_cluster.apiserver.errors import ApiError
 
 _PREFIX: Final = "impersonate-"
 _EXTRA_PREFIX: Final = "impersonate-extra-"

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from moorage.admission.attributes import Reader
+from moorage.admission.users import MASTERS, User
 from moorage.api.manifests import Manifest, labels_of
 from moorage.api.selectors import sound_selector
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.admission.base import Reader
 from moorage_cluster.apiserver.auth import serviceaccounts
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import ALLOWED, DENIED, Decision, UserRules
 from moorage_cluster.apiserver.auth.rules import Rule, RuleSet, rules_of
-from moorage_cluster.apiserver.auth.users import MASTERS, User
 
 GROUP: Final = "rbac.authorization.k8s.io"
 ROLES: Final = f"{GROUP}/roles"

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.admission.users import User
 from moorage.api.manifests import Manifest, timestamp
-from moorage_cluster.apiserver import errors, fields
+from moorage.apimachinery import errors, fields
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer
 from moorage_cluster.apiserver.auth.bodies import read_as
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage_cluster.apiserver.auth.tokens import Authenticator
-from moorage_cluster.apiserver.auth.users import User
-from moorage_cluster.apiserver.fields import FieldError
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"

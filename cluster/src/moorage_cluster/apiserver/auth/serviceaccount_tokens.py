@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from moorage.admission.attributes import Reader
+from moorage.admission.users import User
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.admission.base import Reader
 from moorage_cluster.apiserver.auth import jwt
 from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref, user_of
 from moorage_cluster.apiserver.auth.rules import quoted_list
-from moorage_cluster.apiserver.auth.users import User
 
 _LEEWAY_SECONDS: Final = 60
 """Tolerated clock skew, in seconds."""

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from moorage.admission.attributes import Reader
 from moorage.api.manifests import Manifest, timestamp
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors, fields
-from moorage_cluster.apiserver.admission.base import Reader
+from moorage.apimachinery import errors, fields
 from moorage_cluster.apiserver.auth import serviceaccounts
 from moorage_cluster.apiserver.auth.bodies import read_as
 from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref

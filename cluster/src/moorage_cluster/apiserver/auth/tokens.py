@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from moorage.admission.attributes import Reader
+from moorage.admission.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.admission.base import Reader
+from moorage.apimachinery import errors
 from moorage_cluster.apiserver.auth.claims import ISSUER
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import (
@@ -18,7 +19,6 @@ from moorage_cluster.apiserver.auth.serviceaccount_tokens import (
     TokenError,
 )
 from moorage_cluster.apiserver.auth.token_requests import TokenIssuer
-from moorage_cluster.apiserver.auth.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 
 ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 NOBODY: Final = User(ANONYMOUS, (UNAUTHENTICATED,))

@@ -10,6 +10,15 @@ from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, annotations_of, timestamp
 from moorage.api.names import dns_subdomain_problems
 from moorage.api.text import quoted
+from moorage.apimachinery.fields import (
+    IMMUTABLE,
+    FieldError,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from moorage.apimachinery.validation.checks import check_review_versions
 from moorage_cluster.apiserver.extensions.keywords import drop_meaningless
 from moorage_cluster.apiserver.extensions.names import (
     accepted,
@@ -18,15 +27,6 @@ from moorage_cluster.apiserver.extensions.names import (
 )
 from moorage_cluster.apiserver.extensions.openapi_rules import unknown_formats
 from moorage_cluster.apiserver.extensions.versions import versions_problems
-from moorage_cluster.apiserver.fields import (
-    IMMUTABLE,
-    FieldError,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
-from moorage_cluster.apiserver.kinds.checks import check_review_versions
 from moorage_cluster.apiserver.strategy import Strategy
 
 __all__ = [

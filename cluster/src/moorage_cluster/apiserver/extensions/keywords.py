@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from moorage_cluster.apiserver.fields import FieldError, invalid
-from moorage_cluster.apiserver.schema.wire import WireField, wire_format
+from moorage.apimachinery.fields import FieldError, invalid
+from moorage.apimachinery.schema.wire import WireField, wire_format
 
 _TEXT: Final = (str,)
 _FLAG: Final = (bool,)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import invalid
-from moorage_cluster.apiserver.shape import ANYTHING, SCALAR, Form, Shape
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import invalid
+from moorage.apimachinery.schema.shape import ANYTHING, SCALAR, Form, Shape
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 

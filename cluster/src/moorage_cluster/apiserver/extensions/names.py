@@ -10,7 +10,7 @@ from moorage.api.conditions import condition_status, set_condition
 from moorage.api.manifests import Manifest, status_of
 from moorage.api.names import dns_1035_label_problems
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.fields import FieldError, invalid, required
+from moorage.apimachinery.fields import FieldError, invalid, required
 from moorage_cluster.apiserver.resources import Resource
 
 

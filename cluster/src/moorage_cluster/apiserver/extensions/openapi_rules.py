@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import repetitions
 from moorage_cluster.apiserver.extensions.formats import is_known
 from moorage_cluster.apiserver.extensions.keywords import keyword_problems, parts_of
 from moorage_cluster.apiserver.extensions.metadata import META_FIELDS
 from moorage_cluster.apiserver.extensions.places import Place, Unknown, pruned
 from moorage_cluster.apiserver.extensions.structure import structure_problems
 from moorage_cluster.apiserver.extensions.values import Check, placed
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.checks import repetitions
 
 _KNOWN_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_KNOWN_HERE: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")

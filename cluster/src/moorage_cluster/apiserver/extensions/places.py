@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from moorage.api.manifests import Manifest, copy
 from moorage.api.text import path_key
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import invalid
+from moorage.apimachinery.schema.shape import ANYTHING, SCALAR, Form, Shape
 from moorage_cluster.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, decode_metadata
 from moorage_cluster.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
-from moorage_cluster.apiserver.fields import invalid
-from moorage_cluster.apiserver.shape import ANYTHING, SCALAR, Form, Shape
 
 
 class Place:

@@ -10,10 +10,10 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
 from moorage.api.text import quoted
+from moorage.apimachinery.fields import FieldError, invalid
 from moorage_cluster.apiserver.extensions.conversion import CustomConversion
 from moorage_cluster.apiserver.extensions.scale import scale_problems
 from moorage_cluster.apiserver.extensions.structural import CustomSchema
-from moorage_cluster.apiserver.fields import FieldError, invalid
 from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE

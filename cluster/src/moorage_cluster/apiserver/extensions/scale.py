@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import FieldError, invalid
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, invalid
 
 _MOST_INT32: Final = 2**31 - 1
 _GO_TYPES: Final = {

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, invalid
+from moorage.apimachinery.schema.base import Decoded
+from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.extensions.places import Place, Unknown, fill_in, pruned, shape_of
 from moorage_cluster.apiserver.extensions.rules import embedded_problems, list_problems
 from moorage_cluster.apiserver.extensions.values import ABSENT, Check, placed
-from moorage_cluster.apiserver.fields import FieldError, invalid
-from moorage_cluster.apiserver.schema.base import Decoded
-from moorage_cluster.apiserver.shape import Shape
 
 
 class CustomSchema:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, required
 from moorage_cluster.apiserver.extensions.keywords import ALTERNATIVES
 from moorage_cluster.apiserver.extensions.pattern_syntax import PatternError
 from moorage_cluster.apiserver.extensions.patterns import compiled
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, required
 
 _ROOT: Final = "at the root"
 _ITEM: Final = "for specified array items"

@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.text import path_key, quoted
+from moorage.apimachinery.fields import FieldError, invalid, not_supported, required, too_long, too_many
+from moorage.apimachinery.json_values import go_text, same
 from moorage_cluster.apiserver.extensions.formats import conforms, is_known
 from moorage_cluster.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, is_whole
 from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
-from moorage_cluster.apiserver.fields import FieldError, invalid, not_supported, required, too_long, too_many
-from moorage_cluster.apiserver.json_values import go_text, same
 
 ABSENT: Final = object()
 """There is no old value to compare with."""

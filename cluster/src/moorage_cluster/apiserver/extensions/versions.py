@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_1035_label_problems
+from moorage.apimachinery.fields import FieldError, duplicate, invalid, required, too_many
 from moorage_cluster.apiserver.extensions.openapi_rules import schema_problems
-from moorage_cluster.apiserver.fields import FieldError, duplicate, invalid, required, too_many
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

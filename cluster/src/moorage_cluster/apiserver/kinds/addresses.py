@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, invalid
+from moorage.apimachinery.fields import FieldError, invalid
 
 HEADLESS: Final = "None"
 _STATIC_ADDRESSES = 256

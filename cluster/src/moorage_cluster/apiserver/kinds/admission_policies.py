@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     FieldError,
     duplicate,
     forbidden,
@@ -16,6 +16,14 @@ from moorage_cluster.apiserver.fields import (
     not_supported,
     required,
 )
+from moorage.apimachinery.validation.checks import (
+    check_conditions,
+    check_one_of,
+    check_optional_word,
+    repetitions,
+)
+from moorage.apimachinery.validation.names import check_path_segment, check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.kinds.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -25,14 +33,6 @@ from moorage_cluster.apiserver.kinds.admission_rules import (
     default_match,
 )
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
-    check_conditions,
-    check_one_of,
-    check_optional_word,
-    repetitions,
-)
-from moorage_cluster.apiserver.kinds.names import check_path_segment, check_qualified_name, check_subdomain
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage_cluster.apiserver.fields import FieldError, duplicate, invalid, not_supported, required, too_many
-from moorage_cluster.apiserver.kinds.checks import check_optional_word, repetitions
-from moorage_cluster.apiserver.kinds.names import check_path_segment, check_qualified_name
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage.apimachinery.fields import FieldError, duplicate, invalid, not_supported, required, too_many
+from moorage.apimachinery.validation.checks import check_optional_word, repetitions
+from moorage.apimachinery.validation.names import check_path_segment, check_qualified_name
+from moorage.apimachinery.validation.selectors import check_label_selector
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")

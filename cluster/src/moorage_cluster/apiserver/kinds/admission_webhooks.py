@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_subdomain_problems
-from moorage_cluster.apiserver.fields import FieldError, complaints, duplicate, invalid, required
+from moorage.apimachinery.fields import FieldError, complaints, duplicate, invalid, required
+from moorage.apimachinery.validation.checks import REVIEW_VERSIONS, check_optional_word, check_review_versions
+from moorage.apimachinery.validation.network_addresses import HTTPS_PORT, check_service_port
 from moorage_cluster.apiserver.kinds.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -18,8 +20,6 @@ from moorage_cluster.apiserver.kinds.admission_rules import (
     check_selectors,
     default_match,
 )
-from moorage_cluster.apiserver.kinds.checks import REVIEW_VERSIONS, check_optional_word, check_review_versions
-from moorage_cluster.apiserver.kinds.network_addresses import HTTPS_PORT, check_service_port
 from moorage_cluster.apiserver.strategy import Strategy
 
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")

@@ -7,11 +7,11 @@ from typing import Final
 from moorage.api.manifests import Manifest, Now, timestamp, utc_now
 from moorage.api.names import dns_1035_label_problems, path_segment_problems
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.fields import FieldError, complaints, invalid, required
+from moorage.apimachinery.fields import FieldError, complaints, invalid, required
+from moorage.apimachinery.validation.checks import check_optional_word
+from moorage.apimachinery.validation.names import check_subdomain
+from moorage.apimachinery.validation.network_addresses import HTTPS_PORT, check_service_port
 from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage_cluster.apiserver.kinds.checks import check_optional_word
-from moorage_cluster.apiserver.kinds.names import check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import HTTPS_PORT, check_service_port
 
 _HIGHEST_GROUP_PRIORITY: Final = 20000
 _HIGHEST_VERSION_PRIORITY: Final = 1000

@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     FieldError,
     complaints,
     forbidden,
@@ -15,9 +15,9 @@ from moorage_cluster.apiserver.fields import (
     not_supported,
     required,
 )
-from moorage_cluster.apiserver.kinds.names import check_label, check_path_segment
+from moorage.apimachinery.validation.names import check_label, check_path_segment
+from moorage.apimachinery.validation.resource_names import container_resource_problems
 from moorage_cluster.apiserver.kinds.object_references import check_versioned_reference
-from moorage_cluster.apiserver.kinds.resource_names import container_resource_problems
 
 _SOURCE_TYPES: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")

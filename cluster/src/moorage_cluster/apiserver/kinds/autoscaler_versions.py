@@ -10,8 +10,8 @@ import json
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, take
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.schema import schema_of
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema import schema_of
 
 DEFAULT_CPU_UTILIZATION: Final = 80
 _METRICS_ANNOTATION: Final = "autoscaling.alpha.kubernetes.io/metrics"

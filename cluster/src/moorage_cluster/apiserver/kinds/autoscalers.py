@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, child, copy
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     NOT_POSITIVE,
     FieldError,
     forbidden,
@@ -16,6 +16,7 @@ from moorage_cluster.apiserver.fields import (
     not_supported,
     required,
 )
+from moorage.apimachinery.validation.checks import check_not_negative, check_quantity_not_negative
 from moorage_cluster.apiserver.kinds.autoscaler_metrics import check_metrics
 from moorage_cluster.apiserver.kinds.autoscaler_versions import (
     DEFAULT_CPU_UTILIZATION,
@@ -24,7 +25,6 @@ from moorage_cluster.apiserver.kinds.autoscaler_versions import (
     to_v2,
 )
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import check_not_negative, check_quantity_not_negative
 from moorage_cluster.apiserver.kinds.object_references import check_versioned_reference
 
 _SELECT_POLICIES: Final = ("Disabled", "Max", "Min")

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery.schema import schema_of
 from moorage_cluster.apiserver.extensions.definition import CustomResourceDefinitionStrategy
 from moorage_cluster.apiserver.kinds.admission_policies import (
     MutatingAdmissionPolicyBindingStrategy,
@@ -81,7 +82,6 @@ from moorage_cluster.apiserver.kinds.workloads import (
     ReplicationControllerStrategy,
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
-from moorage_cluster.apiserver.schema import schema_of
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.kinds import printer_for
 

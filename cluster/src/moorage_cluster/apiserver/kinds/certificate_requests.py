@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, Now, copy, take, timestamp, utc_now
 from moorage.api.names import path_segment_problems
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     FieldError,
     duplicate,
     forbidden,
@@ -15,9 +15,9 @@ from moorage_cluster.apiserver.fields import (
     not_supported,
     required,
 )
+from moorage.apimachinery.validation.checks import CONDITION_STATUSES, check_one_of, repetitions
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.certificate_pem import certificate_problem, request_problem
-from moorage_cluster.apiserver.kinds.checks import CONDITION_STATUSES, check_one_of, repetitions
 from moorage_cluster.apiserver.kinds.signer_names import check_signer_name
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"

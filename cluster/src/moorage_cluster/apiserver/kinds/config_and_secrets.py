@@ -9,8 +9,8 @@ import msgspec
 
 from moorage.api.manifests import Manifest, annotations_of
 from moorage.api.names import config_key_problems
-from moorage_cluster.apiserver.fields import FieldError, complaints, forbidden, invalid, required, too_long
-from moorage_cluster.apiserver.kinds.checks import check_unchanged
+from moorage.apimachinery.fields import FieldError, complaints, forbidden, invalid, required, too_long
+from moorage.apimachinery.validation.checks import check_unchanged
 from moorage_cluster.apiserver.strategy import Strategy
 
 MOST_BYTES: Final = 1024 * 1024

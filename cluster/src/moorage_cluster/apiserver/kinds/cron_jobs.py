@@ -9,9 +9,9 @@ from typing import Final
 from moorage.api.cron import ScheduleError, parse_schedule
 from moorage.api.manifests import Manifest, child
 from moorage.api.text_cache import cached_by_text
-from moorage_cluster.apiserver.fields import FieldError, complaints, invalid, not_supported, required
+from moorage.apimachinery.fields import FieldError, complaints, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import check_not_negative, check_one_of
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import check_not_negative, check_one_of
 from moorage_cluster.apiserver.kinds.job_rules import check_job_spec
 from moorage_cluster.apiserver.kinds.jobs import default_job_spec
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     IMMUTABLE,
     FieldError,
     duplicate,
@@ -15,8 +15,7 @@ from moorage_cluster.apiserver.fields import (
     required,
     too_long,
 )
-from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.validation.checks import (
     MOST_INT32,
     check_driver_name,
     check_not_negative,
@@ -26,10 +25,11 @@ from moorage_cluster.apiserver.kinds.checks import (
     check_unchanged,
     repetitions,
 )
-from moorage_cluster.apiserver.kinds.names import check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.names import check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.selectors import check_label_selector
+from moorage.apimachinery.validation.volume_sources import check_token_seconds
+from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage_cluster.apiserver.kinds.persistent_volumes import check_volume_spec
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
-from moorage_cluster.apiserver.kinds.volume_sources import check_token_seconds
 from moorage_cluster.apiserver.strategy import Strategy
 
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")

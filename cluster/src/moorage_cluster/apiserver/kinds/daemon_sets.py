@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.pods.defaults import default_pod_template
 from moorage.api.manifests import Manifest, annotations_of, child
-from moorage_cluster.apiserver.fields import FieldError, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.fields import FieldError, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import (
     amount_of,
     check_at_most_100_percent,
     check_int_or_percent,
     check_not_negative,
 )
+from moorage.apimachinery.validation.selectors import check_label_selector
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.pod_templates import check_lasting_template, check_match
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
 from moorage_cluster.apiserver.kinds.workloads import check_collisions, check_same_selector
 
 _HISTORY_LIMIT: Final = 10

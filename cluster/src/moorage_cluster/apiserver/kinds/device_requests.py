@@ -9,9 +9,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import c_identifier_problems
-from moorage.cel.budget import COST_LIMIT, Work, WorkLimitError
-from moorage.cel.program import LONGEST_EXPRESSION_BYTES, CompileError, compile_selector
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     NOT_POSITIVE,
     FieldError,
     complaints,
@@ -22,13 +20,15 @@ from moorage_cluster.apiserver.fields import (
     too_long,
     too_many,
 )
-from moorage_cluster.apiserver.kinds.checks import check_driver_name, check_one_of, check_set
-from moorage_cluster.apiserver.kinds.names import (
+from moorage.apimachinery.validation.checks import check_driver_name, check_one_of, check_set
+from moorage.apimachinery.validation.names import (
     check_label,
     check_label_value,
     check_qualified_name,
     check_subdomain,
 )
+from moorage.cel.budget import COST_LIMIT, Work, WorkLimitError
+from moorage.cel.program import LONGEST_EXPRESSION_BYTES, CompileError, compile_selector
 
 _MOST_REQUESTS: Final = 32
 _MOST_CHOICES: Final = 8

@@ -8,10 +8,10 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.names import dns_label_problems, dns_subdomain_problems, qualified_name_problems
-from moorage_cluster.apiserver.fields import FieldError, complaints, duplicate, invalid, required, too_many
-from moorage_cluster.apiserver.kinds.checks import check_one_of, check_optional_word, check_unchanged
-from moorage_cluster.apiserver.kinds.names import check_label, check_label_value, check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import check_address, check_reachable_address
+from moorage.apimachinery.fields import FieldError, complaints, duplicate, invalid, required, too_many
+from moorage.apimachinery.validation.checks import check_one_of, check_optional_word, check_unchanged
+from moorage.apimachinery.validation.names import check_label, check_label_value, check_subdomain
+from moorage.apimachinery.validation.network_addresses import check_address, check_reachable_address
 from moorage_cluster.apiserver.kinds.service_rules import PROTOCOLS
 from moorage_cluster.apiserver.strategy import Strategy
 

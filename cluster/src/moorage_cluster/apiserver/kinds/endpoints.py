@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, required
-from moorage_cluster.apiserver.kinds.checks import check_one_of
-from moorage_cluster.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import (
+from moorage.apimachinery.fields import FieldError, required
+from moorage.apimachinery.validation.checks import check_one_of
+from moorage.apimachinery.validation.names import check_label, check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.network_addresses import (
     check_address,
     check_port,
     check_reachable_address,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, invalid, required
-from moorage_cluster.apiserver.kinds.checks import check_unchanged
-from moorage_cluster.apiserver.kinds.names import check_qualified_name, check_subdomain
+from moorage.apimachinery.fields import FieldError, invalid, required
+from moorage.apimachinery.validation.checks import check_unchanged
+from moorage.apimachinery.validation.names import check_qualified_name, check_subdomain
 from moorage_cluster.apiserver.strategy import Strategy
 
 CORE_VERSION: Final = "v1"

@@ -8,7 +8,7 @@ from typing import Final
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.names import dns_subdomain_problems, pattern_rule, wildcard_subdomain_problems
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     FieldError,
     complaints,
     forbidden,
@@ -17,15 +17,15 @@ from moorage_cluster.apiserver.fields import (
     required,
     too_long,
 )
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import check_unchanged
-from moorage_cluster.apiserver.kinds.names import check_label, check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import (
+from moorage.apimachinery.validation.checks import check_unchanged
+from moorage.apimachinery.validation.names import check_label, check_subdomain
+from moorage.apimachinery.validation.network_addresses import (
     check_address,
     check_port,
     check_port_or_name,
     is_address,
 )
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.object_references import check_typed_reference
 from moorage_cluster.apiserver.strategy import Strategy
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     OMITTED,
     FieldError,
     duplicate,
@@ -16,13 +16,13 @@ from moorage_cluster.apiserver.fields import (
     too_long,
     too_many,
 )
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.validation.checks import (
     CONDITION_STATUSES,
     check_not_negative,
     check_optional_word,
     repetitions,
 )
-from moorage_cluster.apiserver.kinds.names import check_qualified_name
+from moorage.apimachinery.validation.names import check_qualified_name
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS: Final = ("In", "NotIn")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from moorage.admission.pods.validation import validate_template
 from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest, copy, labels_of, take
 from moorage.api.names import dns_label_problems, pattern_rule
 from moorage.api.selectors import SelectorError, written_selector
-from moorage_cluster.apiserver.fields import FieldError, invalid, not_supported, required, too_long
-from moorage_cluster.apiserver.kinds.checks import check_not_negative, check_optional_word, check_unchanged
+from moorage.apimachinery.fields import FieldError, invalid, not_supported, required, too_long
+from moorage.apimachinery.validation.checks import check_not_negative, check_optional_word, check_unchanged
+from moorage.apimachinery.validation.names import check_subdomain
+from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.kinds.job_policies import check_failure_policy, check_success_policy
-from moorage_cluster.apiserver.kinds.names import check_subdomain
 from moorage_cluster.apiserver.kinds.pod_templates import check_match
-from moorage_cluster.apiserver.kinds.pods.validation import validate_template
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
 
 _UID, _NAME = "controller-uid", "job-name"
 _PREFIX = "batch.kubernetes.io/"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import IMMUTABLE, OMITTED, FieldError, duplicate, invalid, required
-from moorage_cluster.apiserver.kinds.checks import check_not_negative
+from moorage.apimachinery.fields import IMMUTABLE, OMITTED, FieldError, duplicate, invalid, required
+from moorage.apimachinery.validation.checks import check_not_negative
 from moorage_cluster.apiserver.kinds.job_policies import count_indexes
 
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.pods.defaults import default_pod_template
 from moorage.api.manifests import Manifest, child, metadata
-from moorage_cluster.apiserver.fields import FieldError
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.job_rules import check_job, check_job_change
 from moorage_cluster.apiserver.kinds.job_status import check_job_status
 from moorage_cluster.apiserver.kinds.pod_templates import name_warnings
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
 
 UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, not_supported
-from moorage_cluster.apiserver.kinds.names import check_qualified_name
+from moorage.apimachinery.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, not_supported
+from moorage.apimachinery.validation.names import check_qualified_name
 from moorage_cluster.apiserver.strategy import Strategy
 
 _STRATEGIES = ("OldestEmulationVersion",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from moorage.admission.policy_defaults import default_limit_range
 from moorage.api.manifests import Manifest
 from moorage.api.names import qualified_name_problems
 from moorage.api.quantity import NANO, parse_quantity
-from moorage_cluster.apiserver.admission.policy_defaults import default_limit_range
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     IMMUTABLE,
     FieldError,
     complaints,
@@ -18,8 +18,7 @@ from moorage_cluster.apiserver.fields import (
     invalid,
     required,
 )
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.resource_names import (
+from moorage.apimachinery.validation.resource_names import (
     check_amount,
     container_resource_problems,
     is_quota_resource,
@@ -27,6 +26,7 @@ from moorage_cluster.apiserver.kinds.resource_names import (
     quota_resource_problems,
     resource_name_problems,
 )
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.strategy import Strategy
 
 _LIMIT_TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")

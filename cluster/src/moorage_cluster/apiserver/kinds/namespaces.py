@@ -7,9 +7,9 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child, metadata
 from moorage.api.names import dns_label_problems
-from moorage_cluster.apiserver.fields import FieldError, invalid
+from moorage.apimachinery.fields import FieldError, invalid
+from moorage.apimachinery.validation.names import check_qualified_name
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.names import check_qualified_name
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"

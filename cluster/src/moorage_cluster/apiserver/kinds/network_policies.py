@@ -7,10 +7,10 @@ from ipaddress import ip_network
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.checks import check_optional_word
-from moorage_cluster.apiserver.kinds.network_addresses import check_network, check_port, check_port_or_name
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import check_optional_word
+from moorage.apimachinery.validation.network_addresses import check_network, check_port, check_port_or_name
+from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, child
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     FieldError,
     duplicate,
     forbidden,
     invalid,
 )
-from moorage_cluster.apiserver.kinds.checks import repetitions
-from moorage_cluster.apiserver.kinds.network_addresses import check_network
-from moorage_cluster.apiserver.kinds.resource_names import check_amount
-from moorage_cluster.apiserver.kinds.taints import check_taints
+from moorage.apimachinery.validation.checks import repetitions
+from moorage.apimachinery.validation.network_addresses import check_network
+from moorage.apimachinery.validation.resource_names import check_amount
+from moorage.apimachinery.validation.taints import check_taints
 from moorage_cluster.apiserver.strategy import Strategy
 
 _SYSTEM_INFO: Final = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, invalid, required
-from moorage_cluster.apiserver.kinds.names import check_path_segment, check_subdomain
+from moorage.apimachinery.fields import FieldError, invalid, required
+from moorage.apimachinery.validation.names import check_path_segment, check_subdomain
 
 
 def check_kind_and_name(reference: Manifest, path: str) -> list[FieldError]:

@@ -6,10 +6,10 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.quantity import parse_quantity
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid
+from moorage.apimachinery.fields import FieldError, forbidden, invalid
+from moorage.apimachinery.validation.checks import check_unchanged
+from moorage.apimachinery.validation.claim_specs import check_claim_spec, storage_size
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import check_unchanged
-from moorage_cluster.apiserver.kinds.claim_specs import check_claim_spec, storage_size
 
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 """The annotation that named the class before the field existed."""

@@ -7,18 +7,18 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
 from moorage.api.quantity import parse_quantity
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import (
     check_driver_name,
     check_optional_word,
     check_positive_quantity,
     check_unchanged,
 )
-from moorage_cluster.apiserver.kinds.claim_specs import VOLUME_MODES, check_access_modes
-from moorage_cluster.apiserver.kinds.names import check_subdomain
-from moorage_cluster.apiserver.kinds.selectors import check_node_selector
-from moorage_cluster.apiserver.kinds.volume_sources import check_host_path, check_local, check_nfs
+from moorage.apimachinery.validation.claim_specs import VOLUME_MODES, check_access_modes
+from moorage.apimachinery.validation.names import check_subdomain
+from moorage.apimachinery.validation.selectors import check_node_selector
+from moorage.apimachinery.validation.volume_sources import check_host_path, check_local, check_nfs
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 
 SOURCES: Final = (
     "hostPath",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, invalid
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.fields import FieldError, invalid
+from moorage.apimachinery.validation.checks import (
     check_at_most_100_percent,
     check_conditions,
     check_int_or_percent,
     check_not_negative,
     check_optional_word,
 )
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage.apimachinery.validation.selectors import check_label_selector
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 
 _EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from moorage.admission.system_objects import HIGHEST_USER_PRIORITY
 from moorage.api.manifests import Manifest, child
-from moorage_cluster.apiserver.admission.system_objects import HIGHEST_USER_PRIORITY
-from moorage_cluster.apiserver.fields import IMMUTABLE, FieldError, duplicate, invalid, required, too_many
-from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage_cluster.apiserver.kinds.checks import check_conditions, check_optional_word, repetitions
-from moorage_cluster.apiserver.kinds.names import (
+from moorage.apimachinery.fields import IMMUTABLE, FieldError, duplicate, invalid, required, too_many
+from moorage.apimachinery.validation.checks import check_conditions, check_optional_word, repetitions
+from moorage.apimachinery.validation.names import (
     check_long_name,
     check_path_segment,
     check_qualified_name,
     check_short_name,
 )
+from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MODES: Final = ("Pod", "PodGroup")

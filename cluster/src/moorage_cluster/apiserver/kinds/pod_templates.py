@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from moorage.admission.pods.defaults import default_pod_template
+from moorage.admission.pods.validation import validate_template
 from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.names import dns_label_problems
 from moorage.api.selectors import SelectorError, written_selector
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
-from moorage_cluster.apiserver.kinds.pods.validation import validate_template
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 NO_MATCH = "`selector` does not match template `labels`"

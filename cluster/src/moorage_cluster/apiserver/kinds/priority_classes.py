@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from moorage.admission.policy_defaults import default_priority_class
+from moorage.admission.system_objects import HIGHEST_USER_PRIORITY, SYSTEM_PRIORITIES
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.admission.policy_defaults import default_priority_class
-from moorage_cluster.apiserver.admission.system_objects import HIGHEST_USER_PRIORITY, SYSTEM_PRIORITIES
-from moorage_cluster.apiserver.fields import FieldError, forbidden
-from moorage_cluster.apiserver.kinds.checks import check_one_of, check_unchanged
+from moorage.apimachinery.fields import FieldError, forbidden
+from moorage.apimachinery.validation.checks import check_one_of, check_unchanged
 from moorage_cluster.apiserver.strategy import Strategy
 
 SYSTEM_PREFIX: Final = "system-"

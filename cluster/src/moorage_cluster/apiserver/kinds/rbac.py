@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.names import path_segment_problems
-from moorage_cluster.apiserver.fields import FieldError, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.checks import check_optional_word
-from moorage_cluster.apiserver.kinds.names import check_path_segment, check_subdomain
-from moorage_cluster.apiserver.kinds.selectors import check_label_selector
+from moorage.apimachinery.fields import FieldError, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import check_optional_word
+from moorage.apimachinery.validation.names import check_path_segment, check_subdomain
+from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 GROUP: Final = "rbac.authorization.k8s.io"

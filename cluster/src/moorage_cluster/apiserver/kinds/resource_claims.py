@@ -6,9 +6,12 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child, labels_of
 from moorage.api.names import is_extended_resource
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, required, too_long, too_many
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, required, too_long, too_many
+from moorage.apimachinery.validation.checks import check_driver_name, check_set, check_unchanged
+from moorage.apimachinery.validation.metadata import validate_labels
+from moorage.apimachinery.validation.names import check_label, check_subdomain
+from moorage.apimachinery.validation.selectors import check_node_selector
 from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage_cluster.apiserver.kinds.checks import check_driver_name, check_set, check_unchanged
 from moorage_cluster.apiserver.kinds.device_requests import (
     SelectorChecks,
     check_configs,
@@ -18,9 +21,6 @@ from moorage_cluster.apiserver.kinds.device_requests import (
     default_device_claim,
     request_names,
 )
-from moorage_cluster.apiserver.kinds.metadata import validate_labels
-from moorage_cluster.apiserver.kinds.names import check_label, check_subdomain
-from moorage_cluster.apiserver.kinds.selectors import check_node_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MOST_CONSUMERS: Final = 256

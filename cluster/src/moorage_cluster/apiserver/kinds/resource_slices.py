@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
 from moorage.api.names import is_native_resource
 from moorage.api.quantity import parse_quantity
 from moorage.api.text_cache import cached_by_text
-from moorage_cluster.apiserver.fields import (
+from moorage.apimachinery.fields import (
     NOT_POSITIVE,
     FieldError,
     forbidden,
@@ -20,16 +20,16 @@ from moorage_cluster.apiserver.fields import (
     too_long,
     too_many,
 )
-from moorage_cluster.apiserver.kinds.checks import check_driver_name, check_one_of, check_set, check_unchanged
-from moorage_cluster.apiserver.kinds.device_requests import DEVICE_EFFECTS, check_device_name
-from moorage_cluster.apiserver.kinds.names import (
+from moorage.apimachinery.validation.checks import check_driver_name, check_one_of, check_set, check_unchanged
+from moorage.apimachinery.validation.names import (
     check_label,
     check_label_value,
     check_qualified_name,
     check_subdomain,
 )
+from moorage.apimachinery.validation.selectors import check_node_selector
+from moorage_cluster.apiserver.kinds.device_requests import DEVICE_EFFECTS, check_device_name
 from moorage_cluster.apiserver.kinds.resource_claims import check_pool_name
-from moorage_cluster.apiserver.kinds.selectors import check_node_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MOST_DEVICES: Final = 128

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, complaints, duplicate, required
-from moorage_cluster.apiserver.kinds.checks import check_unchanged
-from moorage_cluster.apiserver.kinds.metadata import validate_labels
-from moorage_cluster.apiserver.kinds.names import check_label
-from moorage_cluster.apiserver.kinds.resource_names import check_amount, container_resource_problems
-from moorage_cluster.apiserver.kinds.taints import check_tolerations
+from moorage.apimachinery.fields import FieldError, complaints, duplicate, required
+from moorage.apimachinery.validation.checks import check_unchanged
+from moorage.apimachinery.validation.metadata import validate_labels
+from moorage.apimachinery.validation.names import check_label
+from moorage.apimachinery.validation.resource_names import check_amount, container_resource_problems
+from moorage.apimachinery.validation.taints import check_tolerations
 from moorage_cluster.apiserver.strategy import Strategy
 
 

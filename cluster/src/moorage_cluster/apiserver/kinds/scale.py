@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError
-from moorage_cluster.apiserver.kinds.checks import check_not_negative
-from moorage_cluster.apiserver.kinds.selectors import labels_text, selector_text
+from moorage.apimachinery.fields import FieldError
+from moorage.apimachinery.validation.checks import check_not_negative
+from moorage.apimachinery.validation.selectors import labels_text, selector_text
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid, required
-from moorage_cluster.apiserver.kinds.addresses import HEADLESS
-from moorage_cluster.apiserver.kinds.checks import check_one_of, check_optional_word
-from moorage_cluster.apiserver.kinds.metadata import validate_labels
-from moorage_cluster.apiserver.kinds.names import check_label, check_qualified_name, check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import (
+from moorage.apimachinery.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid, required
+from moorage.apimachinery.validation.checks import check_one_of, check_optional_word
+from moorage.apimachinery.validation.metadata import validate_labels
+from moorage.apimachinery.validation.names import check_label, check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.network_addresses import (
     check_address,
     check_network,
     check_port,
     check_port_or_name,
     check_reachable_address,
 )
+from moorage_cluster.apiserver.kinds.addresses import HEADLESS
 
 if TYPE_CHECKING:
     from moorage_cluster.apiserver.kinds.addresses import ClusterIPs

@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage.api.names import dns_label_problems
-from moorage_cluster.apiserver.fields import FieldError
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.kinds.addresses import (
     HEADLESS,
     ClusterIPs,

@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.names import Problems, dns_label_problems, dns_subdomain_problems
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.fields import FieldError, invalid, required, too_long
+from moorage.apimachinery.fields import FieldError, invalid, required, too_long
 
 _LONGEST_DOMAIN: Final = 253
 _LONGEST_NAME: Final = _LONGEST_DOMAIN + 1 + 63 + 1 + 253

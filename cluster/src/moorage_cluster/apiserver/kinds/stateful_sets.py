@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.admission.pods.defaults import default_pod_template
 from moorage.api.manifests import Manifest, child
 from moorage.api.names import dns_label_problems
-from moorage_cluster.apiserver.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, required
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.fields import NOT_NEGATIVE, FieldError, forbidden, invalid, required
+from moorage.apimachinery.validation.checks import (
     amount_of,
     check_at_most_100_percent,
     check_int_or_percent,
@@ -16,11 +16,11 @@ from moorage_cluster.apiserver.kinds.checks import (
     check_optional_word,
     check_unchanged,
 )
-from moorage_cluster.apiserver.kinds.claim_specs import check_claim_spec
-from moorage_cluster.apiserver.kinds.names import check_label
+from moorage.apimachinery.validation.claim_specs import check_claim_spec
+from moorage.apimachinery.validation.names import check_label
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.persistent_volume_claims import default_claim
 from moorage_cluster.apiserver.kinds.pod_templates import check_lasting_template, check_match, check_selector
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
 from moorage_cluster.apiserver.kinds.workloads import check_collisions, check_replica_counts
 from moorage_cluster.apiserver.strategy import Strategy
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.fields import FieldError, duplicate, forbidden, invalid, required, too_long
-from moorage_cluster.apiserver.kinds.checks import check_optional_word, check_unchanged, repetitions
-from moorage_cluster.apiserver.kinds.names import check_qualified_name
+from moorage.apimachinery.fields import FieldError, duplicate, forbidden, invalid, required, too_long
+from moorage.apimachinery.validation.checks import check_optional_word, check_unchanged, repetitions
+from moorage.apimachinery.validation.names import check_qualified_name
 from moorage_cluster.apiserver.strategy import Strategy
 
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.admission.pods.defaults import default_pod_template
 from moorage.api.manifests import Manifest, annotations_of, child
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid, not_supported, required
-from moorage_cluster.apiserver.kinds.base import StatusStrategy
-from moorage_cluster.apiserver.kinds.checks import (
+from moorage.apimachinery.fields import FieldError, forbidden, invalid, not_supported, required
+from moorage.apimachinery.validation.checks import (
     amount_of,
     check_at_most_100_percent,
     check_int_or_percent,
     check_not_negative,
     check_unchanged,
 )
+from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.pod_templates import (
     check_lasting_template,
     check_match,
@@ -22,7 +23,6 @@ from moorage_cluster.apiserver.kinds.pod_templates import (
     check_selector,
     name_warnings,
 )
-from moorage_cluster.apiserver.kinds.pods.defaults import default_pod_template
 
 _QUARTER: Final = "25%"
 _HISTORY_LIMIT: Final = 10

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from moorage_cluster.apiserver.schema.wire import LEAVES, TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import LEAVES, TypeUse, WireField, WireType, wire_format
 
 REFERENCE: Final = "#/components/schemas/"
 REFERENCE_V2: Final = "#/definitions/"

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from moorage.apimachinery.schema.wire import wire_format
 from moorage_cluster.apiserver.openapi.definitions import (
     META,
     PATCH,
@@ -23,7 +24,6 @@ from moorage_cluster.apiserver.openapi.definitions import (
 from moorage_cluster.apiserver.openapi.gnostic import encode_document
 from moorage_cluster.apiserver.openapi.operations import paths_of
 from moorage_cluster.apiserver.openapi.swagger import swagger_of
-from moorage_cluster.apiserver.schema.wire import wire_format
 
 if TYPE_CHECKING:
     from moorage_cluster.apiserver.resources import Resource

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery import errors
 from moorage.http.transport import Response
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.openapi.definitions import Custom
 from moorage_cluster.apiserver.openapi.documents import (
     openapi_v2,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.apimachinery.schema.wire import LEAVES
 from moorage_cluster.apiserver.openapi.definitions import REFERENCE, REFERENCE_V2
-from moorage_cluster.apiserver.schema.wire import LEAVES
 
 _LEAVES: Final[dict[str, dict[str, Any]]] = {
     LEAVES["Quantity"]: {"type": "string"},

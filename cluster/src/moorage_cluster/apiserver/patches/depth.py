@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from moorage.api.manifests import copy
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.json_values import json_type, same
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.json_values import json_type, same
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 
 MOST_OPERATIONS: Final = 10_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import without_nulls
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.json_values import MAP_TYPE, json_type
+from moorage.apimachinery import errors
+from moorage.apimachinery.json_values import MAP_TYPE, json_type
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 
 

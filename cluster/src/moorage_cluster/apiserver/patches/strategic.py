@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.json_values import LIST_TYPE, MAP_TYPE, json_type
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.json_values import LIST_TYPE, MAP_TYPE, json_type
+from moorage.apimachinery.schema.shape import ANYTHING, Form, Shape
 from moorage_cluster.apiserver.patches import strategic_lists as lists
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 from moorage_cluster.apiserver.patches.strategic_lists import DIRECTIVE, BadPatchError, unexpected_type
-from moorage_cluster.apiserver.shape import ANYTHING, Form, Shape
 
 RETAIN_KEYS: Final = "$retainKeys"
 ELEMENT_ORDER: Final = "$setElementOrder"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, TypeAlias
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.json_values import MAP_TYPE, go_text, go_type, identity
-from moorage_cluster.apiserver.shape import ANYTHING, Shape
+from moorage.apimachinery.json_values import MAP_TYPE, go_text, go_type, identity
+from moorage.apimachinery.schema.shape import ANYTHING, Shape
 
 DIRECTIVE: Final = "$patch"
 LIST_OF_LISTS: Final = "lists of lists are not supported"

@@ -9,20 +9,20 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import cached_by_text
-from moorage.http.transport import Request
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.protobuf import decode_protobuf
-from moorage_cluster.apiserver.resources import Resource
-from moorage_cluster.apiserver.rest.context import Context
-from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
-from moorage_cluster.apiserver.schema.base import KindSchema
-from moorage_cluster.apiserver.schema.decoding import cannot_be_handled, decode_kind
-from moorage_cluster.apiserver.schema.strictness import (
+from moorage.apimachinery import errors
+from moorage.apimachinery.schema.base import KindSchema
+from moorage.apimachinery.schema.decoding import cannot_be_handled, decode_kind
+from moorage.apimachinery.schema.strictness import (
     NO_PROBLEMS,
     BodyProblems,
     duplicate_fields,
     json_problems,
 )
+from moorage.http.transport import Request
+from moorage_cluster.apiserver.protobuf import decode_protobuf
+from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.rest.context import Context
+from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 
 Refusal = Callable[[str], errors.ApiError]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from moorage_cluster.apiserver.auth.users import MASTERS, User
+from moorage.admission.users import MASTERS, User
 from moorage_cluster.apiserver.options import WriteOptions
 
 SYSTEM = User("system:apiserver", (MASTERS,))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 from moorage_cluster.apiserver.options import Query, dry_run, flag, number
 from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.context import Context

@@ -7,14 +7,14 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from moorage.admission.users import User
 from moorage.api.manifests import Manifest
+from moorage.apimachinery import errors
 from moorage.clock import Clock
 from moorage.http.transport import Request, Response
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer, require
-from moorage_cluster.apiserver.auth.users import User
 from moorage_cluster.apiserver.negotiation import Wanted, negotiate
 from moorage_cluster.apiserver.options import (
     ListOptions,

@@ -7,8 +7,8 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, take
 from moorage.api.text import go_quoted
-from moorage_cluster.apiserver import errors, fields
-from moorage_cluster.apiserver.kinds.metadata import IMMUTABLE_FIELDS
+from moorage.apimachinery import errors, fields
+from moorage.apimachinery.validation.metadata import IMMUTABLE_FIELDS
 from moorage_cluster.apiserver.resources import Resource
 
 _KEPT: Final = (*IMMUTABLE_FIELDS, "generation", "selfLink")

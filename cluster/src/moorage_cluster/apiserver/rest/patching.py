@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage_cluster.apiserver import errors, fields
-from moorage_cluster.apiserver.json_values import go_json, go_text
+from moorage.apimachinery import errors, fields
+from moorage.apimachinery.json_values import go_json, go_text
+from moorage.apimachinery.schema.shape import Shape
+from moorage.apimachinery.schema.strictness import json_patch_problems, json_problems
 from moorage_cluster.apiserver.options import WriteOptions
 from moorage_cluster.apiserver.patches.apply import apply, check_declared
 from moorage_cluster.apiserver.patches.json_patch import apply_json_patch
@@ -17,8 +19,6 @@ from moorage_cluster.apiserver.rest.bodies import decode_object, media_type, par
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.identity import drop_version
 from moorage_cluster.apiserver.rest.writes import Writer, unowned
-from moorage_cluster.apiserver.schema.strictness import json_patch_problems, json_problems
-from moorage_cluster.apiserver.shape import Shape
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -11,7 +11,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 from moorage_cluster.apiserver.negotiation import Wanted
 from moorage_cluster.apiserver.options import ListOptions
 from moorage_cluster.apiserver.resources import Resource

@@ -9,8 +9,10 @@ from typing import Final
 import msgspec
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery import errors
+from moorage.apimachinery.schema import schema_of
+from moorage.apimachinery.schema.base import ANYTHING_GOES
 from moorage.http.transport import Request, Response, Stream
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.tokens import Authenticator
 from moorage_cluster.apiserver.kinds.namespaces import prepare_finalize, validate_finalize
@@ -35,8 +37,6 @@ from moorage_cluster.apiserver.rest.identity import keep_identity
 from moorage_cluster.apiserver.rest.patching import APPLY_PATCH, Patcher, patched
 from moorage_cluster.apiserver.rest.reads import transformed
 from moorage_cluster.apiserver.rest.writes import Writer
-from moorage_cluster.apiserver.schema import schema_of
-from moorage_cluster.apiserver.schema.base import ANYTHING_GOES
 from moorage_cluster.apiserver.store import Stored, decode, encode
 from moorage_cluster.apiserver.tables.kinds import printer_for
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from moorage.api.manifests import Manifest, labels_of
+from moorage.apimachinery import errors
 from moorage.http.transport import Request
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.negotiation import negotiate
 from moorage_cluster.apiserver.options import Query, list_options

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from moorage.api.manifests import Manifest
+from moorage.apimachinery import errors
 from moorage.clock import Clock
 from moorage.http.transport import Stream
-from moorage_cluster.apiserver import errors
 from moorage_cluster.apiserver.options import ListOptions
 from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.reads import matches

@@ -13,12 +13,12 @@ from typing import Final
 
 import msgspec
 
+from moorage.admission.attributes import Attributes, Operation
+from moorage.admission.chain import Chain
 from moorage.api.manifests import Manifest, timestamp
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.admission.base import Attributes, Operation
-from moorage_cluster.apiserver.admission.chain import Chain
-from moorage_cluster.apiserver.fields import FieldError
-from moorage_cluster.apiserver.kinds.metadata import validate_metadata, validate_metadata_update
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError
+from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
 from moorage_cluster.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.context import Context

@@ -10,7 +10,7 @@ import yaml
 
 from moorage.api.text import quoted
 from moorage.api.yaml_reading import YamlError, YamlLimits, compose_all_yaml, load_yaml
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 MAX_YAML_BYTES: Final = 1024 * 1024
 """Maximum bytes of a body; YAML takes a hundred times as long to parse as JSON."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.api.selectors import SelectorError
-from moorage_cluster.apiserver.kinds.selectors import labels_text, query_text
+from moorage.apimachinery.validation.selectors import labels_text, query_text
 from moorage_cluster.apiserver.tables.base import since
 
 NONE = "<none>"

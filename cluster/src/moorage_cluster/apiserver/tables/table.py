@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.errors import bad_request
-from moorage_cluster.apiserver.fields import invalid
+from moorage.apimachinery.errors import bad_request
+from moorage.apimachinery.fields import invalid
 from moorage_cluster.apiserver.tables.base import Column, Printer
 from moorage_cluster.apiserver.tables.cells import at, mapping
 from moorage_cluster.apiserver.tables.pods import PodPrinter, row_conditions

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from moorage.admission.plugin import PODS
+from moorage.admission.pods.totals import asks_as_a_whole, charged_totals
 from moorage.api.amounts import ONE, Amounts
 from moorage.api.manifests import Manifest
 from moorage.api.names import HUGE_PAGES, is_extended_resource, is_native_resource
-from moorage_cluster.apiserver.admission.plugin import PODS
 from moorage_cluster.apiserver.admission.quota.charges import Meter, count_name
 from moorage_cluster.apiserver.admission.quota.scopes import pod_in_scope
-from moorage_cluster.apiserver.kinds.pods.totals import asks_as_a_whole, charged_totals
 
 _COUNT: Final = count_name(PODS)
 _REQUESTS: Final = "requests."

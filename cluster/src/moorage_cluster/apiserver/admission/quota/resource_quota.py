@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from moorage.admission.attributes import Attributes, Reader
+from moorage.admission.plugin import ANY, PODS, Call, Plugin, refusal
 from moorage.api.amounts import ZERO, Amount, Amounts, amounts_of
 from moorage.api.manifests import Manifest, Now, utc_now
-from moorage_cluster.apiserver.admission.base import Attributes, Reader
-from moorage_cluster.apiserver.admission.plugin import ANY, PODS, Call, Plugin, refusal
 from moorage_cluster.apiserver.admission.quota.charges import (
     CLAIMS,
     DEVICE_CLAIMS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from moorage.admission.pods.resources import qos_class
 from moorage.api.manifests import Manifest, status_of
 from moorage.api.selectors import Operator, Requirement
-from moorage_cluster.apiserver.kinds.pods.resources import qos_class
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 

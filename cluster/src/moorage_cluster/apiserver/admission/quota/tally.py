@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from moorage.admission.attributes import Reader
 from moorage.api.amounts import Amount, Amounts, Style
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.admission.base import Reader
 from moorage_cluster.apiserver.admission.quota.charges import Meter
 from moorage_cluster.apiserver.admission.quota.scopes import Scope
 

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from moorage.api.conditions import set_condition
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import FieldError, not_supported, required
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, not_supported, required
 
 
 def bind(pod: Manifest, binding: Manifest, now: datetime | None = None) -> Manifest:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from moorage.admission.pods.validation import MIRROR_ANNOTATION, validate_pod
 from moorage.api.manifests import Manifest, annotations_of, take
 from moorage.api.text import quoted
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import FieldError, forbidden
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, forbidden
 from moorage_cluster.apiserver.kinds.pods.differences import described, same
 from moorage_cluster.apiserver.kinds.pods.strategy import count_change
-from moorage_cluster.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
 
 _PATH = "spec.ephemeralContainers"
 

@@ -11,7 +11,7 @@ from typing import Final
 from moorage.api.conditions import find_condition, is_ready, set_condition
 from moorage.api.manifests import Manifest, labels_of, timestamp, utc_now
 from moorage.api.selectors import sound_selector
-from moorage_cluster.apiserver import errors
+from moorage.apimachinery import errors
 
 MOST_DISRUPTED_PODS: Final = 2000
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from moorage.admission.pods.resources import qos_class
+from moorage.admission.pods.totals import is_sidecar
+from moorage.admission.pods.validation import MIRROR_ANNOTATION, validate_pod
 from moorage.api.manifests import Manifest, annotations_of, take
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.fields import FieldError, forbidden, invalid
+from moorage.apimachinery import errors
+from moorage.apimachinery.fields import FieldError, forbidden, invalid
 from moorage_cluster.apiserver.kinds.pods.differences import same
-from moorage_cluster.apiserver.kinds.pods.resources import qos_class
 from moorage_cluster.apiserver.kinds.pods.strategy import count_change
-from moorage_cluster.apiserver.kinds.pods.totals import is_sidecar
-from moorage_cluster.apiserver.kinds.pods.validation import MIRROR_ANNOTATION, validate_pod
 
 _RESIZABLE: Final = ("cpu", "memory")
 _LISTS: Final = ("containers", "initContainers")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from moorage.admission.pods.defaults import align_service_account, default_pod
+from moorage.admission.pods.preparation import drop_disabled_fields, prepare_new_pod
+from moorage.admission.pods.resources import qos_class
+from moorage.admission.pods.validation import validate_new_pod, validate_pod_annotations
 from moorage.api.conditions import set_condition
 from moorage.api.manifests import Manifest, Now, child, take, utc_now
-from moorage_cluster.apiserver.fields import FieldError
-from moorage_cluster.apiserver.kinds.pods.defaults import align_service_account, default_pod
+from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.kinds.pods.differences import same
-from moorage_cluster.apiserver.kinds.pods.preparation import drop_disabled_fields, prepare_new_pod
-from moorage_cluster.apiserver.kinds.pods.resources import qos_class
 from moorage_cluster.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
 from moorage_cluster.apiserver.kinds.pods.validated_spec_cache import SoundSpecs
-from moorage_cluster.apiserver.kinds.pods.validation import validate_new_pod, validate_pod_annotations
 from moorage_cluster.apiserver.kinds.pods.warnings import name_warnings, spec_warnings
 from moorage_cluster.apiserver.strategy import Strategy
 

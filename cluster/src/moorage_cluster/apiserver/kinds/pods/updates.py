@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, annotations_of, take
-from moorage_cluster.apiserver.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid
-from moorage_cluster.apiserver.kinds.checks import MOST_INT32, check_range
-from moorage_cluster.apiserver.kinds.names import check_qualified_name, check_subdomain
-from moorage_cluster.apiserver.kinds.network_addresses import check_address, is_dual_stack
-from moorage_cluster.apiserver.kinds.pods.differences import described, same
-from moorage_cluster.apiserver.kinds.pods.scheduling import REQUIRED_TERMS
-from moorage_cluster.apiserver.kinds.pods.validation import (
+from moorage.admission.pods.scheduling import REQUIRED_TERMS
+from moorage.admission.pods.validation import (
     MIRROR_ANNOTATION,
     validate_pod,
     validate_pod_annotations,
 )
+from moorage.api.manifests import Manifest, annotations_of, take
+from moorage.apimachinery.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid
+from moorage.apimachinery.validation.checks import MOST_INT32, check_range
+from moorage.apimachinery.validation.names import check_qualified_name, check_subdomain
+from moorage.apimachinery.validation.network_addresses import check_address, is_dual_stack
+from moorage_cluster.apiserver.kinds.pods.differences import described, same
 
 _UPDATABLE: Final = ",".join(
     (

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from moorage.admission.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from moorage.api.manifests import Manifest
 from moorage.api.names import dns_label_problems
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.api.text import quoted
-from moorage_cluster.apiserver.kinds.pods.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _VOLUMES: Final = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.errors import ApiError
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet, path_text
 from moorage_cluster.apiserver.patches.apply.managers import Manager, Managers
 

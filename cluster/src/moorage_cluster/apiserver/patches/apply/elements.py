@@ -16,8 +16,8 @@ import msgspec
 
 from moorage.api.text import quoted
 from moorage.api.text_cache import cached_by_text
-from moorage_cluster.apiserver.json_values import go_json, go_text
-from moorage_cluster.apiserver.shape import Shape
+from moorage.apimachinery.json_values import go_json, go_text
+from moorage.apimachinery.schema.shape import Shape
 
 _FORM_ORDER: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.json_values import go_json
+from moorage.apimachinery.json_values import go_json
+from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import MalformedError
 from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
 from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
 from moorage_cluster.apiserver.patches.apply.places import object_of
 from moorage_cluster.apiserver.patches.apply.wellformed import check_applied
-from moorage_cluster.apiserver.shape import Shape
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"

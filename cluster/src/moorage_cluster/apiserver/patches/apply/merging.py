@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import item_element
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
 from moorage_cluster.apiserver.patches.apply.places import (
@@ -14,7 +15,6 @@ from moorage_cluster.apiserver.patches.apply.places import (
     list_of,
     object_of,
 )
-from moorage_cluster.apiserver.shape import Shape
 
 _AMBIGUOUS: Final = None
 """Marks live items with duplicate keys: nothing is merged with them."""

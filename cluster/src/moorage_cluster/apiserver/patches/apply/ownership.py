@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from moorage_cluster.apiserver.json_values import same
+from moorage.apimachinery.json_values import same
+from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import item_element
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
 from moorage_cluster.apiserver.patches.apply.places import (
@@ -16,7 +17,6 @@ from moorage_cluster.apiserver.patches.apply.places import (
     list_of,
     object_of,
 )
-from moorage_cluster.apiserver.shape import Shape
 
 _MISSING: Final = object()
 

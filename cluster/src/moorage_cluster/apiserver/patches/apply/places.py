@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.shape import ANYTHING, Form, Shape
+from moorage.apimachinery.schema.shape import ANYTHING, Form, Shape
 
 
 def is_object(value: Any, shape: Shape) -> bool:

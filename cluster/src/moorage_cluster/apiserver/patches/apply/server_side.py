@@ -12,9 +12,10 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest, metadata
-from moorage_cluster.apiserver import errors
-from moorage_cluster.apiserver.errors import ApiError
-from moorage_cluster.apiserver.json_values import same
+from moorage.apimachinery import errors
+from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.json_values import same
+from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.conflicts import Conflict, conflict_error, find_conflicts
 from moorage_cluster.apiserver.patches.apply.elements import MalformedError
 from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
@@ -36,7 +37,6 @@ from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
 from moorage_cluster.apiserver.patches.apply.places import object_of
 from moorage_cluster.apiserver.patches.apply.wellformed import check_applied, check_live
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
-from moorage_cluster.apiserver.shape import Shape
 
 NOBODYS: Final = FieldSet.of(
     "apiVersion",

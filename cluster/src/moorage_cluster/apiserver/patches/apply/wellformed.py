@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.text import path_key
-from moorage_cluster.apiserver.json_values import go_text
+from moorage.apimachinery.json_values import go_text
+from moorage.apimachinery.schema.shape import Form, Shape
 from moorage_cluster.apiserver.patches.apply.elements import MalformedError, element_text, item_element
 from moorage_cluster.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
-from moorage_cluster.apiserver.shape import Form, Shape
 
 
 def check_applied(value: Any, shape: Shape) -> None:
