@@ -1,4 +1,4 @@
-"""Write `cluster/src/moorage_cluster/apiserver/schema/wire.txt` from a checkout of Kubernetes.
+"""Write `src/moorage/apimachinery/schema/wire.txt` from a checkout of Kubernetes.
 
     python tools/wire_format.py --upstream ~/kubernetes --version v1.36.4
 
@@ -45,7 +45,7 @@ SERVED = (
     "authentication.k8s.io/v1",
     "authorization.k8s.io/v1",
 )
-TARGET = Path(__file__).parents[1] / "cluster/src/moorage_cluster/apiserver/schema/wire.txt"
+TARGET = Path(__file__).parents[1] / "src/moorage/apimachinery/schema/wire.txt"
 
 _LEAF_WORDS = {name: word for word, name in LEAVES.items()}
 _REF = "#/components/schemas/"

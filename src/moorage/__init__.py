@@ -36,8 +36,7 @@ What a handle lends
     Objects, ObjectTable: the informers' caches. WaitingPods, WaitingPod: who waits for a permit.
 
 Trying things out, without a cluster
-    decide: where would this pod go? Manifests of new pods get an API server's defaults and admission, if
-        `moorage[cluster]` is installed.
+    decide: where would this pod go? Manifests of new pods get an API server's defaults and admission.
     SimulatedCluster: the same for several pods, one after another, as an API server has them.
     Cache, Engine, Profiles, Decision: the parts these are made of. PluginError: how a plugin failed.
     decode_object, InputError: objects from files. default_config, load_config, parse_config.

@@ -49,6 +49,14 @@ def test_a_public_name_loads_only_what_it_is_made_of() -> None:
     assert not any(name.startswith(("moorage.plugins", "moorage.sim", "moorage.cli")) for name in loaded)
 
 
+def test_a_scheduler_loads_nothing_of_an_api_server() -> None:
+    loaded = modules_after("import moorage.cli.run, moorage.scheduler.process")
+
+    assert "moorage.scheduler.process" in loaded
+    servers = ("moorage.admission", "moorage.apimachinery", "moorage_cluster")
+    assert not any(name.startswith(servers) for name in loaded)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_summary_of_a_command_is_how_its_own_help_begins(name: str) -> None:
     deferred = DeferredCommand(name, *COMMANDS[name])

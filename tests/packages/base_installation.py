@@ -15,9 +15,8 @@ from moorage.cli.main import run
 run()
 """
 CALLS: Final = f"""{WITHOUT_CLUSTER}
-import json, warnings
+import json
 from typer.testing import CliRunner
-import moorage
 from moorage.cli.main import app
 
 def called(words):
@@ -25,9 +24,6 @@ def called(words):
     return [result.exit_code, result.stdout, result.stderr]
 
 answers = [called(words) for words in json.loads(sys.argv[1])]
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    moorage.decide({{"kind": "Pod", "metadata": {{"name": "new", "namespace": "default"}}}}, [])
 loaded = [name for name in sys.modules if name.startswith("moorage_cluster")]
-print(json.dumps([answers, [str(each.message) for each in said], loaded]))
+print(json.dumps([answers, loaded]))
 """

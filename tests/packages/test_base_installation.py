@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
+from moorage.cli.main import app
 from tests.bench.files import MEASURED, NODES, Files
 from tests.packages.base_installation import CALLS
 
-ENOUGH = ("run", "bench", "decide", "decide stored", "replay", "config", "plugin", "manifests", "extender")
 WITHIN_SECONDS = 120
 ROOT = Path(__file__).parents[2]
 CLUSTER = str(ROOT / "examples" / "cluster.yaml")
@@ -29,10 +30,50 @@ kind: Pod
 metadata: {name: stored, namespace: default, uid: "1"}
 spec: {containers: [{name: c}]}
 """
-AS_WRITTEN = (
-    "pods without a uid are taken as written: what an API server would fill in or refuse needs the laptop "
-    "cluster: pip install 'moorage[cluster]'"
-)
+POLICIES = """
+apiVersion: v1
+kind: Node
+metadata: {name: small}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: large}
+status: {allocatable: {cpu: "8", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: memory, namespace: default}
+spec: {limits: [{type: Container, max: {memory: 9Gi}}]}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 1000
+"""
+LIMITED = "{name: c, image: 'registry.example/x:1', resources: {limits: {cpu: '%s', memory: 1Gi}}}"
+NEW = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: limits-without-requests}}
+spec: {{containers: [{LIMITED % 6}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: urgent}}
+spec: {{priorityClassName: urgent, containers: [{LIMITED % 5}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: without-limits}}
+spec: {{containers: [{{name: c, image: 'registry.example/x:1'}}]}}
+"""
+REFUSED = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: refused}}
+spec: {{restartPolicy: Sometimes, containers: [{LIMITED % 1}]}}
+"""
 
 
 class Called(NamedTuple):
@@ -46,16 +87,18 @@ class Called(NamedTuple):
 class Base(NamedTuple):
     """What commands do where the laptop cluster is not installed."""
 
+    words: dict[str, list[str]]
     commands: dict[str, Called]
-    warnings: list[str]
     loaded: list[str]
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     folder = tmp_path_factory.mktemp("base")
-    stored = str(folder / "stored.yaml")
-    Path(stored).write_text(STORED)
+    texts = {"stored": STORED, "policies": POLICIES, "new": NEW, "refused": REFUSED}
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text)
+    stored, policies, new, refused = (str(folder / f"{name}.yaml") for name in texts)
     workloads = str(Files(folder).case(NODES, MEASURED))
     recording = min((ROOT / "tests" / "recordings").glob("*.json.gz"), key=lambda path: path.stat().st_size)
     commands = {
@@ -67,6 +110,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
         "bench": ["bench", "--engine", workloads],
         "decide": ["decide", CLUSTER, "--pod", POD],
         "decide stored": ["decide", stored, "--pod", stored],
+        "decide new": ["decide", policies, "--pod", new, "--json"],
+        "decide refused": ["decide", policies, "--pod", refused],
         "replay": ["replay", str(recording)],
         "config": ["config", "defaults"],
         "plugin": ["plugin", "new", "tide"],
@@ -78,8 +123,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     done = subprocess.run(
         words, capture_output=True, text=True, check=True, cwd=folder, timeout=WITHIN_SECONDS
     )
-    answers, warnings, loaded = json.loads(done.stdout)
-    return Base(dict(zip(commands, (Called(*each) for each in answers), strict=True)), warnings, loaded)
+    answers, loaded = json.loads(done.stdout)
+    return Base(commands, dict(zip(commands, (Called(*each) for each in answers), strict=True)), loaded)
 
 
 @pytest.mark.parametrize("name", ["up", "up --help", "apiserver", "bench --http"])
@@ -117,9 +162,26 @@ def test_all_commands_are_listed(base: Base) -> None:
     assert "apiserver  Run a Kubernetes API server" in listed
 
 
-def test_new_pods_are_decided_about_as_written_and_this_is_said(base: Base) -> None:
-    decided = base.commands["decide"]
-    assert decided.errors == f"moorage decide: {AS_WRITTEN}\n"
-    assert "default/shop-3 goes to bergen-1" in decided.output
-    assert base.commands["decide stored"].errors == ""
-    assert base.warnings == [AS_WRITTEN]
+def test_new_pods_get_the_defaults_and_the_admission_of_an_api_server(base: Base) -> None:
+    decided = base.commands["decide new"]
+    assert decided.errors == ""
+    first, urgent, last = json.loads(decided.output)
+    assert first["node"] == "large", "its limit is its request, and only one node has so much"
+    assert (urgent["node"], urgent["nominated"]) == (None, "large")
+    assert urgent["victims"] == ["default/limits-without-requests"], "it has the priority of its class"
+    assert last["message"].startswith("0/2 nodes are available: 2 Insufficient memory."), "of the LimitRange"
+
+
+def test_new_pods_are_refused_as_by_an_api_server(base: Base) -> None:
+    status, output, errors = base.commands["decide refused"]
+    assert (status, output) == (2, "")
+    assert errors.endswith(
+        'Pod "refused" is invalid: spec.restartPolicy: Unsupported value: "Sometimes": '
+        'supported values: "Always", "OnFailure", "Never"\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["decide", "decide new", "decide refused", "decide stored"])
+def test_decisions_are_the_same_with_the_cluster(name: str, base: Base) -> None:
+    result = CliRunner().invoke(app, base.words[name])
+    assert base.commands[name] == (result.exit_code, result.stdout, result.stderr)

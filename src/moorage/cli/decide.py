@@ -23,7 +23,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import Code, PluginError
 from moorage.framework.loading.registry import RegistryError
 from moorage.services.extender_client import http_extenders
-from moorage.sim.admission import AS_WRITTEN, Admission
+from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
@@ -76,8 +76,6 @@ def _reports(
     pods = [item for item in asked if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
-    if admission.leaves_as_written:
-        typer.echo(f"moorage decide: {AS_WRITTEN}", err=True)
     simulated = SimulatedCluster(objects, *with_plugins(configuration, plugins), seed, extenders)
     return [_place(simulated, pod) for pod in pods]
 

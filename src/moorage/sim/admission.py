@@ -1,9 +1,8 @@
 """Objects from manifests, as a scheduler would read them.
 
-A pod that an API server has stored has a uid. One without is new: it gets the embedded server's defaults,
-admission and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are
-in the cluster. Its status, if the manifest has one, is kept: in a hand-written cluster, pods may be running.
-The server is part of the laptop cluster; if that is not installed, new pods are used as written.
+A pod that an API server has stored has a uid. One without is new: it gets an API server's defaults, admission
+and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are in the
+cluster. Its status, if the manifest has one, is kept: in a hand-written cluster, pods may be running.
 """
 
 from __future__ import annotations
@@ -19,16 +18,10 @@ from moorage.api.files import Located, completed
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.http.api_error import ApiError
-from moorage.laptop_cluster import is_installed, missing
 
 if TYPE_CHECKING:
-    from moorage_cluster.apiserver.pod_creation import PodCreation
+    from moorage.admission.pod_creation import PodCreation
 
-AS_WRITTEN: Final = missing(
-    "pods without a uid are taken as written: what an API server would fill in or refuse"
-)
-_STAMPED: Final = ("uid", "creationTimestamp", "generation")
-"""Metadata that a server sets when it stores an object."""
 _KEPT: Final = ("creationTimestamp", "deletionTimestamp")
 """Metadata that a server does not accept from clients, but that is kept in a hand-written cluster."""
 
@@ -38,8 +31,6 @@ class Admission:
 
     def __init__(self, cluster: Iterable[Located]) -> None:
         self._cluster = tuple(cluster)
-        self.leaves_as_written = False
-        """Whether there were new pods without a server to admit them."""
 
     def objects(self, manifests: Iterable[Located], *, keeps_whole: bool = False) -> list[Object]:
         """Manifests as objects, without the kinds that scheduling does not read.
@@ -50,10 +41,7 @@ class Admission:
         for number, (given, where) in enumerate(manifests):
             manifest = completed(given, number, where)
             if _is_new_pod(manifest):
-                if is_installed():
-                    manifest = self._admitted(manifest, where)
-                else:
-                    self.leaves_as_written = True
+                manifest = self._admitted(manifest, where)
             decoded = decode_object(manifest, where)
             if decoded is not None:
                 objects.append(kept(decoded, manifest) if keeps_whole else decoded)
@@ -66,13 +54,12 @@ class Admission:
         except ApiError as error:
             raise InputError(where, error.message) from None
         given = {key: pod["metadata"][key] for key in _KEPT if key in pod["metadata"]}
-        meta = {key: value for key, value in new["metadata"].items() if key not in _STAMPED}
-        return {**new, "metadata": {**meta, **given}, "status": pod.get("status") or {}}
+        return {**new, "metadata": {**new["metadata"], **given}, "status": pod.get("status") or {}}
 
     @cached_property
     def _creation(self) -> PodCreation:
-        # Imported for new pods only: schedulers do not require the laptop cluster.
-        from moorage_cluster.apiserver.pod_creation import PodCreation
+        # Imported for new pods only: stored ones need none of it.
+        from moorage.admission.pod_creation import PodCreation
 
         return PodCreation(self._cluster)
 

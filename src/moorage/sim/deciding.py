@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +15,7 @@ from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.loading.plugin_discovery import enabled_everywhere
 from moorage.plugins import default_registry
-from moorage.sim.admission import AS_WRITTEN, Admission
+from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
 
@@ -31,9 +30,8 @@ def decide(
 
     pod, objects: manifests are read as `moorage decide` reads files: a pod without a uid gets the defaulting
     and admission of an API server with these objects (LimitRanges, PriorityClasses, RuntimeClasses among
-    them), or an InputError with the reason for its rejection (without the laptop cluster,
-    `moorage[cluster]`, it is used as written, with a warning). A `Pod` is used as if already stored by an
-    API server. A pod that is on a node is removed from it first, and its `spec.nodeName` is ignored.
+    them), or an InputError with the reason for its rejection. A `Pod` is used as if already stored by an API
+    server. A pod that is on a node is removed from it first, and its `spec.nodeName` is ignored.
     plugins: classes enabled besides the default plugins, in every profile, at all their extension points.
     seed: seed for the choice among nodes with equal scores.
     """
@@ -48,8 +46,6 @@ def decide(
     known = [item for item in objects if isinstance(item, Object)]
     cluster = SimulatedCluster([*known, *admission.objects(manifests)], config, registry, seed)
     asked = _pod_of(pod, admission)
-    if admission.leaves_as_written:
-        warnings.warn(AS_WRITTEN, stacklevel=2)
     return cluster.decide(cluster.take_out(asked), CycleState())
 
 

@@ -1,0 +1,1 @@
+"""The rules of pods: defaults, preparation, validation, and the totals of their resources."""

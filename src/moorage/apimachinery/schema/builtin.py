@@ -100,3 +100,12 @@ def schema_of(group: str, version: str, kind: str) -> BuiltinSchema | None:
     """The schema of a built-in kind; None if there is no such kind."""
     wire = wire_format().of_kind(group, version, kind)
     return BuiltinSchema(group, version, kind, wire) if wire else None
+
+
+def known_schema(api_version: str, kind: str) -> BuiltinSchema:
+    """The schema of a built-in kind that exists."""
+    group, _, version = api_version.rpartition("/")
+    schema = schema_of(group, version, kind)
+    if schema is None:
+        raise LookupError(f"{api_version} {kind}")
+    return schema

@@ -37,6 +37,8 @@ IMMUTABLE_FIELDS: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+NOT_IN_NEW_OBJECTS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields")
+"""The fields that are dropped from a new object, whatever a client sends."""
 _ALWAYS_TEXT: Final = frozenset(("name", "namespace", "uid"))
 
 NameProblems = Callable[[str], Sequence[str]]

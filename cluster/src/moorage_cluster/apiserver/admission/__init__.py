@@ -1,1 +1,1 @@
-"""One module per admission plugin, and the chain that calls them."""
+"""The admission plugins of a server beside those of `moorage.admission`, and the order of all."""

@@ -18,7 +18,11 @@ from moorage.admission.chain import Chain
 from moorage.api.manifests import Manifest, timestamp
 from moorage.apimachinery import errors
 from moorage.apimachinery.fields import FieldError
-from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
+from moorage.apimachinery.validation.metadata import (
+    NOT_IN_NEW_OBJECTS,
+    validate_metadata,
+    validate_metadata_update,
+)
 from moorage_cluster.apiserver.patches.apply import NOTHING, FieldSet, track_update
 from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.context import Context
@@ -111,7 +115,7 @@ class Writer:
         """Set the metadata of a new object: name, namespace, uid, creation time."""
         meta: Manifest = obj["metadata"]
         place_new(resource, namespace, meta)
-        for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
+        for key in NOT_IN_NEW_OBJECTS:
             meta.pop(key, None)
         if not meta.get("name"):
             if not meta.get("generateName"):

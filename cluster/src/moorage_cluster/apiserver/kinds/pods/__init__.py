@@ -1,1 +1,1 @@
-"""Pods: defaulting, validation, updates, and the subresources."""
+"""Pods in a server: strategy, updates, subresources; `moorage.admission.pods` has the rest."""

@@ -1,4 +1,4 @@
-"""The chain: order, dispatch, and a pod's whole way through it."""
+"""The plugins of a server: which writes they handle, and what a pod gets from all of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from random import Random
 
 import pytest
 
-from moorage.admission.attributes import Attributes, Operation, Reader
+from moorage.admission.attributes import Operation
 from moorage.admission.chain import Chain
-from moorage.admission.plugin import ANY, Call, Plugin
+from moorage.admission.plugin import Call
 from moorage.api.manifests import Manifest
-from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
-from tests.admission.world import World, asking, call_of, named, namespace, pod, refused, write
+from tests.admission.world import World, asking, named, namespace, pod, refused, write
 
 PLUGINS = default_plugins(Random(1))
 
@@ -77,50 +76,6 @@ def test_a_write_meets_only_whom_it_concerns(
     operation: Operation, storage: str, subresource: str, names: list[str]
 ) -> None:
     assert seen_by(operation, storage, subresource) == names
-
-
-def test_plugins_are_called_in_order_and_only_for_what_they_handle() -> None:
-    called: list[str] = []
-
-    def noting(name: str, *handles: Call) -> Plugin:
-        def admit(attributes: Attributes, reader: Reader) -> None:
-            called.append(name)
-
-        return Plugin(name, admit, handles)
-
-    chain = Chain(
-        [
-            noting("everything new", Call("CREATE", ANY, ANY)),
-            noting("pods", Call("UPDATE", "/pods"), Call("CREATE", "/pods")),
-            noting("bindings", Call("CREATE", "/pods", "binding")),
-            noting("new objects", Call("CREATE", ANY)),
-        ]
-    )
-    for attributes, expected in (
-        (write(pod()), ["everything new", "pods", "new objects"]),
-        (write(pod(), subresource="binding"), ["everything new", "bindings"]),
-        (write(pod(), operation="UPDATE"), ["pods"]),
-        (write(pod(), operation="DELETE"), []),
-        (write(pod()), ["everything new", "pods", "new objects"]),
-    ):
-        called.clear()
-        chain.admit(attributes, World())
-        assert called == expected, call_of(attributes)
-
-
-def test_after_a_refusal_nobody_else_is_asked() -> None:
-    def refuse(attributes: Attributes, reader: Reader) -> None:
-        raise ApiError(403, "Forbidden", "no")
-
-    def change(attributes: Attributes, reader: Reader) -> None:
-        attributes.obj["changed"] = True
-
-    everything = (Call("CREATE", ANY),)
-    attributes = write(pod())
-    refused(
-        Chain([Plugin("a", refuse, everything), Plugin("b", change, everything)]).admit, attributes, World()
-    )
-    assert "changed" not in attributes.obj
 
 
 def cluster(**more: list[Manifest]) -> World:
