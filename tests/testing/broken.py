@@ -418,6 +418,14 @@ class FavoursEquals(Named):
         return np.arange(len(nodes))
 
 
+class ReadsMoreThanItSays(Named):
+    def depends_on(self, pod: Pod, objects: Any) -> DependsOn:
+        return DependsOn(reads=pod.spec.tolerations)
+
+    def filter_node(self, cycle: Any, pod: Pod, node: NodeView) -> str | None:
+        return "changed" if pod.labels.get("app") == "changed" else None
+
+
 class NoDependsOn(Named):
     def depends_on(self, pod: Any, objects: Any) -> Any:
         return "node"

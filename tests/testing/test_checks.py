@@ -99,6 +99,7 @@ BREACHES: dict[str, dict[type[Any], str]] = {
         broken.LooksAtNamespaces: "objects went (",
         broken.FavoursEquals: "nodes that all score 1 are made unequal by normalize_score",
         broken.NoDependsOn: "depends_on returned 'node'",
+        broken.ReadsMoreThanItSays: "the pod has other labels, which the reads of depends_on do not contain",
     },
     "pods-come-and-go": {broken.NeverRemoves: "after add_pod and remove_pod of one pod on n"},
     "state-is-cloned": {broken.SharesItsState: "add_pod on a copy of the state changed the original"},

@@ -34,14 +34,11 @@ class ImageLocality:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's images, and how many nodes have them."""
-        return DependsOn(images=True)
+        return DependsOn(images=True, reads=(_container_count(pod), _image_names(pod)))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""
-        spec = pod.spec
-        containers = len(spec.init_containers) + len(spec.containers)
-        wanted = [c.image for c in (*spec.init_containers, *spec.containers)]
-        wanted += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+        containers, wanted = _container_count(pod), _image_names(pod)
         total_nodes = len(nodes.snapshot)
         known = [image for name in wanted if (image := nodes.snapshot.images.get(full_image_name(name)))]
         present = np.zeros(len(nodes), np.int64)
@@ -53,3 +50,15 @@ class ImageLocality:
         most = MAX_BYTES_PER_CONTAINER * containers
         clipped = np.minimum(np.maximum(present, MIN_BYTES), max(most, MIN_BYTES))
         return MAX_SCORE * (clipped - MIN_BYTES) // max(most - MIN_BYTES, 1)
+
+
+def _container_count(pod: Pod) -> int:
+    return len(pod.spec.init_containers) + len(pod.spec.containers)
+
+
+def _image_names(pod: Pod) -> tuple[str, ...]:
+    """The images of a pod's containers and image volumes."""
+    spec = pod.spec
+    names = [container.image for container in (*spec.init_containers, *spec.containers)]
+    names += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+    return tuple(names)

@@ -24,7 +24,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
@@ -93,7 +93,11 @@ class NodeAffinity:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """The node's labels and name; pods that differ only in the nodes they name share a class."""
-        return None if named_nodes(pod) is not None else NODE
+        if named_nodes(pod) is not None:
+            return None
+        affinity = pod.spec.affinity
+        node_affinity = None if affinity is None else affinity.node_affinity
+        return DependsOn(reads=(tuple(pod.spec.node_selector.items()), node_affinity))
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:
         """Narrow the search where every term names its nodes, as the pods of DaemonSets do."""

@@ -26,7 +26,7 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
@@ -136,7 +136,7 @@ class NodeVolumeLimits:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Does nothing for pods without storage."""
-        return NODE if is_without_storage(pod) else None
+        return NODE_FOR_ANY_POD if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Only claims and migrated disks are attached by CSI drivers."""

@@ -15,7 +15,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
@@ -96,7 +96,7 @@ class VolumeRestrictions:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Does nothing for pods without storage."""
-        return NODE if is_without_storage(pod) else None
+        return NODE_FOR_ANY_POD if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find disks and claims that cannot be shared; the claims must exist."""

@@ -11,7 +11,7 @@ from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, Storage
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NODE, DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
@@ -66,7 +66,7 @@ class VolumeZone:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Does nothing for pods without storage."""
-        return NODE if is_without_storage(pod) else None
+        return NODE_FOR_ANY_POD if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find the places of the pod's volumes; claims that wait for the pod's node have none yet."""

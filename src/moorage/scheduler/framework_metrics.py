@@ -63,6 +63,8 @@ class FrameworkMetrics(FrameworkObserver):
         self._profile = profile
         self.is_gate_sampled = False
         """Whether the plugins that gate the pod at hand are timed."""
+        self._cache_hits = metrics.plugin_result_cache.labels(profile, "hit")
+        self._cache_misses = metrics.plugin_result_cache.labels(profile, "miss")
 
     def of_call(self, plugin: str, point: str) -> CallObserver | None:
         """The observer of a plugin's calls."""
@@ -85,6 +87,10 @@ class FrameworkMetrics(FrameworkObserver):
     def samples_cycle(self) -> bool:
         """Whether the plugins are timed in a cycle that begins."""
         return self._metrics.samples_plugins()
+
+    def used_result_cache(self, *, hit: bool) -> None:
+        """A cycle uses the result cache of its pod's equivalence class."""
+        (self._cache_hits if hit else self._cache_misses).value += 1
 
     def succeeded(self, point: str) -> Callable[[float], None]:
         """Takes down how long a success took: what most pods come to."""

@@ -199,6 +199,7 @@ class Metrics:
         self.informer_version = number("informer_store_resource_version")
         self.informer_duration = distribution("informer_processing_latency_seconds")
         self.feature_enabled = number("kubernetes_feature_enabled")
+        self.plugin_result_cache = number("moorage_plugin_result_cache_total")
         self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
 
     def _add_access(self, section: _Section) -> None:

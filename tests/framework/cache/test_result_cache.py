@@ -6,6 +6,9 @@ asks two engines about pods of a few templates: one that remembers, and one that
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -24,6 +27,7 @@ from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.runtime.plugin_call import PluginCall
 from tests.builders import (
     HOSTNAME,
     PREFERRED,
@@ -212,12 +216,15 @@ class RememberingCluster(RuleBasedStateMachine):
         """On pods that are new, and on one that may be nominated to a node."""
         for template in range(len(self.templates)):
             for uid in ("new", UIDS[0]):
-                pod, snapshot = self._pod(uid, template), self.cache.snapshot()
-                decision = self.remembering.decide(self.framework, pod, snapshot)
-                outcome = _outcome(decision)
-                expected = self.plain.decide(self.other, pod, snapshot)
-                assert outcome == _outcome(expected)
-                assert decision.node is None or decision.node in expected.best()
+                self._compare(self._pod(uid, template))
+
+    def _compare(self, pod: Pod) -> None:
+        snapshot = self.cache.snapshot()
+        decision = self.remembering.decide(self.framework, pod, snapshot)
+        outcome = _outcome(decision)
+        expected = self.plain.decide(self.other, pod, snapshot)
+        assert outcome == _outcome(expected)
+        assert decision.node is None or decision.node in expected.best()
 
     def _pod(self, uid: str, template: int) -> Pod:
         return make_pod(f"pod-{uid}", uid=uid, **self.templates[template])
@@ -230,3 +237,77 @@ class RememberingCluster(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_what_is_remembered_is_what_would_be_worked_out_anew() -> None:
     run_state_machine_as_test(RememberingCluster, settings=examples(50, stateful_step_count=30))
+
+
+def _merged(parts: Iterable[Parts]) -> Parts:
+    """Parts of a pod together; labels and requests are added up."""
+    merged: Parts = {}
+    for each in parts:
+        for key, value in each.items():
+            merged[key] = {**merged[key], **value} if isinstance(merged.get(key), dict) else value
+    return merged
+
+
+CHOICES: tuple[tuple[Parts, ...], ...] = (
+    tuple({"labels": {"app": app}} for app in "abcd"),
+    tuple({"requests": {"cpu": cpu}} for cpu in ("100m", "1", "2")),
+    ({}, {"tolerations": [{"operator": "Exists"}]}, {"tolerations": [{"key": "b", "operator": "Exists"}]}),
+    ({}, {"node_selector": {"disk": "ssd"}}, {"node_selector": {ZONE: "a"}}),
+    ({}, {"containers": [{"name": "main", "image": "web:1", "ports": [port(80)]}]}, {"requests": {GPU: "1"}}),
+    (
+        {},
+        {"topology_spread_constraints": [spread(ZONE, APP, hard=False)]},
+        {"affinity": {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, APP)]}}},
+    ),
+)
+"""What hundreds of templates differ in: each has one part of every row."""
+MANY_TEMPLATES = tuple(map(_merged, product(*CHOICES)))
+
+
+class ClusterOfManyTemplates(RememberingCluster):
+    """The same with hundreds of templates, which share the answers of plugins that read equal parts."""
+
+    @initialize(chosen=st.permutations(TEMPLATES))
+    def some_nodes_are_there(self, chosen: list[Parts]) -> None:
+        super().some_nodes_are_there(chosen)
+        self.templates = list(MANY_TEMPLATES)
+
+    @rule(uid=UID, first=st.integers(0, len(MANY_TEMPLATES) - 1), step=one_of(1, 3, 108))
+    def pods_of_several_templates_are_placed(self, uid: str, first: int, step: int) -> None:
+        for number in range(first, first + 4 * step, step):
+            template = number % len(MANY_TEMPLATES)
+            self._compare(self._pod("new", template))
+            self.pod_is_placed(f"{uid}-{template}", template)
+
+    @invariant()
+    def both_engines_agree(self) -> None:
+        """Compared where pods are placed: there are too many templates for all of them."""
+
+
+@pytest.mark.slow
+def test_many_templates_share_what_would_be_worked_out_for_each() -> None:
+    run_state_machine_as_test(ClusterOfManyTemplates, settings=examples(25, stateful_step_count=20))
+
+
+def test_templates_share_the_answers_of_plugins_that_read_equal_parts() -> None:
+    framework, engine = make_framework(), Engine()
+    snapshot = Cache(make_node(name, labels={HOSTNAME: name}) for name in "ab").snapshot()
+    called: list[str] = []
+    for name in ("TaintToleration", "NodeAffinity", "NodeResourcesFit"):
+        for call in framework.at("filter"):
+            if call.plugin == name:
+                _count_calls(call, called)
+    for number in range(3):
+        pod = make_pod("p", requests={"cpu": str(number + 1)}, node_selector={HOSTNAME: "a"})
+        engine.decide(framework, pod, snapshot)
+    assert Counter(called) == {"TaintToleration": 1, "NodeAffinity": 1, "NodeResourcesFit": 3}
+
+
+def _count_calls(call: PluginCall, called: list[str]) -> None:
+    method = call.method
+
+    def counted(*arguments: Any) -> Any:
+        called.append(call.plugin)
+        return method(*arguments)
+
+    object.__setattr__(call, "method", counted)

@@ -87,10 +87,9 @@ def test_filters_after_the_first_that_is_not_cached_are_not_answered_from_the_ca
     framework = make_framework("NodeName", "InterPodAffinity", "NodeResourcesFit")
     plan = framework.plan_of(make_pod("p"), nodes("a").snapshot)
     assert plan.choice("filter", "NodeResourcesFit") is Choice.CACHED  # InterPodAffinity has skipped the pod.
-    framework = framework_of(
-        recorder("Own", Log(), filter_node=None), recorder("Cached", Log(), filter_node=None)
-    )
-    framework.plugins["Cached"].depends_on = lambda pod, objects: NO_CONCERN  # type: ignore[attr-defined]
+    cached = recorder("Cached", Log(), filter_node=None)
+    cached.depends_on = lambda pod, objects: NO_CONCERN
+    framework = framework_of(recorder("Own", Log(), filter_node=None), cached)
     plan = framework.plan_of(POD, nodes("a").snapshot)
     assert plan.choice("filter", "Cached") is Choice.RUNS
 
@@ -143,3 +142,13 @@ def test_the_same_plugins_run_whether_a_cycle_is_sampled_or_not(draw: float, is_
     observed = {(plugin, point) for plugin, point, _ in metrics.plugin_execution_duration.cells}
     assert (("VolumeBinding", "Reserve") in observed) is False
     assert (("NodeResourcesFit", "PreFilter") in observed) is is_sampled
+
+
+def test_uses_of_the_result_cache_are_counted() -> None:
+    metrics = Metrics(Random(1))
+    framework = MetricsObserver(metrics).framework(make_profile(), default_registry(), Handle())
+    engine, snapshot = Engine(), nodes("a", "b").snapshot
+    for cpu in ("1", "1", "2", "1"):
+        engine.decide(framework, make_pod("p", requests={"cpu": cpu}), snapshot)
+    for result, count in (("hit", 2), ("miss", 2)):
+        assert metrics.plugin_result_cache.labels("default-scheduler", result).value == count

@@ -9,7 +9,7 @@ some are nominated must pass both times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
+from moorage.framework.cache.plugin_answers import PluginAnswers
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
-from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -35,9 +36,11 @@ _NEVER: Final = -1
 class CachedFilters:
     """The results of one profile's filters for one equivalence class."""
 
-    def __init__(self, snapshot: Snapshot, priority: int) -> None:
+    def __init__(self, snapshot: Snapshot, priority: int, shared: Mapping[str, PluginAnswers]) -> None:
+        """shared: the plugins whose results are kept for other classes, too."""
         self._snapshot = snapshot
         self._priority = priority
+        self._shared = shared
         self._codes = np.zeros(0, np.int16)
         """For each row 0, or why it was rejected: 1 + index into `_refusals`."""
         self._refusals: list[Refusal] = []
@@ -86,13 +89,11 @@ class CachedFilters:
         changed = snapshot.changes.since(self._seen)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 2 > len(snapshot):
-            self._codes = np.zeros(len(snapshot), np.int16)
-            self._filter_rows(calls, cycle, pod, None)
+            self._filter_all(calls, cycle, pod)
             if snapshot.nominated:
                 names = (name for name, _ in snapshot.nominated.items())
                 rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
                 self._filter_nominated(calls, cycle, pod, rows)
-            self._passing = None
         elif changed:
             self._refilter(plan, cycle, pod, changed)
         self._seen = snapshot.changes.position
@@ -101,9 +102,10 @@ class CachedFilters:
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
         calls = plan.cached
         if len(changed) >= WORTH_COLUMNS:
-            self._filter_rows(calls, cycle, pod, np.array(changed, np.intp))
+            rows = np.array(changed, np.intp)
+            self._codes[rows] = 0
+            self._filter_rows(calls, cycle, pod, rows)
             self._filter_nominated(calls, cycle, pod, changed)
-            self._passing = None
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
         for row in changed:
@@ -140,23 +142,50 @@ class CachedFilters:
         with_others = self._filter_row(calls, cycle, pod, row, added) if added else 0
         return with_others or self._filter_row(calls, cycle, pod, row, ())
 
+    def _filter_all(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod) -> None:
+        """Filter all nodes. Cached filters may see nodes that others rejected: the first rejection counts."""
+        rows = len(self._snapshot)
+        codes = self._codes = np.zeros(rows, np.int16)
+        everywhere, passing = Nodes(self._snapshot), rows
+        for number, call in enumerate(calls):
+            if passing * 2 < rows:
+                if passing:
+                    self._filter_rows(calls[number:], cycle, pod, np.flatnonzero(codes == 0))
+                break
+            answers = self._shared.get(call.plugin)
+            if answers is None:
+                result = call.filter(cycle, pod, everywhere)
+            else:
+                result = answers.filter(call, cycle, pod)
+            if result.codes is None or not result.codes.any():
+                continue
+            found = self._table(call.plugin, result)[result.codes]
+            if passing < rows:
+                np.copyto(codes, found, where=codes == 0)
+            else:
+                codes[:] = found
+            passing = rows - int(np.count_nonzero(codes))
+        self._passing = np.arange(rows) if passing == rows else None
+
     def _filter_rows(
-        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp] | None
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp]
     ) -> None:
+        """Filter some nodes, which have passed so far."""
         nodes = Nodes(self._snapshot, rows)
-        if rows is not None:
-            self._codes[rows] = 0
         for call in calls:
             result = call.filter(cycle, pod, nodes)
             if result.codes is None or not result.codes.any():
                 continue
-            table = np.array([0, *(self._code(call.plugin, each) for each in result.reasons)], np.int16)
-            codes = table[result.codes]
-            if nodes.rows is None:
-                self._codes[:] = codes
-            else:
-                self._codes[nodes.rows] = codes
+            assert nodes.rows is not None
+            self._codes[nodes.rows] = self._table(call.plugin, result)[result.codes]
             nodes = nodes.where(result.codes == 0)
+            if not len(nodes):
+                break
+        self._passing = None
+
+    def _table(self, plugin: str, result: FilterResult) -> NDArray[np.int16]:
+        """The codes here of a filter's reasons, by its own codes."""
+        return np.array([0, *(self._code(plugin, each) for each in result.reasons)], np.int16)
 
     def _filter_row(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, added: tuple[PodInfo, ...]

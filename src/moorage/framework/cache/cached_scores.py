@@ -7,7 +7,6 @@ all nodes have the same, it does not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import WORTH_COLUMNS
+from moorage.framework.cache.plugin_answers import NodeScores, PluginAnswers, normalizes
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin, Scores
@@ -26,29 +26,22 @@ from moorage.framework.runtime.scores import ScoreTable
 _NEVER: Final = -1
 
 
-@dataclass(slots=True, eq=False)
-class _Scored:
-    """One plugin's score of every node, before normalising."""
-
-    depends_on: DependsOn
-    raw: Scores
-    normalizes: bool
-    same: int | None = None
-    """The score of every node, if it is the same everywhere; used only where scores are normalised."""
-    constant: int = 0
-    """The normalised and weighted score of every node, if it is the same everywhere."""
-
-
 class CachedScores:
     """The scores of one profile's plugins for one equivalence class."""
 
     def __init__(
-        self, snapshot: Snapshot, dependencies: Mapping[str, DependsOn], plugins: Mapping[str, Plugin]
+        self,
+        snapshot: Snapshot,
+        dependencies: Mapping[str, DependsOn],
+        plugins: Mapping[str, Plugin],
+        shared: Mapping[str, PluginAnswers],
     ) -> None:
+        """shared: the plugins whose scores are kept for other classes, too."""
         self._snapshot = snapshot
         self._dependencies = dependencies
         self._plugins = plugins
-        self._scored: dict[str, _Scored] = {}
+        self._shared = shared
+        self._scored: dict[str, NodeScores] = {}
         self._totals: Scores = np.zeros(0, np.int64)
         """For each row the weighted sum of the scores that need no normalising."""
         self._seen = self._nodes_seen = self._images_seen = _NEVER
@@ -79,22 +72,22 @@ class CachedScores:
         return ScoreTable(totals, lambda: {**self._settled(plan.cached, nodes), **by_plugin})
 
     def _normalizes(self, call: PluginCall) -> bool:
-        return getattr(self._plugins[call.plugin], "normalize_score", None) is not None
+        return normalizes(self._plugins[call.plugin])
 
     def _is_settled(self, call: PluginCall) -> bool:
         """Whether a plugin's scores are in the totals already."""
         scored = self._scored.get(call.plugin)
-        return scored is not None and (not scored.normalizes or scored.same is not None)
+        return scored is not None and (not scored.normalizes or scored.constant is not None)
 
     def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
         """The cached scores of nodes that do not depend on which nodes are feasible."""
         settled = {}
         for call in calls:
             scored = self._scored[call.plugin]
-            if not scored.normalizes:
-                settled[call.plugin] = nodes.pick(scored.raw) * call.weight
-            elif scored.same is not None:
+            if scored.constant is not None:
                 settled[call.plugin] = np.full(len(nodes), scored.constant, np.int64)
+            elif not scored.normalizes:
+                settled[call.plugin] = nodes.pick(scored.raw) * call.weight
         return settled
 
     def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
@@ -104,10 +97,7 @@ class CachedScores:
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None or len(changed) * 4 > len(snapshot):
             for call in calls:
-                raw = np.array(call.score(cycle, pod, Nodes(snapshot)))
-                self._scored[call.plugin] = _Scored(
-                    self._dependencies[call.plugin], raw, self._normalizes(call)
-                )
+                self._scored[call.plugin] = self._score_all(call, cycle, pod)
             self._sum(plan, cycle, pod)
         else:
             stale_images = self._images_seen != snapshot.images.version
@@ -119,6 +109,14 @@ class CachedScores:
         self._images_seen = snapshot.images.version
         self._seen = snapshot.changes.position
         self._nodes_seen = snapshot.node_changes.position
+
+    def _score_all(self, call: PluginCall, cycle: CycleState, pod: Pod) -> NodeScores:
+        """Score all nodes."""
+        answers = self._shared.get(call.plugin)
+        if answers is not None:
+            return answers.score(call, cycle, pod)
+        raw = np.array(call.score(cycle, pod, Nodes(self._snapshot)))
+        return NodeScores(self._dependencies[call.plugin], raw, self._normalizes(call))
 
     def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
         """Score again the nodes where only pods have changed."""
@@ -147,32 +145,30 @@ class CachedScores:
         """Score again the nodes where anything has changed."""
         for call in plan.cached:
             scored = self._scored[call.plugin]
-            if stale_images and scored.depends_on.images:
-                scored.raw[:] = call.score(cycle, pod, Nodes(self._snapshot))
+            if call.plugin in self._shared or (stale_images and scored.depends_on.images):
+                self._scored[call.plugin] = self._score_all(call, cycle, pod)
             elif changed:
                 self._score_rows(call, scored, cycle, pod, changed)
         self._sum(plan, cycle, pod)
 
     def _score_rows(
-        self, call: PluginCall, scored: _Scored, cycle: CycleState, pod: Pod, changed: list[int]
+        self, call: PluginCall, scored: NodeScores, cycle: CycleState, pod: Pod, changed: list[int]
     ) -> None:
         rows = np.array(changed, np.intp)
         scored.raw[rows] = call.score(cycle, pod, Nodes(self._snapshot, rows))
 
     def _sum(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
         """Add up the scores that do not depend on which nodes are feasible."""
-        totals = np.zeros(len(self._snapshot), np.int64)
+        snapshot, totals, constant = self._snapshot, np.zeros(len(self._snapshot), np.int64), 0
         for call in plan.cached:
-            scored = self._scored[call.plugin]
-            if not scored.normalizes:
-                plugin, everywhere = self._plugins[call.plugin], Nodes(self._snapshot)
-                totals += call.weighted(plugin, cycle, pod, everywhere, scored.raw)
-                continue
-            first = int(scored.raw[0]) if len(scored.raw) else 0
-            scored.same = first if (scored.raw == first).all() else None
-            if scored.same is not None:
-                one, plugin = Nodes(self._snapshot, np.zeros(1, np.intp)), self._plugins[call.plugin]
-                scored.constant = int(call.weighted(plugin, cycle, pod, one, scored.raw[:1])[0])
-                totals += scored.constant
+            scored, plugin = self._scored[call.plugin], self._plugins[call.plugin]
+            if scored.normalizes and call.plugin not in self._shared:
+                scored.settle(call, plugin, cycle, pod, snapshot)
+            if scored.constant is not None:
+                constant += scored.constant
+            elif not scored.normalizes:
+                totals += call.weighted(plugin, cycle, pod, Nodes(snapshot), scored.raw)
+        if constant:
+            totals += constant
         self._totals = totals
         self._open = None

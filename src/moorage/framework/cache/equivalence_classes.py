@@ -26,9 +26,15 @@ from moorage.queue.equivalence_key import equivalence_key
 
 T = TypeVar("T")
 
-_MAX_CLASSES: Final = 2048
-_MAX_ROWS: Final = 4_000_000
-"""Maximum number of rows of all classes together: some 20 bytes a row, and counts by domain for terms."""
+_MAX_CLASSES: Final = 16_384
+_MAX_BYTES: Final = 160 << 20
+"""Maximum size of what all classes together hold."""
+_CLASS_BYTES: Final = 8192
+"""Size of what a class holds, besides its rows."""
+_ROW_BYTES: Final = 26
+"""Size of what a class holds for each node: filter results, the total score, and two plugins' scores."""
+_MIN_CLASSES: Final = 16
+"""Number of classes that are kept for any number of rows."""
 MAX_CLASS_BYTES: Final = 16_384
 """Maximum size of the key of a class for which anything is cached."""
 MAX_COUNTED_TERMS: Final = 16
@@ -88,7 +94,8 @@ class EquivalenceClasses:
             if _is_too_large(pod, key):
                 return None
             found = self._known[key] = EquivalenceClass(pod, is_named=is_named)
-            most = min(_MAX_CLASSES, max(_MAX_ROWS // max(rows, 1), 16))
+            size = _CLASS_BYTES + _ROW_BYTES * rows
+            most = min(_MAX_CLASSES, max(_MAX_BYTES // size, _MIN_CLASSES))
             while len(self._known) > most:
                 self._known.popitem(last=False)
         else:

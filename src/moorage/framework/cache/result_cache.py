@@ -2,94 +2,150 @@
 
 A plugin that declares what its answers depend on (`depends_on`) is called for all nodes once, and from then
 on only for nodes where that has changed: one or two between one pod and the next. The cost of a cycle is
-proportional to the changes since the last one of its class, plus a few operations on whole columns.
+proportional to the changes since the last one of its class, plus a few operations on whole columns. Answers
+that do not depend on all of the pod are shared with other classes (`plugin_answers`), so that the first
+decision for a class is cheap, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
 
-from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import CachedFilters
 from moorage.framework.cache.cached_scores import CachedScores
-from moorage.framework.interface.cycle_state import CycleState, StateKey
+from moorage.framework.cache.plugin_answers import (
+    PluginAnswers,
+    PluginPreparation,
+    SharedAnswers,
+    versions_of,
+)
+from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
-from moorage.framework.interface.extension_points import DependsOnPlugin, Plugin
+from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import SUCCESS, Code, Status
-from moorage.framework.runtime.plan import Choice, Plan, ProfileCalls
-from moorage.framework.runtime.plugin_call import PluginCall
+from moorage.framework.runtime.plan import Plan, Plans, ProfileCalls
 
 
 class PluginResultCache:
-    """One profile's plugin results for one equivalence class, over one snapshot as it moves."""
+    """One profile's plugin results for one equivalence class, over one snapshot as it moves.
 
-    def __init__(self, plugins: Mapping[str, Plugin], pod: Pod, snapshot: Snapshot) -> None:
+    plan: which plugins run for the pods of the class.
+    prepared: the cycle state that the cached plugins wrote in pre_filter and pre_score.
+    preparations: how they did that, by plugin.
+    """
+
+    __slots__ = ("_preparations", "_tables", "_versions", "filters", "plan", "prepared", "scores", "snapshot")
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        plan: Plan,
+        prepared: CycleState,
+        preparations: Mapping[str, PluginPreparation],
+        dependencies: Iterable[DependsOn],
+        filters: CachedFilters,
+        scores: CachedScores,
+    ) -> None:
         self.snapshot = snapshot
-        self.dependencies: dict[str, DependsOn] = {}
-        """The plugins whose answers are cached."""
-        self.prepared = CycleState()
-        """The cycle state that these plugins wrote in pre_filter and pre_score."""
-        self._written_by: dict[str, AbstractSet[StateKey[Any]]] = {}
-        for name, plugin in plugins.items():
-            if isinstance(plugin, DependsOnPlugin):
-                depends_on = PluginCall(name, "depends_on", plugin.depends_on)(pod, snapshot.objects)
-                if depends_on is not None:
-                    self.dependencies[name] = depends_on
-        self._tables = self._side_tables()
-        self._versions = self._side_versions()
-        self.filters = CachedFilters(snapshot, pod.priority)
-        """Their filter results."""
-        self.scores = CachedScores(snapshot, self.dependencies, plugins)
+        self.plan = plan
+        self.prepared = prepared
+        self._preparations = preparations
+        self._tables = tuple({table: None for each in dependencies if each.tables for table in each.tables})
+        self._versions = versions_of(self._tables, snapshot)
+        self.filters = filters
+        """The filter results of the cached plugins."""
+        self.scores = scores
         """Their scores."""
-        self.plan: Plan
-        """Which plugins run for the pods of the class; made by `prepare`."""
-
-    def _side_tables(self) -> tuple[type[Object], ...]:
-        return tuple(
-            {table: None for depends_on in self.dependencies.values() for table in depends_on.tables}
-        )
-
-    def _side_versions(self) -> list[int]:
-        return [self.snapshot.objects.of(table).version for table in self._tables]
 
     def holds(self, snapshot: Snapshot) -> bool:
         """Whether the results are for that snapshot and nothing relevant outside its rows has changed."""
-        return self.snapshot is snapshot and (not self._tables or self._versions == self._side_versions())
-
-    def prepare(self, profile: ProfileCalls, pod: Pod, *, is_sampled: bool) -> None:
-        """Run pre_filter and pre_score of the cached plugins, once for the class, and make its plan."""
-        self.prepared.is_sampled = is_sampled
-        everywhere = Nodes(self.snapshot)
-        skipped_filters, skipped_scores = set(), set()
-        for call in profile.by_method["pre_filter"]:
-            if call.plugin in self.dependencies:
-                before = self.prepared.keys()
-                answer = call(self.prepared, pod, everywhere)
-                self._written_by[call.plugin] = self.prepared.keys() - before
-                if isinstance(answer, Status) and answer.code is Code.SKIP:
-                    skipped_filters.add(call.plugin)
-                elif answer is not None and answer != SUCCESS:
-                    # It narrows the search, or rejects: it is called for every pod.
-                    del self.dependencies[call.plugin]
-        for call in profile.by_method["pre_score"]:
-            if call.plugin in self.dependencies and call.skips(self.prepared, pod, everywhere):
-                skipped_scores.add(call.plugin)
-        left_out = {
-            Choice.PRE_FILTER_SKIPPED: frozenset(skipped_filters),
-            Choice.PRE_SCORE_SKIPPED: frozenset(skipped_scores),
-            Choice.NOT_AFTER_FILTER: frozenset(
-                plugin for plugin, depends_on in self.dependencies.items() if not depends_on.runs_after_filter
-            ),
-        }
-        self.plan = Plan(profile, self, self.dependencies, left_out)
+        return self.snapshot is snapshot and (
+            not self._tables or self._versions == versions_of(self._tables, snapshot)
+        )
 
     def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Remove from a cycle the state that plugins prepared in their pre-filters."""
-        for plugin in plugins & self._written_by.keys():
-            for key in self._written_by[plugin]:
+        for plugin in plugins & self._preparations.keys():
+            for key in self._preparations[plugin].written:
                 cycle.delete(key)
+
+
+class ResultCaches:
+    """Makes the result caches of a profile's equivalence classes."""
+
+    def __init__(self, profile: ProfileCalls, plugins: Mapping[str, Plugin]) -> None:
+        self._profile = profile
+        self._plugins = plugins
+        self._plans = Plans(profile)
+        self._shared = SharedAnswers(profile, plugins)
+
+    def make(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> PluginResultCache:
+        """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins."""
+        dependencies: dict[str, DependsOn] = {}
+        shared: dict[str, PluginAnswers] = {}
+        preparations: dict[str, PluginPreparation] = {}
+        prepared = CycleState()
+        prepared.is_sampled = is_sampled
+        for call in self._profile.depending:
+            depends_on = call(pod, snapshot.objects)
+            if depends_on is None:
+                continue
+            plugin = call.plugin
+            dependencies[plugin] = depends_on
+            if depends_on.reads is None:
+                preparations[plugin] = PluginPreparation(prepared)
+            else:
+                answers = self._shared.of(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
+                preparations[plugin] = answers.preparation
+                if answers.has_results:
+                    shared[plugin] = answers
+        self._prepare(pod, snapshot, prepared, preparations)
+        uncached = [plugin for plugin, each in preparations.items() if not each.is_cached]
+        for plugin in uncached:
+            del dependencies[plugin]
+            shared.pop(plugin, None)
+        return PluginResultCache(
+            snapshot,
+            self._plan(dependencies, preparations),
+            prepared,
+            preparations,
+            dependencies.values(),
+            CachedFilters(snapshot, pod.priority, shared),
+            CachedScores(snapshot, dependencies, self._plugins, shared),
+        )
+
+    def _prepare(
+        self,
+        pod: Pod,
+        snapshot: Snapshot,
+        prepared: CycleState,
+        preparations: Mapping[str, PluginPreparation],
+    ) -> None:
+        """Prepare the plugins whose answers are not shared, with the state of those that are."""
+        own = {}
+        for plugin, each in preparations.items():
+            if each.state is prepared:
+                own[plugin] = each
+            else:
+                prepared.inherit(each.state)
+        everywhere = Nodes(snapshot)
+        for call in self._profile.by_method["pre_filter"]:
+            if (preparation := own.get(call.plugin)) is not None:
+                preparation.pre_filter(call, pod, everywhere)
+        for call in self._profile.by_method["pre_score"]:
+            if (preparation := own.get(call.plugin)) is not None:
+                preparation.pre_score(call, pod, everywhere)
+
+    def _plan(
+        self, dependencies: Mapping[str, DependsOn], preparations: Mapping[str, PluginPreparation]
+    ) -> Plan:
+        return self._plans.of(
+            frozenset(dependencies),
+            frozenset([plugin for plugin, each in dependencies.items() if each.pods]),
+            frozenset([plugin for plugin in dependencies if preparations[plugin].skips_filter]),
+            frozenset([plugin for plugin in dependencies if preparations[plugin].skips_score]),
+            frozenset([plugin for plugin, each in dependencies.items() if not each.runs_after_filter]),
+        )

@@ -11,6 +11,7 @@ from moorage.api.pod import Pod
 
 if TYPE_CHECKING:
     from moorage.framework.cache.equivalence_classes import EquivalenceClass
+    from moorage.framework.cache.result_cache import PluginResultCache
     from moorage.framework.runtime.plan import Plan
 
 T = TypeVar("T")
@@ -45,6 +46,7 @@ class CycleState:
         "is_sampled",
         "plan",
         "pods_to_activate",
+        "results",
         "skip_pre_bind",
     )
 
@@ -52,6 +54,8 @@ class CycleState:
         self._values: dict[StateKey[Any], Any] = {}
         self.plan: Plan | None = None
         """Which plugins run for this pod; None before the pre-filters."""
+        self.results: PluginResultCache | None = None
+        """The cached answers of plugins for the pod's equivalence class; None: nothing is cached."""
         self.skip_pre_bind: set[str] = set()
         """Plugins whose pre-flight answered Skip."""
         self.pods_to_activate: dict[str, Pod] = {}
@@ -81,7 +85,8 @@ class CycleState:
 
     def inherit(self, prepared: CycleState) -> None:
         """Start with the state that was prepared for all pods of an equivalence class."""
-        self._values.update(prepared._values)
+        if prepared._values:
+            self._values.update(prepared._values)
 
     def delete(self, key: StateKey[Any]) -> None:
         """Delete a value."""

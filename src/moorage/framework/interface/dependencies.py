@@ -6,6 +6,7 @@ that implements `depends_on` is called again only for nodes where one of its dep
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from moorage.api.base import Object
@@ -17,17 +18,22 @@ class DependsOn:
 
     pods: the pods on the node. images: which nodes have which images. tables: other kinds of objects.
     runs_after_filter: whether the plugin has to run for such pods after a node is chosen.
+    reads: the parts of the pod that the plugin reads: pods with equal parts share its answers, whatever else
+        differs between them. None: answers are shared only by the pods of an equivalence class.
     """
 
     pods: bool = False
     images: bool = False
     tables: tuple[type[Object], ...] = ()
     runs_after_filter: bool = True
+    reads: Hashable | None = None
 
 
 NODE = DependsOn()
 """The node alone."""
+NODE_FOR_ANY_POD = DependsOn(reads=())
+"""The node alone; the answers are the same for all such pods."""
 NODE_AND_PODS = DependsOn(pods=True)
 """The node and the pods on it."""
-NO_CONCERN = DependsOn(runs_after_filter=False)
+NO_CONCERN = DependsOn(runs_after_filter=False, reads=())
 """The plugin does nothing for such pods."""

@@ -17,7 +17,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import Profile
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
-from moorage.framework.cache.result_cache import PluginResultCache
+from moorage.framework.cache.result_cache import PluginResultCache, ResultCaches
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
@@ -80,6 +80,7 @@ class Framework:
         self._calls = profile_calls(profile, self.plugins, self.handle, observer)
         self._plan = Plan(self._calls)
         """The plan for pods without cached results."""
+        self._result_caches = ResultCaches(self._calls, self.plugins)
         self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
@@ -170,10 +171,13 @@ class Framework:
         if cycle.equivalence_class is None:
             return self._plan
         results = cycle.equivalence_class.read(self._results)
-        if results is None or not results.holds(nodes.snapshot):
-            results = PluginResultCache(self.plugins, pod, nodes.snapshot)
-            results.prepare(self._calls, pod, is_sampled=cycle.is_sampled)
+        is_hit = results is not None and results.holds(nodes.snapshot)
+        if self._observer is not None:
+            self._observer.used_result_cache(hit=is_hit)
+        if results is None or not is_hit:
+            results = self._result_caches.make(pod, nodes.snapshot, is_sampled=cycle.is_sampled)
             cycle.equivalence_class.write(self._results, results)
+        cycle.results = results
         cycle.inherit(results.prepared)
         skipping = [call.plugin for call in self._calls.skipping if call(cycle, pod, nodes)]
         return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
@@ -184,8 +188,8 @@ class Framework:
         filters = plan.filters
         calls = filters.active
         is_current = nodes.hypothetical_pods is None and not (filters.rest and nodes.snapshot.nominated)
-        if plan.results is not None and is_current:
-            nodes = plan.results.filters.filter(filters, cycle, pod, nodes, diagnosis)
+        if cycle.results is not None and is_current:
+            nodes = cycle.results.filters.filter(filters, cycle, pod, nodes, diagnosis)
             calls = filters.rest
         return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
 
@@ -195,9 +199,9 @@ class Framework:
         Plugins with `add_pod` and `remove_pod` keep counts of their own and cannot be called in this way.
         """
         plan = cycle.plan or self._plan
-        if plan.results is None or self._follows_pods or plan.filters.rest:
+        if cycle.results is None or self._follows_pods or plan.filters.rest:
             return None
-        return SingleNodeFilters(plan.results, plan.filters)
+        return SingleNodeFilters(cycle.results, plan.filters)
 
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -247,8 +251,8 @@ class Framework:
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """The scores of each node by the score plugins that run."""
         plan = cycle.plan or self._plan
-        if plan.results is not None:
-            return plan.results.scores.score(plan.scores, cycle, pod, nodes)
+        if cycle.results is not None:
+            return cycle.results.scores.score(plan.scores, cycle, pod, nodes)
         totals = np.zeros(len(nodes), np.int64)
         by_plugin: dict[str, Scores] = {}
         for call in plan.scores.active:

@@ -43,6 +43,9 @@ class FrameworkObserver(Protocol):
     def samples_cycle(self) -> bool:
         """Whether the calls of a cycle that begins are timed."""
 
+    def used_result_cache(self, *, hit: bool) -> None:
+        """A cycle uses the result cache of its pod's equivalence class, which has results or not."""
+
     def succeeded(self, point: str) -> Callable[[float], None]:
         """A callback for the duration of an extension point that succeeded, in seconds."""
 

@@ -1,7 +1,7 @@
 """Which plugins run for a pod at each extension point, which are cached, and why others do not run.
 
-There is one plan for each equivalence class of pods, made with the class's result cache. Where an answer that
-is not cached leaves a plugin out (Skip, `skips_pod`), the cycle goes on with a plan derived from it. The
+Every equivalence class of pods has a plan; classes for which the same plugins run share one. Where an answer
+that is not cached leaves a plugin out (Skip, `skips_pod`), the cycle goes on with a plan derived from it. The
 framework runs the plan; `str(plan)` shows it as a table.
 """
 
@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.runtime.plugin_call import PluginCall
-
-if TYPE_CHECKING:
-    from moorage.framework.cache.result_cache import PluginResultCache
 
 Calls = tuple[PluginCall, ...]
 
@@ -45,6 +41,8 @@ _REASONS: Final[Mapping[str, tuple[Choice, ...]]] = {
 }
 """Why plugins are left out, by extension point."""
 _CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score"))
+_MAX_PLANS: Final = 1024
+"""Maximum number of plans that are kept; a few dozen occur, unless pods are made to differ in every way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +53,14 @@ class ProfileCalls:
     by_method: the same by method, in the order of a pod's life: `reserve` and `unreserve` apart, and the
         pre-flights of pre-bind.
     skipping: the calls of `skips_pod`, where a plugin is enabled at pre-filter and pre-score.
+    depending: the calls of `depends_on`.
     disabled: the names of plugins that have a method of an extension point, and are not enabled there.
     """
 
     enabled: Mapping[str, Calls]
     by_method: Mapping[str, Calls]
     skipping: Calls
+    depending: Calls
     disabled: Mapping[str, tuple[str, ...]]
 
 
@@ -96,12 +96,13 @@ class ScorePlan:
 class Plan:
     """What runs for the pods of an equivalence class, or for a pod without one.
 
-    results: the result cache; None where nothing is cached. dependencies: the plugins that are cached.
+    cached: the plugins whose answers are cached. by_pods: those of them that depend on the pods on a node.
     left_out: the plugins that are left out, by reason.
     """
 
     __slots__ = (
-        "_dependencies",
+        "_by_pods",
+        "_cached",
         "_derived",
         "_left_out",
         "filters",
@@ -111,7 +112,6 @@ class Plan:
         "pre_scores",
         "profile",
         "reserves",
-        "results",
         "scores",
         "unreserves",
     )
@@ -119,15 +119,15 @@ class Plan:
     def __init__(
         self,
         profile: ProfileCalls,
-        results: PluginResultCache | None = None,
-        dependencies: Mapping[str, DependsOn] | None = None,
+        cached: frozenset[str] = frozenset(),
+        by_pods: frozenset[str] = frozenset(),
         left_out: Mapping[Choice, frozenset[str]] | None = None,
     ) -> None:
         self.profile = profile
-        self._dependencies = dependencies or {}
+        self._cached = cached
+        self._by_pods = by_pods
         self._left_out = left_out or {}
         self._derived: dict[tuple[Choice, frozenset[str]], Plan] = {}
-        self.results = results
         self.pre_filters = self._uncached("pre_filter")
         self.filters = self._filters()
         self.pre_scores = self._uncached("pre_score")
@@ -145,9 +145,7 @@ class Plan:
         known = self._derived.get((reason, more))
         if known is None:
             left_out = {**self._left_out, reason: self._left_out.get(reason, frozenset()) | more}
-            known = self._derived[reason, more] = Plan(
-                self.profile, self.results, self._dependencies, left_out
-            )
+            known = self._derived[reason, more] = Plan(self.profile, self._cached, self._by_pods, left_out)
         return known
 
     def choice(self, point: str, plugin: str) -> Choice:
@@ -158,7 +156,7 @@ class Plan:
         if point == "filter":
             is_cached = any(call.plugin == plugin for call in self.filters.cached)
         else:
-            is_cached = point in _CACHED_POINTS and plugin in self._dependencies
+            is_cached = point in _CACHED_POINTS and plugin in self._cached
         return Choice.CACHED if is_cached else Choice.RUNS
 
     def runs(self, point: str, plugin: str) -> bool:
@@ -184,15 +182,45 @@ class Plan:
         return tuple(call for call in self.profile.by_method[point] if call.plugin not in out)
 
     def _uncached(self, point: str) -> Calls:
-        return tuple(call for call in self._active(point) if call.plugin not in self._dependencies)
+        return tuple(call for call in self._active(point) if call.plugin not in self._cached)
 
     def _filters(self) -> FilterPlan:
-        active, known = self._active("filter"), self._dependencies
-        end = next((i for i, call in enumerate(active) if call.plugin not in known), len(active))
-        by_pods = tuple(call for call in active[:end] if known[call.plugin].pods)
+        active = self._active("filter")
+        end = next((i for i, call in enumerate(active) if call.plugin not in self._cached), len(active))
+        by_pods = tuple(call for call in active[:end] if call.plugin in self._by_pods)
         return FilterPlan(active, active[:end], active[end:], by_pods)
 
     def _scores(self) -> ScorePlan:
-        active, known = self._active("score"), self._dependencies
-        cached = tuple(call for call in active if call.plugin in known)
-        return ScorePlan(active, cached, tuple(call for call in cached if known[call.plugin].pods))
+        active = self._active("score")
+        cached = tuple(call for call in active if call.plugin in self._cached)
+        return ScorePlan(active, cached, tuple(call for call in cached if call.plugin in self._by_pods))
+
+
+class Plans:
+    """The plans of a profile's equivalence classes."""
+
+    def __init__(self, profile: ProfileCalls) -> None:
+        self.profile = profile
+        self._known: dict[tuple[frozenset[str], ...], Plan] = {}
+
+    def of(
+        self,
+        cached: frozenset[str],
+        by_pods: frozenset[str],
+        skipped_filters: frozenset[str],
+        skipped_scores: frozenset[str],
+        not_after_filter: frozenset[str],
+    ) -> Plan:
+        """The plan where some plugins are cached, and others, or the same, are left out."""
+        key = (cached, by_pods, skipped_filters, skipped_scores, not_after_filter)
+        plan = self._known.get(key)
+        if plan is None:
+            if len(self._known) >= _MAX_PLANS:
+                self._known.clear()
+            left_out = {
+                Choice.PRE_FILTER_SKIPPED: skipped_filters,
+                Choice.PRE_SCORE_SKIPPED: skipped_scores,
+                Choice.NOT_AFTER_FILTER: not_after_filter,
+            }
+            plan = self._known[key] = Plan(self.profile, cached, by_pods, left_out)
+        return plan

@@ -67,9 +67,9 @@ def _run(
 
 def _stop_at(last: PluginCall, plan: Plan, cycle: CycleState) -> None:
     """End the attempt at a pre-filter: those after it count as not run, even if they are cached."""
-    if plan.results is not None:
+    if cycle.results is not None:
         calls: Sequence[PluginCall] = plan.profile.enabled["pre_filter"]
-        plan.results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
+        cycle.results.take_back(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
 
 
 def _go_list(names: list[str]) -> str:

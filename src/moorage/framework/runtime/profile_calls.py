@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from moorage.config.expansion import expand
 from moorage.config.types import Profile
-from moorage.framework.interface.extension_points import BINDING_POINTS, POINTS, Plugin, implements
+from moorage.framework.interface.extension_points import (
+    BINDING_POINTS,
+    POINTS,
+    DependsOnPlugin,
+    Plugin,
+    implements,
+)
 from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import is_from_moorage
 from moorage.framework.runtime.observation import FrameworkObserver
@@ -42,7 +48,12 @@ def profile_calls(
             by_method["unreserve"] = make.having(enabled["reserve"], "unreserve")[::-1]
     scoring = {call.plugin for call in enabled["pre_score"]}
     skipping = make.having([call for call in enabled["pre_filter"] if call.plugin in scoring], "skips_pod")
-    return ProfileCalls(enabled, by_method, skipping, _disabled(plugins, enabled))
+    depending = tuple(
+        PluginCall(name, "depends_on", plugin.depends_on)
+        for name, plugin in plugins.items()
+        if isinstance(plugin, DependsOnPlugin)
+    )
+    return ProfileCalls(enabled, by_method, skipping, depending, _disabled(plugins, enabled))
 
 
 def _disabled(plugins: Mapping[str, Plugin], enabled: Mapping[str, Calls]) -> dict[str, tuple[str, ...]]:

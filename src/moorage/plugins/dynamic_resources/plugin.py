@@ -84,6 +84,8 @@ _REASONS = tuple(Reason((text,), Code.UNRESOLVABLE) for text in _TEXTS)
 _CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
 
 _STATE: StateKey[PodDevices] = StateKey("DynamicResources")
+_NO_DEVICES = DependsOn(tables=(DeviceClass,), runs_after_filter=False, reads=())
+"""What the answers for a pod without devices depend on."""
 _DEFAULT_BINDING_SECONDS = 600.0
 _CLAIM_WORK = 12
 """Cost of finding and preparing a claim, in units of work."""
@@ -152,7 +154,7 @@ class DynamicResources:
         """Does nothing for pods without device requests."""
         if pod.spec.resource_claims or wants_backed_resources(pod, objects.of(DeviceClass)):
             return None
-        return DependsOn(tables=(DeviceClass,), runs_after_filter=False)
+        return _NO_DEVICES
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Collect the pod's claims, and the devices that are allocated already."""

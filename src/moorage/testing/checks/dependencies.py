@@ -1,7 +1,8 @@
 """A plugin's results depend only on what its `depends_on` declares.
 
-Results of a plugin with `depends_on` are cached for all pods of an equivalence class, so an undeclared
-dependency causes wrong decisions later. Each alteration changes something that is not declared.
+Results of a plugin with `depends_on` are cached for all pods of an equivalence class, or for all pods with
+equal `reads`, so an undeclared dependency causes wrong decisions later. Each alteration changes something
+that is not declared.
 """
 
 from __future__ import annotations
@@ -17,10 +18,18 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.labels import ZONE
 from moorage.api.node import Node, Taint
-from moorage.api.pod import Pod
+from moorage.api.pod import Pod, Toleration
 from moorage.api.quantity import parse_quantity
 from moorage.framework.interface.dependencies import DependsOn
-from moorage.testing.asking import ask, begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
+from moorage.testing.asking import (
+    Answers,
+    ask,
+    begin,
+    dependencies_of,
+    is_refusal,
+    prepare_scoring,
+    raw_scores,
+)
 from moorage.testing.objects import pod as make_pod
 from moorage.testing.trial import Check, Trial
 
@@ -51,7 +60,35 @@ def _untrue(trial: Trial) -> Iterator[str]:
         difference = before.of(altered.names).difference(ask(other, altered.pod).of(altered.names))
         if difference:
             yield f"{altered.what}, which depends_on does not name: {difference}"
+    if depends_on.reads is not None:
+        yield from _unequal_to_readers_of_equals(trial, depends_on, before)
     yield from _unequal_to_equals(trial)
+
+
+def _unequal_to_readers_of_equals(trial: Trial, depends_on: DependsOn, before: Answers) -> Iterator[str]:
+    """Whether a pod that differs only in what the plugin does not read gets other answers."""
+    everywhere = {node.name for node in trial.cluster.objects if isinstance(node, Node)}
+    for what, other in _other_pods(trial.pod):
+        if dependencies_of(trial.stage, other) == depends_on:
+            difference = before.of(everywhere).difference(ask(trial.stage, other).of(everywhere))
+            if difference:
+                yield f"the pod has {what}, which the reads of depends_on do not contain: {difference}"
+
+
+def _other_pods(pod: Pod) -> Iterator[tuple[str, Pod]]:
+    """Pods that differ in one part from this one."""
+    meta, spec = pod.metadata, pod.spec
+    yield "other labels", replace(pod, metadata=replace(meta, labels={**meta.labels, "app": "changed"}))
+    yield "another namespace", replace(pod, metadata=replace(meta, namespace="changed"))
+    (container,) = make_pod("other", containers=[_OTHER_CONTAINER]).spec.containers
+    changed: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("another container", {"containers": (*spec.containers, container)}),
+        ("other tolerations", {"tolerations": (Toleration(operator="Exists"),)}),
+        ("another node selector", {"node_selector": {**spec.node_selector, "disk": "changed"}}),
+        ("another priority", {"priority": (spec.priority or 0) + 1}),
+    )
+    for what, changes in changed:
+        yield what, replace(pod, spec=replace(spec, **changes))
 
 
 def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
@@ -127,13 +164,7 @@ def _newcomers(nodes: Sequence[Node]) -> list[Pod]:
             f"newcomer-on-{node.name}",
             on=node.name,
             labels={"app": "a"},
-            containers=[
-                {
-                    "name": "main",
-                    "ports": [{"containerPort": 80, "hostPort": 80}],
-                    "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
-                }
-            ],
+            containers=[_OTHER_CONTAINER],
         )
         for node in nodes
     ]
@@ -155,6 +186,13 @@ def _unequal_to_equals(trial: Trial) -> Iterator[str]:
             yield f"nodes that all score {score} are made unequal by normalize_score"
             return
 
+
+_OTHER_CONTAINER = {
+    "name": "other",
+    "image": "registry.example.com/other:1",
+    "ports": [{"containerPort": 80, "hostPort": 80}],
+    "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+}
 
 CHECKS = (
     Check(
