@@ -9,16 +9,28 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import moorage
-from moorage.cli.main import COMMANDS, DeferredCommand
+from moorage.cli.main import COMMANDS, DeferredCommand, app
 
-HEAVY = {"cryptography", "kubernetes_asyncio", "msgspec", "numpy", "prometheus_client", "uvloop", "yaml"}
+HEAVY = {
+    "asyncio",
+    "cryptography",
+    "kubernetes_asyncio",
+    "numpy",
+    "prometheus_client",
+    "pydantic",
+    "rich",
+    "uvloop",
+    "yaml",
+}
 OUR_OWN = {
     "moorage",
     "moorage.__main__",
     "moorage.cli",
     "moorage.cli.main",
+    "moorage.cli.plain_help",
     "moorage.laptop_cluster",
     "moorage.version",
 }
@@ -38,8 +50,40 @@ def test_what_no_command_is_needed_for_loads_no_command(argument: str) -> None:
     )
 
     assert "typer" in loaded
-    assert loaded & HEAVY == set()
+    assert loaded & {*HEAVY, "msgspec"} == set()
     assert {name for name in loaded if name.partition(".")[0] == "moorage"} <= OUR_OWN
+
+
+def test_wrong_options_and_help_of_commands_load_nothing_of_the_scheduler() -> None:
+    loaded = modules_after(
+        f"""
+from contextlib import suppress
+from moorage.cli.main import app
+for command in {[*COMMANDS]}:
+    for option in ("--no-such-option", "--help"):
+        with suppress(SystemExit):
+            app([command, option])
+"""
+    )
+
+    assert {f"moorage.cli.commands.{name}" for name in ("bench", "config", "decide", "run")} <= loaded
+    assert "moorage_cluster.cli.commands.up" in loaded
+    assert loaded & HEAVY == set()
+    parts = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("moorage")}
+    assert not parts & {f"moorage.{part}" for part in ("client", "cluster", "engine", "framework", "plugins")}
+    assert not parts & {"moorage_cluster.controllers", "moorage_cluster.local", "moorage_cluster.nodes"}
+
+
+def test_help_has_whole_summaries_and_sections() -> None:
+    def said(*words: str) -> str:
+        return " ".join(CliRunner().invoke(app, words).stdout.split())
+
+    for name, (_, summary) in COMMANDS.items():
+        assert f"{name} {summary}" in said("--help")
+    help_of_bench = said("bench", "--help")
+    assert "Arguments: files..." in help_of_bench
+    assert "Where the workloads run (one of these): --engine The scheduler over" in help_of_bench
+    assert "new Write a small package with a plugin, its arguments, tests" in said("plugin", "--help")
 
 
 def test_a_public_name_loads_only_what_it_is_made_of() -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from moorage.cli import config as cli
+from moorage.cli.commands import config as cli
 from moorage.config.load import default_config, load_config, parse_config
 from moorage.config.without_effect import WITHOUT_EFFECT
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 from typer.testing import CliRunner
 
 from moorage.cli import decide, extender
+from moorage.cli.main import app
 from moorage.http.client import Endpoint
 from moorage.services.extender_client import http_extenders
 from tests import builders
@@ -40,9 +40,7 @@ def _short_life(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def complaint(*words: str) -> str:
-    app = typer.Typer()
-    app.command()(extender.extender)
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(app, ["extender", *words])
     assert (result.exit_code, result.stdout) == (1, "")
     return result.stderr.removeprefix("moorage extender: ").rstrip("\n")
 
@@ -122,9 +120,7 @@ def test_decide_asks_extenders_about_what_the_files_say(
         "bindVerb": "bind",
     }
     config.write_text(yaml.safe_dump(told({"extenders": [entry]})))
-    app = typer.Typer()
-    app.command()(decide.decide)
-    result = CliRunner().invoke(app, [str(cluster), "--pod", str(pod), "--config", str(config)])
+    result = CliRunner().invoke(app, ["decide", str(cluster), "--pod", str(pod), "--config", str(config)])
     assert result.exit_code == 0, result.output
     assert [line for line in result.stdout.splitlines() if " goes to " in line] == [
         "default/p goes to b",

@@ -10,7 +10,7 @@ import yaml
 
 from moorage.api.decode import InputError
 from moorage.client.kinds import NODE
-from moorage_cluster.cli.kubelet_options import read_kubelets
+from moorage_cluster.cli.kubelets import read_kubelets
 from moorage_cluster.nodes.kubelet_config import Kubelets, configured
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
 from tests.sim_nodes.world import World

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Final, NoReturn
 
 import msgspec
 import typer
@@ -28,7 +28,6 @@ from moorage.bench.runner import OpenTarget, Watcher, run_all
 from moorage.bench.selection import select
 from moorage.bench.tables import comparison_table, report_table, time_table
 from moorage.bench.target import Target
-from moorage.cli.durations import duration
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
@@ -43,46 +42,22 @@ _LOOK_SECONDS: Final = 0.5
 """Update interval of the progress bar, in seconds."""
 _WIDTH: Final = 160
 """Default line width if the terminal's is unknown, in characters."""
-_MODE: Final = "Where the workloads run (one of these)"
 
 
-_FILES = typer.Argument(
-    help="Files in scheduler_perf's format; a directory stands for every performance-config.yaml in it.",
-    show_default=False,
-)
-_ENGINE = typer.Option(
-    "--engine", help="The scheduler over objects in this process; the default.", rich_help_panel=_MODE
-)
-_HTTP = typer.Option(
-    "--http", help="API server and scheduler as processes of their own.", rich_help_panel=_MODE
-)
-_KUBECONFIG = typer.Option(
-    help="A cluster with its own scheduler; what is made in it is deleted again.", rich_help_panel=_MODE
-)
-_ONLY = typer.Option(metavar="NAME[/WORKLOAD]", help="Run only this; may be given several times.")
-_LABEL = typer.Option(
-    metavar="LABELS", help="Only workloads with these labels: performance,-short. Several: one of them."
-)
-_PROFILE = typer.Option(help="Write a flame graph of what is measured: .html, .json (speedscope) or .txt.")
-_COMPARE = typer.Option(help="Compare with what --json printed before.")
-_TIMEOUT = typer.Option(
-    help="Give a workload up whose pods wait this long.", parser=duration, metavar="DURATION"
-)
-
-
-def bench(
-    files: Annotated[list[Path], _FILES],
-    engine: Annotated[bool, _ENGINE] = False,
-    http: Annotated[bool, _HTTP] = False,
-    kubeconfig: Annotated[Path | None, _KUBECONFIG] = None,
-    only: Annotated[list[str] | None, _ONLY] = None,
-    label: Annotated[list[str] | None, _LABEL] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    profile: Annotated[Path | None, _PROFILE] = None,
-    compare: Annotated[Path | None, _COMPARE] = None,
-    timeout: Annotated[Duration, _TIMEOUT] = "10m",  # type: ignore[assignment]  # typer parses defaults, too
+def measure(
+    files: list[Path],
+    *,
+    engine: bool,
+    http: bool,
+    kubeconfig: Path | None,
+    only: list[str] | None,
+    label: list[str] | None,
+    as_json: bool,
+    profile: Path | None,
+    compare: Path | None,
+    timeout: Duration,
 ) -> None:
-    """Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf."""
+    """Run workloads and print their figures; exits with status 1 if one of them failed."""
     long_running("bench")
     try:
         if http and not is_installed():

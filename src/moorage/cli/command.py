@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from moorage.cli import run as run_command
+from moorage.cli.kube_flags import KubeFlags
+from moorage.cli.run import schedule
 from moorage.framework.loading.registry import NamedPlugin
 
 
@@ -18,7 +19,7 @@ def scheduler_command(*plugins: NamedPlugin) -> typer.Typer:
 
     def run(ctx: typer.Context) -> None:
         """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""
-        run_command.schedule(ctx, plugins)
+        schedule(ctx, plugins)
 
-    app.command(cls=run_command.KubeFlags)(run)
+    app.command(cls=KubeFlags)(run)
     return app

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from moorage.api.decode import InputError
-from moorage.cli.plugin_options import PluginFiles, with_plugins
+from moorage.cli.plugin_loading import with_plugins
 from moorage.config.convert import convert_config
 from moorage.config.load import (
     ConfigError,
@@ -24,32 +23,16 @@ from moorage.config.without_effect import fields_without_effect
 from moorage.framework.loading.registry import RegistryError
 from moorage.framework.runtime.profiles import Profiles
 
-app = typer.Typer(
-    name="config",
-    help="Check, show and convert scheduler configurations.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
 WRONG, UNREADABLE = 1, 2
 """Exit statuses: the input was read and is wrong; the input could not be read."""
 
 
-@app.command()
-def check(
-    files: Annotated[
-        list[Path], typer.Argument(help="Configuration files (YAML or JSON).", show_default=False)
-    ],
-    plugin: PluginFiles = None,
-) -> None:
-    """Check configuration files: say ok and list profiles with their plugins, or name every problem.
-
-    Notes name fields that are accepted and have no effect.
-    """
+def check_files(files: list[Path], plugins: list[Path] | None) -> None:
+    """Print for each file that it is valid, with its plugins, or what is wrong with it."""
     status = 0
     for file in files:
         try:
-            config = _with_plugins(file, plugin)
+            config = _with_plugins(file, plugins)
         except InputError as error:
             typer.echo(str(error), err=True)
             status = max(status, _status(error))
@@ -62,13 +45,8 @@ def check(
     raise typer.Exit(status)
 
 
-@app.command()
-def defaults(
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration to complete; without it, an empty one.")
-    ] = None,
-) -> None:
-    """Print the configuration in force: every field, every plugin and every argument, as YAML."""
+def print_effective(config: Path | None) -> None:
+    """Print a configuration with all defaults; None: the default one."""
     try:
         effective = default_config() if config is None else load_config(config)
     except InputError as error:
@@ -76,14 +54,8 @@ def defaults(
     typer.echo(dump_yaml(to_manifest(effective)), nl=False)
 
 
-@app.command()
-def convert(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of an older version, or a Policy.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write; without it, to standard output.")
-    ] = None,
-) -> None:
-    """Convert an old configuration to kubescheduler.config.k8s.io/v1; notes say what has changed."""
+def convert_file(old: Path, output: Path | None) -> None:
+    """Convert a file, and write the result to another one or to standard output."""
     try:
         converted, notes = convert_config(read_document(old), str(old))
     except InputError as error:

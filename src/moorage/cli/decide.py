@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +14,7 @@ from rich.text import Text
 from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
-from moorage.cli.plugin_options import PluginFiles, with_plugins
+from moorage.cli.plugin_loading import with_plugins
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
 from moorage.explain.report import NodeReport, Report, report
@@ -30,28 +29,19 @@ NO_NODE, UNREADABLE = 1, 2
 """Exit statuses: the pod is unschedulable; the input could not be used."""
 
 
-def decide(
-    cluster: Annotated[
-        list[Path],
-        typer.Argument(help="The cluster: files as `kubectl get -o yaml` gives them.", show_default=False),
-    ],
-    pod: Annotated[Path, typer.Option(help="A file with the pod (or pods) to place.")],
-    config: Annotated[
-        Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")
-    ] = None,
-    plugin: PluginFiles = None,
-    seed: Annotated[int, typer.Option(help="Chooses among equally good nodes.")] = 0,
-    top: Annotated[int, typer.Option(min=1, help="How many of the feasible nodes to show.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
+def show_decisions(
+    cluster: list[Path],
+    pod: Path,
+    config: Path | None,
+    plugins: list[Path] | None,
+    *,
+    seed: int,
+    top: int,
+    as_json: bool,
 ) -> None:
-    """Show where the scheduler would place pods in a cluster, with every score and every refusal.
-
-    Several pods are placed one after another, each counting for the next. A pod without a uid has not been
-    through an API server yet: it gets the defaults and the admission that the cluster's LimitRanges,
-    PriorityClasses and RuntimeClasses would give it, or is refused as they would.
-    """
+    """Decide about the pods of a file one after another, and print the decisions."""
     try:
-        reports = _reports(cluster, pod, config, plugin, seed)
+        reports = _reports(cluster, pod, config, plugins, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
-from moorage.cli.plugin_options import PLUGIN_HELP, with_plugins
+from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
@@ -38,7 +38,6 @@ from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
 
-DEFAULT_PORT: Final = 8888
 _MAX_BODY_BYTES: Final = 512 * 1024 * 1024
 """Maximum size of a request's body, in bytes; it may contain all nodes of a large cluster."""
 _EVERYTHING: Final = "*"
@@ -55,45 +54,19 @@ class _Options:
     client_authority: Path | None
 
 
-def extender(
-    plugin: Annotated[
-        str,
-        typer.Argument(
-            help="The plugin: a name, or module:Class; not needed where a file has but one.",
-            show_default=False,
-        ),
-    ] = "",
-    plugin_files: Annotated[
-        list[Path] | None, typer.Option("--plugin", metavar="FILE.py", help=PLUGIN_HELP.partition(",")[0])
-    ] = None,
-    args: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The plugin's arguments, as YAML or JSON.")
-    ] = None,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            help="Follow the nodes and pods of this cluster: the scheduler then sends names only "
-            "(nodeCacheCapable). Without it, the plugin sees the nodes that the scheduler sends, and no pods."
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
-    ] = DEFAULT_PORT,
-    address: Annotated[
-        str, typer.Option(help="The address to listen on; others than loopback need --client-ca-file.")
-    ] = "127.0.0.1",
-    tls_cert_file: Annotated[Path | None, typer.Option(help="Serve HTTPS with this certificate.")] = None,
-    tls_private_key_file: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
-    client_ca_file: Annotated[
-        Path | None, typer.Option(help="Let in only clients with a certificate of this authority.")
-    ] = None,
+def serve(
+    plugin: str,
+    plugin_files: list[Path] | None,
+    args: Path | None,
+    *,
+    kubeconfig: Path | None,
+    port: int,
+    address: str,
+    tls_cert_file: Path | None,
+    tls_private_key_file: Path | None,
+    client_ca_file: Path | None,
 ) -> None:
-    """Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.
-
-    Every client of an extender can bind pods: it listens on loopback only, unless client certificates are
-    required. Requests must name an address, localhost or a name in the extender's certificate as host;
-    those that come from pages in browsers are refused.
-    """
+    """Serve a plugin until a signal; exits with status 1 if anything given for it is wrong."""
     long_running("extender")
     try:
         _check_address(address, client_ca_file)

@@ -1,6 +1,7 @@
 """`moorage`: all commands, and their common options.
 
-A command's module is imported when the command is invoked: help, the version and mistyped commands need none.
+A command's options are imported when the command is named, and its work when it is invoked with valid
+arguments: help, the version, and wrong commands and options need nothing of the scheduler.
 """
 
 from __future__ import annotations
@@ -10,53 +11,56 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
+from moorage.cli.plain_help import PlainCommand, PlainGroup
 from moorage.laptop_cluster import is_installed, missing
 from moorage.version import __version__
 
 CANNOT_WRITE = 3
 """Exit status: the output could not be written."""
+_WIDEST_HELP: Final = 120
+"""Maximum line length of help, in characters; narrower where the terminal is."""
 
 COMMANDS: Final = {
     "apiserver": (
-        "moorage_cluster.cli.apiserver:apiserver",
+        "moorage_cluster.cli.commands.apiserver:apiserver",
         "Run a Kubernetes API server that kubectl and client libraries accept.",
     ),
     "bench": (
-        "moorage.cli.bench:bench",
+        "moorage.cli.commands.bench:bench",
         "Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf.",
     ),
     "decide": (
-        "moorage.cli.decide:decide",
+        "moorage.cli.commands.decide:decide",
         "Show where the scheduler would place pods in a cluster, with every score and every refusal.",
     ),
     "extender": (
-        "moorage.cli.extender:extender",
+        "moorage.cli.commands.extender:extender",
         "Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.",
     ),
     "manifests": (
-        "moorage.cli.manifests:manifests",
+        "moorage.cli.commands.manifests:manifests",
         "Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor.",
     ),
     "replay": (
-        "moorage.cli.replay:replay",
+        "moorage.cli.commands.replay:replay",
         "Make the decisions of recordings again and compare feasible nodes, every score and every message.",
     ),
     "run": (
-        "moorage.cli.run:app",
+        "moorage.cli.commands.run:app",
         "Schedule the pods of a cluster, as kube-scheduler does, or beside it.",
     ),
     "up": (
-        "moorage_cluster.cli.up:up",
+        "moorage_cluster.cli.commands.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",
     ),
     "config": (
-        "moorage.cli.config:app",
+        "moorage.cli.commands.config:app",
         "Check, show and convert scheduler configurations.",
     ),
     "plugin": (
-        "moorage.cli.plugin:app",
+        "moorage.cli.commands.plugin:app",
         "Begin a plugin of your own; check plugins against the rules.",
     ),
 }
@@ -78,8 +82,8 @@ class DeferredCommand(TyperCommand):
             raise typer.Exit(1)
         target = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):
-            function, target = target, typer.Typer(add_completion=False)
-            target.command()(function)
+            function, target = target, typer.Typer(add_completion=False, rich_markup_mode=None)
+            target.command(cls=PlainCommand)(function)
         return typer.main.get_command(target)
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -87,7 +91,7 @@ class DeferredCommand(TyperCommand):
         return self.load().make_context(info_name, args, parent, **extra)
 
 
-class _Commands(TyperGroup):
+class _Commands(PlainGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands.update({name: DeferredCommand(name, *command) for name, command in COMMANDS.items()})
@@ -100,6 +104,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": _WIDEST_HELP},
 )
 
 

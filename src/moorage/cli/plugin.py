@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -18,24 +18,14 @@ from moorage.framework.loading.registry import RegistryError
 from moorage.testing.checking import check_plugin
 from moorage.testing.report import Outcome, PluginReport, Result
 
-app = typer.Typer(
-    name="plugin",
-    help="Begin a plugin of your own; check plugins against the rules.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
 BROKEN, UNUSABLE = 1, 2
 """Exit statuses: a rule is broken; there is no plugin to check, or the folder cannot be written."""
 
 _STYLES = {Result.PASSED: "green", Result.FAILED: "red", Result.NOT_APPLICABLE: "dim"}
 
 
-@app.command()
-def new(
-    name: Annotated[str, typer.Argument(help="What the package, its folder and its scheduler are called.")],
-) -> None:
-    """Write a small package with a plugin, its arguments, tests and a configuration into a folder NAME."""
+def create_package(name: str) -> None:
+    """Write a package, and print its files and how to go on."""
     try:
         written = write_package(names_from(name), Path(name))
     except InputError as error:
@@ -49,19 +39,8 @@ def new(
     typer.echo(f"  moorage up --config {name}/scheduler.yaml")
 
 
-@app.command()
-def check(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH[:CLASS]", help="A Python file, the folder of a package, or module:Class."
-        ),
-    ],
-    args: Annotated[
-        str, typer.Option(help="The plugin's arguments, as pluginConfig has them; YAML or JSON.")
-    ] = "",
-) -> None:
-    """Check plugins against the rules that all plugins have to keep, in small generated clusters."""
+def check_plugins(target: str, args: str) -> None:
+    """Check plugins and print what was found; exits with status 1 if one of them breaks a rule."""
     try:
         given = _arguments(args)
         reports = [check_plugin(plugin, args=given) for plugin in plugins_at(target)]

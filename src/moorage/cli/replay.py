@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -20,12 +20,8 @@ DIFFERENT, UNREADABLE = 1, 2
 """Exit statuses: a decision differs; a file could not be read."""
 
 
-def replay(
-    files: Annotated[list[Path], typer.Argument(help="Recordings (JSON).", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    show: Annotated[int, typer.Option(help="How many differences to show for each family.")] = 3,
-) -> None:
-    """Make the decisions of recordings again and compare feasible nodes, every score and every message."""
+def compare_recordings(files: list[Path], *, as_json: bool, show: int) -> None:
+    """Replay recordings and print what differs; exits with status 1 if anything does."""
     result = ReplayResult()
     registry = default_registry()
     try:

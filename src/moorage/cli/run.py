@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 import typer
 import uvloop
-from typer.core import TyperCommand
 
 from moorage.api.decode import InputError
-from moorage.cli.flags import FlagError, FlagValues, read_flags
+from moorage.cli.flags import FlagError, FlagValues
+from moorage.cli.kube_flags import fail
 from moorage.cli.logs import write_logs
 from moorage.cli.process import collect_in_passing
-from moorage.cli.run_flags import FLAGS, GROUPS
 from moorage.cli.run_options import (
     access_options,
     check_versions,
@@ -43,8 +42,6 @@ from moorage.services.leader_election import ElectionConfigError
 from moorage.services.metrics import build_info
 from moorage.version import KUBERNETES_VERSION, __version__
 
-_WRONG: Final = 1
-"""Exit status: the input is wrong."""
 _COMPLAINTS: Final = (
     FlagError,
     GateError,
@@ -58,56 +55,6 @@ _COMPLAINTS: Final = (
 
 log = Logger(__name__)
 
-app = typer.Typer(add_completion=False)
-
-
-class KubeFlags(TyperCommand):
-    """Parses flags as Kubernetes components do; errors are one line."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; exits with status 1 if it is invalid."""
-        try:
-            ctx.obj = flags = read_flags(FLAGS, args, _command(ctx))
-        except FlagError as error:
-            _fail(ctx, error)
-        if flags.switch("help"):
-            typer.echo(ctx.get_help())
-            ctx.exit()
-        return super().parse_args(ctx, [])
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of all flags by group."""
-        formatter.write_usage(_command(ctx), "[flags]")
-        formatter.write_paragraph()
-        formatter.write_text(self.help or "")
-        for group in GROUPS:
-            with formatter.section(group.title):
-                formatter.write_dl([_described(flag) for flag in group.flags])
-
-
-def _described(flag: Any) -> tuple[str, str]:
-    short = f"-{flag.short}, " if flag.short else ""
-    kind = "" if flag.kind.bare else f" {flag.kind.name}"
-    default = f" (default: {flag.default})" if flag.default not in ("", "false") else ""
-    note = f" No effect: {flag.note}." if flag.note else ""
-    return f"{short}--{flag.name}{kind}", f"{flag.help}{default}{note}"
-
-
-def _command(ctx: Any) -> str:
-    """The name of the command: `moorage run`, or that of a custom program."""
-    return "moorage run" if ctx.parent is not None else str(ctx.info_name)
-
-
-def _fail(ctx: Any, error: Exception) -> NoReturn:
-    typer.echo(f"{_command(ctx)}: {'; '.join(str(error).splitlines())}", err=True)
-    raise typer.Exit(_WRONG)
-
-
-@app.command(cls=KubeFlags)
-def run(ctx: typer.Context) -> None:
-    """Schedule the pods of a cluster, as kube-scheduler does, or beside it."""
-    schedule(ctx, ())
-
 
 def schedule(ctx: typer.Context, plugins: Sequence[NamedPlugin]) -> None:
     """Run the scheduler that the flags describe, with the given plugins besides the discovered ones."""
@@ -118,7 +65,7 @@ def schedule(ctx: typer.Context, plugins: Sequence[NamedPlugin]) -> None:
     try:
         _run(flags, plugins)
     except _COMPLAINTS as error:
-        _fail(ctx, error)
+        fail(ctx, error)
 
 
 def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:

@@ -20,7 +20,7 @@ from moorage.cli.flags import (
 )
 from moorage.cli.plugin_options import PLUGIN_HELP
 from moorage.config.without_effect import WITHOUT_EFFECT
-from moorage.services.serving import PORT
+from moorage.services.ports import SECURE_PORT
 
 _HTTP1: Final = "only HTTP/1.1 is served"
 
@@ -63,7 +63,7 @@ GROUPS: Final = (
         "Secure serving",
         (
             Flag("bind-address", ADDRESS, "127.0.0.1", "The address to serve on; 0.0.0.0 or ::, on all."),
-            Flag("secure-port", WHOLE, str(PORT), "The port to serve HTTPS on; 0: nothing is served."),
+            Flag("secure-port", WHOLE, str(SECURE_PORT), "The port to serve HTTPS on; 0: nothing is served."),
             Flag("disable-http2-serving", SWITCH, "false", "Do not serve HTTP/2.", _HTTP1),
             Flag(
                 "cert-dir", TEXT, "", "Where kube-scheduler.crt and .key are, or are to be written when made."

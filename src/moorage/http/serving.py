@@ -10,12 +10,11 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
+from moorage.http.limits import MAX_CONNECTIONS
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
 from moorage.http.transport import Transport
 
-MAX_CONNECTIONS: Final = 2000
-"""Default maximum number of connections."""
 _OTHER_FILES: Final = 64
 """Number of open files that a process needs in addition to its connections."""
 _GRACE_SECONDS: Final = 2.0

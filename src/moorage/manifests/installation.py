@@ -9,13 +9,10 @@ from typing import Any, Final, NamedTuple
 from moorage.api.manifests import Manifest, copy
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
+from moorage.manifests.defaults import MEMORY_LIMIT
 from moorage.manifests.permissions import Permission
 
 CONFIG_FILE: Final = "config.yaml"
-MEMORY_LIMIT: Final = "1280Mi"
-"""Default memory limit: twice the usage with 5,000 nodes while 30,000 pods are being scheduled."""
-CONTROL_PLANE: Final = "kube-system"
-"""The namespace of a cluster's essential components."""
 
 
 class Lease(NamedTuple):

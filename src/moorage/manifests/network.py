@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.manifests.installation import CONTROL_PLANE, Installation
+from moorage.manifests.defaults import CONTROL_PLANE
+from moorage.manifests.installation import Installation
 from moorage.manifests.objects import new_object, selector
 from moorage.manifests.workload import PORT_NAME
 

@@ -8,9 +8,10 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import format_quantity, parse_quantity
-from moorage.manifests.installation import CONFIG_FILE, CONTROL_PLANE, Installation
+from moorage.manifests.defaults import CONTROL_PLANE
+from moorage.manifests.installation import CONFIG_FILE, Installation
 from moorage.manifests.objects import labels, new_object, selector
-from moorage.services.serving import PORT
+from moorage.services.ports import SECURE_PORT
 
 PORT_NAME: Final = "https"
 USER_ID: Final = 65532
@@ -109,7 +110,7 @@ def _container(installation: Installation) -> Manifest:
         "image": installation.image,
         "command": ["moorage"],
         "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *plugins],
-        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
+        "ports": [{"name": PORT_NAME, "containerPort": SECURE_PORT}],
         # Ready means that all informers have synced, leading or not; a leader that hangs exits by itself.
         "livenessProbe": _probe("/livez", period_seconds=10, failures=8),
         "readinessProbe": _probe("/readyz", period_seconds=5, failures=3),

@@ -28,12 +28,12 @@ from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
+from moorage.services.ports import SECURE_PORT
 from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.server_tls import ServerTls, TlsOptions
 
 log = Logger(__name__)
 
-PORT: Final = 10259
 _LONGEST_VERBOSITY: Final = 9
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -151,7 +151,7 @@ class ServingOptions:
     """The address to listen on, and TLS."""
 
     bind_address: str = "127.0.0.1"
-    port: int = PORT
+    port: int = SECURE_PORT
     """0: any free port."""
     shares_port: bool = False
     """Whether other processes may listen on the same port."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from moorage.admission.attributes import Attributes, Operation, Reader
 from moorage.admission.chain import Chain
@@ -26,6 +26,7 @@ from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow, Authorizer
 from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects
 from moorage_cluster.apiserver.auth.escalation import GUARDED_RESOURCES, check_escalation
 from moorage_cluster.apiserver.auth.jwt import SigningKey
+from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.auth.openid import IssuerDocuments
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.tokens import Authenticator
@@ -50,7 +51,6 @@ from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.server import ApiServer
 from moorage_cluster.apiserver.store import Store
 
-Authorization = Literal["AlwaysAllow", "RBAC"]
 _Kept = TypeVar("_Kept")
 
 

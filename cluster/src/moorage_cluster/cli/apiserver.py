@@ -5,60 +5,35 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal
 
 import typer
 import uvloop
 
 from moorage.api.decode import InputError
 from moorage.cli.process import long_running
+from moorage.config.duration import Duration
 from moorage.http.certificates import CertificateError
-from moorage.http.serving import MAX_CONNECTIONS, HttpServer, ServingError, listen
+from moorage.http.serving import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage.version import KUBERNETES_VERSION
+from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.journal import JournalError
-from moorage_cluster.cli.local_server import (
-    DEFAULT_EVENT_TTL,
-    DEFAULT_KUBECONFIG,
-    DEFAULT_PORT,
-    EventTtl,
-    advertise,
-    let_in,
-    server_url,
-)
+from moorage_cluster.cli.local_server import advertise, let_in, server_url
 
 
-def apiserver(
-    port: Annotated[
-        int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
-    ] = DEFAULT_PORT,
-    address: Annotated[
-        str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
-    ] = "127.0.0.1",
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Keep everything in this directory; without it, in memory only.")
-    ] = None,
-    kubeconfig: Annotated[
-        Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
-    ] = DEFAULT_KUBECONFIG,
-    authorization: Annotated[
-        Literal["AlwaysAllow", "RBAC"],
-        typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
-    ] = "AlwaysAllow",
-    watch_history: Annotated[
-        int, typer.Option(help="So many changes of each resource can be watched from the past.", min=1)
-    ] = 20_000,
-    max_connections: Annotated[
-        int,
-        typer.Option(
-            help="The most connections at once; a watch takes one. Beyond it, idle ones are closed first.",
-            min=1,
-        ),
-    ] = MAX_CONNECTIONS,
-    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
+def serve(
+    *,
+    port: int,
+    address: str,
+    data_dir: Path | None,
+    kubeconfig: Path,
+    authorization: Authorization,
+    watch_history: int,
+    max_connections: int,
+    event_ttl: Duration,
 ) -> None:
-    """Run a Kubernetes API server that kubectl and client libraries accept."""
+    """Serve the API until a signal; exits with status 1 if the server cannot be started."""
     long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
     settings = Settings(data_dir, authorization, names, watch_history, event_ttl_seconds=event_ttl)

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from moorage.api.decode import InputError
-from moorage.cli.durations import duration
-from moorage.config.duration import Duration, parse_duration
 from moorage_cluster.apiserver.embedded import EmbeddedServer
 from moorage_cluster.apiserver.kubeconfig import write_kubeconfig
-
-EventTtl = Annotated[
-    Duration,
-    typer.Option(
-        parser=duration,
-        metavar="DURATION",
-        help="Keep events this long after they were last written; 0: always.",
-    ),
-]
-DEFAULT_EVENT_TTL = parse_duration("1h")
-DEFAULT_PORT = 6443
-DEFAULT_KUBECONFIG = Path("moorage.kubeconfig")
 
 
 def let_in(kubeconfig: Path, url: str, server: EmbeddedServer) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 import uvloop
@@ -16,10 +16,11 @@ from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
-from moorage.cli.logs import LogFormat, LogOptions, write_logs
-from moorage.cli.plugin_options import PluginFiles, with_plugins
+from moorage.cli.logs import LogOptions, write_logs
+from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.process import long_running
 from moorage.clock import LoopClock
+from moorage.config.duration import Duration
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
@@ -29,30 +30,11 @@ from moorage.http.certificates import CertificateError
 from moorage.http.serving import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage.version import KUBERNETES_VERSION
-from moorage_cluster.apiserver.embedded import Authorization, Settings
+from moorage_cluster.apiserver.auth.modes import Authorization
+from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError
-from moorage_cluster.cli.kubelet_options import (
-    EvictionHard,
-    EvictionMaxPodGracePeriod,
-    EvictionMinimumReclaim,
-    EvictionPressureTransitionPeriod,
-    EvictionSoft,
-    EvictionSoftGracePeriod,
-    KubeletConfigFile,
-    KubeReserved,
-    MaxPods,
-    SystemReserved,
-    read_kubelets,
-)
-from moorage_cluster.cli.local_server import (
-    DEFAULT_EVENT_TTL,
-    DEFAULT_KUBECONFIG,
-    DEFAULT_PORT,
-    EventTtl,
-    advertise,
-    let_in,
-    server_url,
-)
+from moorage_cluster.cli.kubelets import read_kubelets
+from moorage_cluster.cli.local_server import advertise, let_in, server_url
 from moorage_cluster.cli.watching import watch as watch_files
 from moorage_cluster.dump import flattened
 from moorage_cluster.local import LocalCluster, LocalSettings, Prepared
@@ -65,124 +47,39 @@ from moorage_cluster.nodes.thresholds import parse_thresholds
 _MOST_REFUSALS_SHOWN = 5
 
 
-def _verbosity(text: str) -> int:
-    """A number, which may be written after `-v`, `-v=` or `--v=`, as for all of Kubernetes' commands."""
-    number = text.removeprefix("=")
-    if not number.isdecimal():
-        raise typer.BadParameter(f"{number!r} is not a number")
-    return int(number)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What `moorage up` is asked for."""
+
+    nodes: int
+    node_cpu: str
+    node_memory: str
+    zones: int
+    port: int
+    data_dir: Path | None
+    config: Path | None
+    dumps: Sequence[Path]
+    """Dumps of other clusters, with nodes of their own."""
+    files: Sequence[Path]
+    """Files with objects to create when all is up."""
+    plugins: list[Path]
+    watches_plugins: bool
+    schedules: bool
+    runs_containers: bool
+    authorization: Authorization
+    event_ttl: Duration
+    logs: LogOptions | None
+    """None: nothing is logged."""
+    kubeconfig: Path
+    kubelet_config: Path | None
+    kubelet_flags: Mapping[str, str | int | None]
+    """The kubelet's flags by the names of their fields; None where not given."""
 
 
-def up(
-    nodes: Annotated[int, typer.Option(help="How many nodes there are.", min=0)] = 10,
-    node_cpu: Annotated[str, typer.Option(help="The cores of each node.")] = "8",
-    node_memory: Annotated[str, typer.Option(help="The memory of each node.")] = "32Gi",
-    zones: Annotated[int, typer.Option(help="The zones that nodes are spread over.", min=1)] = 3,
-    port: Annotated[
-        int, typer.Option(help="The API server's port; 0: any free one.", min=0, max=65535)
-    ] = DEFAULT_PORT,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Keep everything in this directory; without it, in memory only.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A KubeSchedulerConfiguration; without it, the default one.")
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option("--from", help="Begin with the objects of a dump: what `kubectl get -o yaml` printed."),
-    ] = None,
-    apply: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
-        ),
-    ] = None,
-    plugin: PluginFiles = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Go on with the new plugins whenever a file of --plugin, or a module beside it that it "
-            "imports, is saved.",
-        ),
-    ] = False,
-    scheduler: Annotated[
-        bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
-    ] = True,
-    run_containers: Annotated[
-        bool,
-        typer.Option(
-            "--run-containers",
-            help="Run containers whose command is `moorage`, and those of pods with the annotation "
-            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Everyone who "
-            "may create pods can then run commands here.",
-        ),
-    ] = False,
-    authorization: Annotated[
-        Authorization,
-        typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),
-    ] = "AlwaysAllow",
-    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
-    v: Annotated[
-        int | None,
-        typer.Option(
-            "--v",
-            "-v",
-            parser=_verbosity,
-            metavar="N",
-            help="Log to stderr what the scheduler does: 2 bindings, 3 attempts, 5 the queue, 10 scores.",
-        ),
-    ] = None,
-    logging_format: Annotated[LogFormat, typer.Option(help="How to log, with -v: text or json.")] = "text",
-    kubeconfig: Annotated[
-        Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
-    ] = DEFAULT_KUBECONFIG,
-    kubelet_config: KubeletConfigFile = None,
-    eviction_hard: EvictionHard = None,
-    eviction_soft: EvictionSoft = None,
-    eviction_soft_grace_period: EvictionSoftGracePeriod = None,
-    eviction_minimum_reclaim: EvictionMinimumReclaim = None,
-    eviction_pressure_transition_period: EvictionPressureTransitionPeriod = None,
-    eviction_max_pod_grace_period: EvictionMaxPodGracePeriod = None,
-    kube_reserved: KubeReserved = None,
-    system_reserved: SystemReserved = None,
-    max_pods: MaxPods = None,
-) -> None:
-    """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
+def run_cluster(options: UpOptions) -> None:
+    """Run a cluster until a signal; exits with status 1 if not all that is asked for can be had."""
     try:
-        _check_plugin_options(plugin, watch, scheduler)
-        plugins = _Plugins(config, plugin or [], watch)
-        found = plugins.read()
-        dump = [each.manifest for each in _objects([from_] if from_ else [])]
-        files = _objects(apply or [])
-        flags: dict[str, str | int | None] = {
-            "evictionHard": eviction_hard,
-            "evictionSoft": eviction_soft,
-            "evictionSoftGracePeriod": eviction_soft_grace_period,
-            "evictionMinimumReclaim": eviction_minimum_reclaim,
-            "evictionPressureTransitionPeriod": eviction_pressure_transition_period,
-            "evictionMaxPodGracePeriod": eviction_max_pod_grace_period,
-            "kubeReserved": kube_reserved,
-            "systemReserved": system_reserved,
-            "maxPods": max_pods,
-        }
-        kubelets = read_kubelets(kubelet_config, flags, _template(node_cpu, node_memory, zones))
-        _check_allocatable(kubelets)
-        settings = LocalSettings(
-            _number_of_nodes(nodes, dump),
-            kubelets.template,
-            kubelets.settings,
-            server=Settings(data_dir, authorization, event_ttl_seconds=event_ttl),
-            config=found.config,
-            registry=found.registry,
-            schedules=scheduler,
-        )
-        for ignored in kubelets.ignored:
-            typer.echo(f"moorage up: {kubelet_config}: {ignored} has no effect on simulated nodes", err=True)
-        long_running("up")
-        if v is not None:
-            write_logs(LogOptions(v, logging_format))
-        all_created = uvloop.run(_run(settings, port, kubeconfig, dump, files, plugins, run_containers))
+        all_created = _run_until_signal(options)
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
         raise typer.Exit(1) from None
@@ -190,11 +87,54 @@ def up(
         raise typer.Exit(1)
 
 
-def _check_plugin_options(files: list[Path] | None, watch: bool, schedules: bool) -> None:
-    if watch and not files:
+def _run_until_signal(options: UpOptions) -> bool:
+    """Whether every object of the files could be created; nothing is started unless all options are valid."""
+    _check_plugin_options(options)
+    plugins = _Plugins(options.config, options.plugins, options.watches_plugins)
+    found = plugins.read()
+    dump = [each.manifest for each in _objects(options.dumps)]
+    files = _objects(options.files)
+    kubelets = _kubelets(options)
+    settings = _settings(options, found, kubelets, has_own_nodes=bool(dump))
+    for ignored in kubelets.ignored:
+        typer.echo(
+            f"moorage up: {options.kubelet_config}: {ignored} has no effect on simulated nodes", err=True
+        )
+    long_running("up")
+    if options.logs is not None:
+        write_logs(options.logs)
+    return uvloop.run(
+        _run(settings, options.port, options.kubeconfig, dump, files, plugins, options.runs_containers)
+    )
+
+
+def _check_plugin_options(options: UpOptions) -> None:
+    if options.watches_plugins and not options.plugins:
         raise InputError("--watch", "there is no file to watch; name one with --plugin FILE.py")
-    if files and not schedules:
+    if options.plugins and not options.schedules:
         raise InputError("--plugin", "plugins run in the scheduler; leave --no-scheduler out")
+
+
+def _kubelets(options: UpOptions) -> Kubelets:
+    template = _template(options.node_cpu, options.node_memory, options.zones)
+    kubelets = read_kubelets(options.kubelet_config, options.kubelet_flags, template)
+    _check_allocatable(kubelets)
+    return kubelets
+
+
+def _settings(
+    options: UpOptions, found: DiscoveredPlugins, kubelets: Kubelets, *, has_own_nodes: bool
+) -> LocalSettings:
+    """The settings of a cluster; one with nodes from a dump gets no further ones."""
+    return LocalSettings(
+        0 if has_own_nodes else options.nodes,
+        kubelets.template,
+        kubelets.settings,
+        server=Settings(options.data_dir, options.authorization, event_ttl_seconds=options.event_ttl),
+        config=found.config,
+        registry=found.registry,
+        schedules=options.schedules,
+    )
 
 
 class _Plugins:
@@ -238,11 +178,6 @@ def _objects(paths: Iterable[Path]) -> list[FileObject]:
 
 def _configuration(path: Path | None) -> SchedulerConfiguration:
     return default_config() if path is None else load_config(path)
-
-
-def _number_of_nodes(wanted: int, dump: list[Manifest]) -> int:
-    """A dump brings its own nodes."""
-    return 0 if dump else wanted
 
 
 def _template(cpu: str, memory: str, zones: int) -> NodeTemplate:

@@ -1,0 +1,55 @@
+"""`moorage apiserver`: a Kubernetes API server alone, for trying things with kubectl or a client library."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from moorage.http.limits import MAX_CONNECTIONS
+from moorage_cluster.cli.server_options import (
+    DEFAULT_EVENT_TTL,
+    DEFAULT_KUBECONFIG,
+    DEFAULT_PORT,
+    AuthorizationMode,
+    DataDirectory,
+    EventTtl,
+    KubeconfigFile,
+)
+
+
+def apiserver(
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0: any free one.", min=0, max=65535)
+    ] = DEFAULT_PORT,
+    address: Annotated[
+        str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
+    ] = "127.0.0.1",
+    data_dir: DataDirectory = None,
+    kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
+    authorization: AuthorizationMode = "AlwaysAllow",
+    watch_history: Annotated[
+        int, typer.Option(help="So many changes of each resource can be watched from the past.", min=1)
+    ] = 20_000,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            help="The most connections at once; a watch takes one. Beyond it, idle ones are closed first.",
+            min=1,
+        ),
+    ] = MAX_CONNECTIONS,
+    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
+) -> None:
+    """Run a Kubernetes API server that kubectl and client libraries accept."""
+    from moorage_cluster.cli.apiserver import serve
+
+    serve(
+        port=port,
+        address=address,
+        data_dir=data_dir,
+        kubeconfig=kubeconfig,
+        authorization=authorization,
+        watch_history=watch_history,
+        max_connections=max_connections,
+        event_ttl=event_ttl,
+    )

@@ -1,0 +1,146 @@
+"""`moorage up`: a cluster on a laptop, in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moorage.cli.logs import LogFormat, LogOptions
+from moorage.cli.plugin_options import PluginFiles
+from moorage_cluster.cli.kubelet_options import (
+    EvictionHard,
+    EvictionMaxPodGracePeriod,
+    EvictionMinimumReclaim,
+    EvictionPressureTransitionPeriod,
+    EvictionSoft,
+    EvictionSoftGracePeriod,
+    KubeletConfigFile,
+    KubeReserved,
+    MaxPods,
+    SystemReserved,
+)
+from moorage_cluster.cli.server_options import (
+    DEFAULT_EVENT_TTL,
+    DEFAULT_KUBECONFIG,
+    DEFAULT_PORT,
+    AuthorizationMode,
+    DataDirectory,
+    EventTtl,
+    KubeconfigFile,
+)
+
+
+def _verbosity(text: str) -> int:
+    """A number, which may be written after `-v`, `-v=` or `--v=`, as for all of Kubernetes' commands."""
+    number = text.removeprefix("=")
+    if not number.isdecimal():
+        raise typer.BadParameter(f"{number!r} is not a number")
+    return int(number)
+
+
+def up(
+    nodes: Annotated[int, typer.Option(help="How many nodes there are.", min=0)] = 10,
+    node_cpu: Annotated[str, typer.Option(help="The cores of each node.")] = "8",
+    node_memory: Annotated[str, typer.Option(help="The memory of each node.")] = "32Gi",
+    zones: Annotated[int, typer.Option(help="The zones that nodes are spread over.", min=1)] = 3,
+    port: Annotated[
+        int, typer.Option(help="The API server's port; 0: any free one.", min=0, max=65535)
+    ] = DEFAULT_PORT,
+    data_dir: DataDirectory = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A KubeSchedulerConfiguration; without it, the default one.")
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="Begin with the objects of a dump: what `kubectl get -o yaml` printed."),
+    ] = None,
+    apply: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
+        ),
+    ] = None,
+    plugin: PluginFiles = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Go on with the new plugins whenever a file of --plugin, or a module beside it that it "
+            "imports, is saved.",
+        ),
+    ] = False,
+    scheduler: Annotated[
+        bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
+    ] = True,
+    run_containers: Annotated[
+        bool,
+        typer.Option(
+            "--run-containers",
+            help="Run containers whose command is `moorage`, and those of pods with the annotation "
+            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Everyone who "
+            "may create pods can then run commands here.",
+        ),
+    ] = False,
+    authorization: AuthorizationMode = "AlwaysAllow",
+    event_ttl: EventTtl = DEFAULT_EVENT_TTL,
+    v: Annotated[
+        int | None,
+        typer.Option(
+            "--v",
+            "-v",
+            parser=_verbosity,
+            metavar="N",
+            help="Log to stderr what the scheduler does: 2 bindings, 3 attempts, 5 the queue, 10 scores.",
+        ),
+    ] = None,
+    logging_format: Annotated[LogFormat, typer.Option(help="How to log, with -v: text or json.")] = "text",
+    kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
+    kubelet_config: KubeletConfigFile = None,
+    eviction_hard: EvictionHard = None,
+    eviction_soft: EvictionSoft = None,
+    eviction_soft_grace_period: EvictionSoftGracePeriod = None,
+    eviction_minimum_reclaim: EvictionMinimumReclaim = None,
+    eviction_pressure_transition_period: EvictionPressureTransitionPeriod = None,
+    eviction_max_pod_grace_period: EvictionMaxPodGracePeriod = None,
+    kube_reserved: KubeReserved = None,
+    system_reserved: SystemReserved = None,
+    max_pods: MaxPods = None,
+) -> None:
+    """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
+    from moorage_cluster.cli.up import UpOptions, run_cluster
+
+    run_cluster(
+        UpOptions(
+            nodes=nodes,
+            node_cpu=node_cpu,
+            node_memory=node_memory,
+            zones=zones,
+            port=port,
+            data_dir=data_dir,
+            config=config,
+            dumps=[from_] if from_ else [],
+            files=apply or [],
+            plugins=plugin or [],
+            watches_plugins=watch,
+            schedules=scheduler,
+            runs_containers=run_containers,
+            authorization=authorization,
+            event_ttl=event_ttl,
+            logs=None if v is None else LogOptions(v, logging_format),
+            kubeconfig=kubeconfig,
+            kubelet_config=kubelet_config,
+            kubelet_flags={
+                "evictionHard": eviction_hard,
+                "evictionSoft": eviction_soft,
+                "evictionSoftGracePeriod": eviction_soft_grace_period,
+                "evictionMinimumReclaim": eviction_minimum_reclaim,
+                "evictionPressureTransitionPeriod": eviction_pressure_transition_period,
+                "evictionMaxPodGracePeriod": eviction_max_pod_grace_period,
+                "kubeReserved": kube_reserved,
+                "systemReserved": system_reserved,
+                "maxPods": max_pods,
+            },
+        )
+    )

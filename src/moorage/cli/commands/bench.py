@@ -1,0 +1,66 @@
+"""`moorage bench`: how fast is it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from moorage.cli.durations import duration
+from moorage.config.duration import Duration
+
+_MODE: Final = "Where the workloads run (one of these)"
+
+
+_FILES = typer.Argument(
+    help="Files in scheduler_perf's format; a directory stands for every performance-config.yaml in it.",
+    show_default=False,
+)
+_ENGINE = typer.Option(
+    "--engine", help="The scheduler over objects in this process; the default.", rich_help_panel=_MODE
+)
+_HTTP = typer.Option(
+    "--http", help="API server and scheduler as processes of their own.", rich_help_panel=_MODE
+)
+_KUBECONFIG = typer.Option(
+    help="A cluster with its own scheduler; what is made in it is deleted again.", rich_help_panel=_MODE
+)
+_ONLY = typer.Option(metavar="NAME[/WORKLOAD]", help="Run only this; may be given several times.")
+_LABEL = typer.Option(
+    metavar="LABELS", help="Only workloads with these labels: performance,-short. Several: one of them."
+)
+_PROFILE = typer.Option(help="Write a flame graph of what is measured: .html, .json (speedscope) or .txt.")
+_COMPARE = typer.Option(help="Compare with what --json printed before.")
+_TIMEOUT = typer.Option(
+    help="Give a workload up whose pods wait this long.", parser=duration, metavar="DURATION"
+)
+
+
+def bench(
+    files: Annotated[list[Path], _FILES],
+    engine: Annotated[bool, _ENGINE] = False,
+    http: Annotated[bool, _HTTP] = False,
+    kubeconfig: Annotated[Path | None, _KUBECONFIG] = None,
+    only: Annotated[list[str] | None, _ONLY] = None,
+    label: Annotated[list[str] | None, _LABEL] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    profile: Annotated[Path | None, _PROFILE] = None,
+    compare: Annotated[Path | None, _COMPARE] = None,
+    timeout: Annotated[Duration, _TIMEOUT] = "10m",  # type: ignore[assignment]  # typer parses defaults, too
+) -> None:
+    """Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf."""
+    from moorage.cli.bench import measure
+
+    measure(
+        files,
+        engine=engine,
+        http=http,
+        kubeconfig=kubeconfig,
+        only=only,
+        label=label,
+        as_json=as_json,
+        profile=profile,
+        compare=compare,
+        timeout=timeout,
+    )
