@@ -40,62 +40,75 @@ def _verbosity(text: str) -> int:
     return int(number)
 
 
+_NumberOfNodes = Annotated[int, typer.Option(help="How many nodes there are.", min=0)]
+_NodeCpu = Annotated[str, typer.Option(help="The cores of each node.")]
+_NodeMemory = Annotated[str, typer.Option(help="The memory of each node.")]
+_Zones = Annotated[int, typer.Option(help="The zones that nodes are spread over.", min=1)]
+_Port = Annotated[int, typer.Option(help="The API server's port; 0: any free one.", min=0, max=65535)]
+_SchedulerConfigFile = Annotated[
+    Path | None, typer.Option(help="A KubeSchedulerConfiguration; without it, the default one.")
+]
+_DumpFile = Annotated[
+    Path | None,
+    typer.Option("--from", help="Begin with the objects of a dump: what `kubectl get -o yaml` printed."),
+]
+_ManifestFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
+    ),
+]
+_WatchPlugins = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        help="Go on with the new plugins whenever a file of --plugin, or a module beside it that it "
+        "imports, is saved.",
+    ),
+]
+_RunScheduler = Annotated[
+    bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
+]
+_RunContainers = Annotated[
+    bool,
+    typer.Option(
+        "--run-containers",
+        help="Run containers whose command is `moorage`, and those of pods with the annotation "
+        "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Everyone who "
+        "may create pods can then run commands here.",
+    ),
+]
+_Verbosity = Annotated[
+    int | None,
+    typer.Option(
+        "--v",
+        "-v",
+        parser=_verbosity,
+        metavar="N",
+        help="Log to stderr what the scheduler does: 2 bindings, 3 attempts, 5 the queue, 10 scores.",
+    ),
+]
+_LoggingFormat = Annotated[LogFormat, typer.Option(help="How to log, with -v: text or json.")]
+
+
 def up(
-    nodes: Annotated[int, typer.Option(help="How many nodes there are.", min=0)] = 10,
-    node_cpu: Annotated[str, typer.Option(help="The cores of each node.")] = "8",
-    node_memory: Annotated[str, typer.Option(help="The memory of each node.")] = "32Gi",
-    zones: Annotated[int, typer.Option(help="The zones that nodes are spread over.", min=1)] = 3,
-    port: Annotated[
-        int, typer.Option(help="The API server's port; 0: any free one.", min=0, max=65535)
-    ] = DEFAULT_PORT,
+    nodes: _NumberOfNodes = 10,
+    node_cpu: _NodeCpu = "8",
+    node_memory: _NodeMemory = "32Gi",
+    zones: _Zones = 3,
+    port: _Port = DEFAULT_PORT,
     data_dir: DataDirectory = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A KubeSchedulerConfiguration; without it, the default one.")
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option("--from", help="Begin with the objects of a dump: what `kubectl get -o yaml` printed."),
-    ] = None,
-    apply: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
-        ),
-    ] = None,
+    config: _SchedulerConfigFile = None,
+    from_: _DumpFile = None,
+    apply: _ManifestFiles = None,
     plugin: PluginFiles = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Go on with the new plugins whenever a file of --plugin, or a module beside it that it "
-            "imports, is saved.",
-        ),
-    ] = False,
-    scheduler: Annotated[
-        bool, typer.Option("--scheduler/--no-scheduler", help="Leave the scheduling to another process.")
-    ] = True,
-    run_containers: Annotated[
-        bool,
-        typer.Option(
-            "--run-containers",
-            help="Run containers whose command is `moorage`, and those of pods with the annotation "
-            "`moorage.io/run: true`, as processes of this machine: as you, without isolation. Everyone who "
-            "may create pods can then run commands here.",
-        ),
-    ] = False,
+    watch: _WatchPlugins = False,
+    scheduler: _RunScheduler = True,
+    run_containers: _RunContainers = False,
     authorization: AuthorizationMode = "AlwaysAllow",
     event_ttl: EventTtl = DEFAULT_EVENT_TTL,
-    v: Annotated[
-        int | None,
-        typer.Option(
-            "--v",
-            "-v",
-            parser=_verbosity,
-            metavar="N",
-            help="Log to stderr what the scheduler does: 2 bindings, 3 attempts, 5 the queue, 10 scores.",
-        ),
-    ] = None,
-    logging_format: Annotated[LogFormat, typer.Option(help="How to log, with -v: text or json.")] = "text",
+    v: _Verbosity = None,
+    logging_format: _LoggingFormat = "text",
     kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
     kubelet_config: KubeletConfigFile = None,
     eviction_hard: EvictionHard = None,
