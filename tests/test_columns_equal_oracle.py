@@ -68,7 +68,8 @@ def each_filter(*, few: int, many: int) -> Any:
 
 
 def _parameters(counts: Mapping[str, int]) -> Any:
-    return pytest.mark.parametrize(("plugin", "count"), counts.items(), ids=list(counts))
+    parametrize = pytest.mark.parametrize(("plugin", "count"), counts.items(), ids=list(counts))
+    return lambda test: pytest.mark.hypothesis(parametrize(test))
 
 
 # Asking the engine

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 RECORDS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
+PROPERTIES_WITHIN_TESTS = [
+    path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "\n    @given(" in path.read_text()
+]
 YAML_FILES = [ROOT / ".pre-commit-config.yaml", ROOT / ".github/workflows/ci.yml", *FORMS]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINTERS = re.findall(
@@ -160,3 +165,17 @@ def test_types_are_checked_everywhere() -> None:
     assert settings["strict"]
     assert {"src/moorage", "bench", "tools", "tests"} <= set(settings["files"])
     assert not any(each.get("ignore_errors") for each in settings["overrides"])
+
+
+@pytest.mark.parametrize("file", PROPERTIES_WITHIN_TESTS, ids=name_of)
+def test_properties_within_tests_are_marked_for_the_fast_tests_to_leave_out(file: Path) -> None:
+    module = import_module(name_of(file).removesuffix(".py").replace("/", "."))
+    own = {each.name: ast.unparse(each) for each in ast.parse(file.read_text()).body if hasattr(each, "name")}
+    with_properties = {name for name, source in own.items() if "\n    @given(" in source}
+    helpers = {f"{name}(" for name in with_properties if not name.startswith("test_")}
+    tests = {name for name in own if name.startswith("test_")}
+    heavy = with_properties & tests | {name for name in tests if any(each in own[name] for each in helpers)}
+
+    assert heavy
+    for name in heavy:
+        assert "hypothesis" in {mark.name for mark in getattr(getattr(module, name), "pytestmark", ())}, name

@@ -30,6 +30,7 @@ def test_there_are_such_plugins() -> None:
     assert set(BOTH_WAYS) >= {"NodeResourcesFit", "NodeResourcesBalancedAllocation"}
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("plugin", BOTH_WAYS)
 def test_one_node_is_judged_as_all_are(plugin: str) -> None:
     @examples(100)

@@ -219,7 +219,6 @@ class Telling(Scene):
             assert [each.tolist() for each in counted] == [each.tolist() for each in anew]
 
 
-@pytest.mark.slow
 def follow(count: int) -> None:
     """Tell so many stories, and ask after each event, and in the end."""
 
@@ -237,11 +236,12 @@ def follow(count: int) -> None:
     tell()
 
 
-@pytest.mark.slow
+@pytest.mark.hypothesis
 def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
     follow(150)
 
 
+@pytest.mark.hypothesis
 def test_so_they_are_where_the_log_of_changes_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_log, "_KEPT_WRITES", 1)
     follow(30)

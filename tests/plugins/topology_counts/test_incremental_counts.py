@@ -251,11 +251,13 @@ def follow(about: tuple[str, ...], count: int) -> None:
     tell()
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(("about", "count"), [(SPREAD, 120), (OWNED, 80), (AFFINITY, 120)])
 def test_what_follows_says_what_is_new(about: str, count: int) -> None:
     follow((about,), count)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(
     ("module", "limit", "value"),
     [
