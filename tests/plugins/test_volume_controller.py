@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 
 from moorage.api.base import Object
+from moorage.api.persistent_volumes import is_bound
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.effects import BindVolume, SelectNode
-from moorage.plugins.volumes.persistent_volume_claims import is_bound
 from moorage.sim.volume_controller import VolumeController
 from tests.builders import HOSTNAME, ZONE, make_node
 from tests.plugins.volumes.volume_objects import (

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest, copy
+from moorage.api.persistent_volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER
 from moorage.client.client import Client
 from moorage.client.kinds import Kind
 from moorage.http.errors import RequestError
@@ -40,7 +41,7 @@ _SERVERS_OWN: Final = (
     "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
 
-_BINDERS_OWN: Final = ("pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller")
+_BINDERS_OWN: Final = (BIND_COMPLETED, BOUND_BY_CONTROLLER)
 """Annotations of the binding between a claim and a volume."""
 _JOBS_OWN: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 """Labels by which a job finds its pods, unless it has a selector of its own."""

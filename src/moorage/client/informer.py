@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, overload
 
 import msgspec
 
@@ -365,13 +365,20 @@ def _needs_relist(error: RequestError | ConnectionFailed) -> bool:
     return isinstance(error, AnswerLost)
 
 
+class Observable(Protocol[T]):
+    """Objects, and listeners that are called for their changes: an informer, or what is derived from one."""
+
+    objects: dict[Key, T]
+    listeners: list[Listener[T]]
+
+
 class Index(Generic[T]):
     """An informer's objects by other keys than their name: owner, node, class.
 
     `keys_of` returns the keys of an object. Indexes have to be created before the informer runs.
     """
 
-    def __init__(self, informer: Informer[T], keys_of: Callable[[T], Iterable[str]]) -> None:
+    def __init__(self, informer: Observable[T], keys_of: Callable[[T], Iterable[str]]) -> None:
         self._keys_of = keys_of
         self._found: dict[str, dict[int, T]] = {}
         informer.listeners.append(self._follow)

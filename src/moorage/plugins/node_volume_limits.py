@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from moorage.api.persistent_volumes import claim_class
 from moorage.api.pod import Pod
 from moorage.api.storage import (
     CSINode,
@@ -46,7 +47,6 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     VOLUME_KINDS,
     Derived,
-    claim_class,
     claim_uses,
     foreign_claim,
     is_without_storage,

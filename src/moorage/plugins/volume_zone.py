@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE
+from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, claim_class
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.client.kinds import Kind
@@ -21,8 +22,6 @@ from moorage.plugins.volumes.csi_migration import SEPARATOR
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     VOLUME_KINDS,
-    WAIT_FOR_FIRST_CONSUMER,
-    claim_class,
     claim_uses,
     is_without_storage,
     not_found,

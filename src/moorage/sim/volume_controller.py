@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from moorage.api.base import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from moorage.api.node import Node
+from moorage.api.persistent_volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
 from moorage.api.selectors import SelectorError, label_selector
 from moorage.api.storage import (
     CSINode,
@@ -24,7 +25,6 @@ from moorage.api.storage import (
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.plugins.volume_binding.reservation import given_to, to_be_provisioned
-from moorage.plugins.volumes.persistent_volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, claim_class
 
 BOUND = "Bound"
 

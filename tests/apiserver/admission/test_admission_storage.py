@@ -8,6 +8,7 @@ import pytest
 
 from moorage.admission.plugin import CLAIMS
 from moorage.api.manifests import Manifest
+from moorage.api.persistent_volumes import BETA_STORAGE_CLASS
 from moorage_cluster.apiserver.admission import (
     default_storage_class,
     persistent_volume_claim_resize,
@@ -58,7 +59,7 @@ def test_a_claim_that_names_a_class_keeps_it() -> None:
         default_storage_class.admit(attributes, world)
         assert attributes.obj["spec"]["storageClassName"] == name
     old_style = write(claim(), CLAIMS)
-    old_style.obj["metadata"]["annotations"] = {default_storage_class.CLASS_ANNOTATION: "mine"}
+    old_style.obj["metadata"]["annotations"] = {BETA_STORAGE_CLASS: "mine"}
     default_storage_class.admit(old_style, world)
     assert "storageClassName" not in old_style.obj["spec"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.persistent_volumes import BETA_STORAGE_CLASS
 from moorage.client.kinds import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -49,6 +50,14 @@ CHOICES: dict[str, tuple[Manifest, list[Manifest], str]] = {
         [volume("slow"), volume("quick", storageClassName="fast")],
         "quick",
     ),
+    "the annotated class before that of the field, even if it is none": (
+        {
+            **claim("c", class_name="fast"),
+            "metadata": {"name": "c", "namespace": "default", "annotations": {BETA_STORAGE_CLASS: ""}},
+        },
+        [volume("quick", storageClassName="fast"), volume("plain")],
+        "plain",
+    ),
     "only what its selector matches": (
         claim("c", selector={"matchLabels": {"disk": "ssd"}}),
         [volume("hdd", labels={"disk": "hdd"}), volume("ssd", "9Gi", labels={"disk": "ssd"})],
@@ -75,6 +84,11 @@ CHOICES: dict[str, tuple[Manifest, list[Manifest], str]] = {
     "not one that is too small, even if kept for it": (
         claim("c", "2Gi"),
         [volume("kept", "1Gi", claimRef={"namespace": "default", "name": "c"})],
+        "",
+    ),
+    "not one without its access modes, even if kept for it": (
+        claim("c", modes=RWX),
+        [volume("kept", claimRef={"namespace": "default", "name": "c"})],
         "",
     ),
     "wherever its volume is, for binding at once": (

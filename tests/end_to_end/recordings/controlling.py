@@ -14,6 +14,7 @@ from typing import Final
 
 from moorage.api.labels import HOSTNAME
 from moorage.api.manifests import Manifest, annotations_of, utc_now
+from moorage.api.persistent_volumes import SELECTED_NODE, class_of
 from moorage.client.client import Client
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from moorage.clock import LoopClock
@@ -22,12 +23,7 @@ from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.manager import MakeController, Manager
 from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage_cluster.controllers.resource_claims import ResourceClaimRelease
-from moorage_cluster.controllers.volume_facts import (
-    SELECTED_NODE,
-    STORAGE_PROVISIONER,
-    claim_class,
-    reference_to,
-)
+from moorage_cluster.controllers.volume_facts import STORAGE_PROVISIONER, reference_to
 
 
 class Provisioner(Controller):
@@ -89,7 +85,7 @@ def _volume(claim: Manifest, driver: str, node_name: str) -> Manifest:
             "accessModes": claim["spec"]["accessModes"],
             "volumeMode": claim["spec"]["volumeMode"],
             "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": claim_class(claim),
+            "storageClassName": class_of(claim),
             "claimRef": reference_to(claim),
             "csi": {"driver": driver, "volumeHandle": _volume_name(claim)},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},

@@ -21,7 +21,7 @@ from moorage_cluster.controllers.node_conditions import (
     patch_pod_status,
 )
 from moorage_cluster.controllers.pods import is_finished
-from moorage_cluster.controllers.statuses import share
+from moorage_cluster.controllers.statuses import share, without_condition
 
 COMPONENT: Final = "controllermanager"
 _DELETION_TIMEOUT: Final = timedelta(minutes=2)
@@ -169,8 +169,8 @@ class Disruption(Controller):
         }
         known = status_of(budget)
         new = changed_condition(budget, new, self.cluster.now()) or find_condition(known, _ALLOWED) or new
-        others = known.get("conditions") or []
-        return {**status, "conditions": [*(each for each in others if each["type"] != _ALLOWED), new]}
+        others = without_condition(known.get("conditions") or [], _ALLOWED)
+        return {**status, "conditions": [*others, new]}
 
     async def _write(self, budget: Manifest, status: Manifest) -> None:
         if status != budget.get("status"):

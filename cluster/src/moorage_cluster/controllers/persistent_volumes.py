@@ -10,40 +10,45 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, copy
+from moorage.api.persistent_volumes import (
+    BIND_COMPLETED,
+    DEFAULT_CLASS,
+    SELECTED_NODE,
+    WAIT_FOR_FIRST_CONSUMER,
+    class_of,
+    has_volume_mode,
+    is_bound_to,
+    is_default_class,
+    volume_class,
+)
+from moorage.api.storage import PersistentVolume
 from moorage.client.informer import EventType, Index
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
+from moorage.plugins.volumes.csi_migration import DRIVER_OF
+from moorage_cluster.apiserver.admission.default_classes import newest_default
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.decoded_objects import DecodedObjects
 from moorage_cluster.controllers.volume_binding import VolumeBindings
 from moorage_cluster.controllers.volume_facts import (
     BETA_STORAGE_PROVISIONER,
-    BIND_COMPLETED,
     PROVISIONED_BY,
-    SELECTED_NODE,
     STORAGE_PROVISIONER,
-    WAIT_FOR_FIRST_CONSUMER,
-    claim_class,
+    as_claim,
+    as_volume,
     claim_key,
     claim_keys_of,
     claimed_by,
     has_ended,
-    is_bound_to,
-    is_default_class,
-    names_class,
     phase_of,
-    volume_class,
 )
-from moorage_cluster.controllers.volume_matching import best_match, has_same_mode, mismatch
+from moorage_cluster.controllers.volume_matching import best_match, mismatch
 from moorage_cluster.controllers.volume_reclaiming import VolumeReclaimer
 
 _BUILT_IN: Final = "kubernetes.io/"
-_CSI_NAMES: Final = {
-    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
-    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+_CSI_DRIVERS: Final = {
+    **DRIVER_OF,
     "kubernetes.io/azure-file": "file.csi.azure.com",
-    "kubernetes.io/cinder": "cinder.csi.openstack.org",
-    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
-    "kubernetes.io/portworx-volume": "pxd.portworx.com",
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
 }
 """The CSI drivers that replace the in-tree provisioners of storage classes."""
@@ -61,8 +66,9 @@ class PersistentVolumeBinder(Controller):
         self._classes = cluster.informer(STORAGE_CLASS)
         self._unbound_by_class = Index(self._claims, _class_of_unbound)
         self._claims_by_volume = Index(self._claims, _named_volume)
-        self._volumes_by_class = Index(self._volumes, lambda volume: [volume_class(volume)])
-        self._volumes_by_claim = Index(self._volumes, lambda volume: [claimed_by(volume)])
+        decoded = DecodedObjects(self._volumes, PersistentVolume)
+        self._volumes_by_class = Index(decoded, lambda volume: [volume_class(volume)])
+        self._volumes_by_claim = Index(decoded, _reserved_for)
         self._users = Index(cluster.informer(POD), claim_keys_of)
         self._bindings = VolumeBindings(cluster)
         self._reclaimer = VolumeReclaimer(cluster, self._bindings, self.name)
@@ -78,7 +84,7 @@ class PersistentVolumeBinder(Controller):
             self._look_at(claim)
             return
         for volume in self._volumes_by_claim.get(claim_key(claim)):
-            self._look_at(volume)
+            self.look("", volume.name)
 
     def _volume_changed(self, type: EventType, volume: Manifest, before: Manifest | None) -> None:
         self._look_at(volume)
@@ -88,7 +94,7 @@ class PersistentVolumeBinder(Controller):
             namespace, name = claimed_by(volume).split("/")
             self.look(namespace, name)
         elif phase_of(volume) == "Available":
-            self._look_at_unbound(volume_class(volume))
+            self._look_at_unbound(_class_name(volume))
 
     def _class_changed(self, type: EventType, storage_class: Manifest, before: Manifest | None) -> None:
         self._look_at_unbound(storage_class["metadata"]["name"])
@@ -132,35 +138,31 @@ class PersistentVolumeBinder(Controller):
         late = self._binds_late(claim)
         candidates = self._volumes_by_claim.get(claim_key(claim))
         if not late:
-            candidates += self._volumes_by_class.get(claim_class(claim))
-        found = best_match(claim, candidates)
+            candidates += self._volumes_by_class.get(_class_name(claim))
+        found = best_match(as_claim(claim), candidates)
         if found is not None:
-            await self._bindings.bind(found, claim)
+            await self._bindings.bind(self._volumes.objects["", found.name], claim)
         elif not await self._assign_default_class(claim):
             await self._ask_for_volume(claim, late)
 
     def _binds_late(self, claim: Manifest) -> bool:
-        storage_class = self._classes.get("", claim_class(claim))
+        storage_class = self._classes.get("", _class_name(claim))
         return storage_class is not None and storage_class["volumeBindingMode"] == WAIT_FOR_FIRST_CONSUMER
 
     async def _assign_default_class(self, claim: Manifest) -> bool:
         """A default class also applies to claims that were created before it."""
-        if names_class(claim):
+        default = newest_default(self._classes.objects.values(), DEFAULT_CLASS)
+        if class_of(claim) is not None or default is None:
             return False
-        defaults = [each for each in self._classes.objects.values() if is_default_class(each)]
-        if not defaults:
-            return False
-        defaults.sort(key=lambda each: str(each["metadata"]["name"]))
-        newest = max(defaults, key=lambda each: str(each["metadata"]["creationTimestamp"]))
         new = copy(claim)
-        new["spec"]["storageClassName"] = newest["metadata"]["name"]
+        new["spec"]["storageClassName"] = default
         await self.cluster.update(PERSISTENT_VOLUME_CLAIM, new)
         return True
 
     async def _ask_for_volume(self, claim: Manifest, late: bool) -> None:
         if late and SELECTED_NODE not in annotations_of(claim):
             await self._tell_what_it_waits_for(claim)
-        elif claim_class(claim):
+        elif _class_name(claim):
             await self._ask_provisioner(claim)
             return
         else:
@@ -182,14 +184,14 @@ class PersistentVolumeBinder(Controller):
         await self.cluster.event(claim, "Normal", reason, message, self.name)
 
     async def _ask_provisioner(self, claim: Manifest) -> None:
-        class_name = claim_class(claim)
+        class_name = _class_name(claim)
         storage_class = self._classes.get("", class_name)
         if storage_class is None:
             message = f'storageclass.storage.k8s.io "{class_name}" not found'
             await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
             return
         provisioner: str = storage_class["provisioner"]
-        provisioner = _CSI_NAMES.get(provisioner, provisioner)
+        provisioner = _CSI_DRIVERS.get(provisioner, provisioner)
         if provisioner.startswith(_BUILT_IN):
             message = f"no volume plugin matched name: {provisioner}"
             await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
@@ -212,11 +214,11 @@ class PersistentVolumeBinder(Controller):
         """Bind a claim to the volume that it names, if possible."""
         name = claim["spec"]["volumeName"]
         volume = self._volumes.get("", name)
-        if volume is not None and is_bound_to(volume, claim):
+        if volume is not None and is_bound_to(as_volume(volume), as_claim(claim)):
             await self._bindings.bind(volume, claim)
             return
         if volume is not None and not volume["spec"].get("claimRef"):
-            problem = mismatch(volume, claim)
+            problem = mismatch(as_volume(volume), as_claim(claim))
             if not problem:
                 await self._bindings.bind(volume, claim)
                 return
@@ -270,7 +272,7 @@ class PersistentVolumeBinder(Controller):
 
     async def _send_to(self, claim: Manifest, volume: Manifest) -> None:
         """Enqueue the claim that a volume is reserved for, to finish the binding."""
-        if has_same_mode(volume, claim):
+        if has_volume_mode(as_volume(volume), as_claim(claim)):
             self._look_at(claim)
             return
         names = volume["metadata"]["name"], claim["metadata"]["name"]
@@ -281,8 +283,18 @@ class PersistentVolumeBinder(Controller):
         await self.cluster.event(claim, "Warning", "VolumeMismatch", message, self.name)
 
 
+def _class_name(obj: Manifest) -> str:
+    """The storage class of a volume or claim; empty if it has none."""
+    return class_of(obj) or ""
+
+
+def _reserved_for(volume: PersistentVolume) -> list[str]:
+    reference = volume.spec.claim_ref
+    return [f"{reference.namespace}/{reference.name}"] if reference else []
+
+
 def _class_of_unbound(claim: Manifest) -> list[str]:
-    return [] if BIND_COMPLETED in annotations_of(claim) else [claim_class(claim)]
+    return [] if BIND_COMPLETED in annotations_of(claim) else [_class_name(claim)]
 
 
 def _named_volume(claim: Manifest) -> list[str]:

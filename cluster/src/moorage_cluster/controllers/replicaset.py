@@ -32,7 +32,7 @@ from moorage_cluster.controllers.pods import (
     slow_start,
     together,
 )
-from moorage_cluster.controllers.statuses import new_condition, write_status
+from moorage_cluster.controllers.statuses import new_condition, without_condition, write_status
 
 _FAILURE = "ReplicaFailure"
 
@@ -117,7 +117,7 @@ class _ReplicasController(Controller):
             reason = "FailedCreate" if missing > 0 else "FailedDelete"
             return [*conditions, new_condition(now, _FAILURE, "True", reason, error.message)]
         if error is None and known is not None:
-            return [each for each in conditions if each["type"] != _FAILURE]
+            return without_condition(conditions, _FAILURE)
         return conditions
 
 

@@ -7,13 +7,13 @@ from either side.
 from __future__ import annotations
 
 from moorage.api.manifests import Manifest, annotations_of, child, copy, metadata
+from moorage.api.persistent_volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, is_bound_to
 from moorage.api.quantity import parse_quantity
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.volume_facts import (
-    BIND_COMPLETED,
-    BOUND_BY_CONTROLLER,
-    is_bound_to,
+    as_claim,
+    as_volume,
     phase_of,
     reference_to,
 )
@@ -47,7 +47,7 @@ class VolumeBindings:
 
     async def _give(self, volume: Manifest, claim: Manifest) -> Manifest:
         reference = volume["spec"].get("claimRef") or {}
-        is_given = is_bound_to(volume, claim)
+        is_given = is_bound_to(as_volume(volume), as_claim(claim))
         if is_given and reference.get("uid"):
             return volume
         new = copy(volume)

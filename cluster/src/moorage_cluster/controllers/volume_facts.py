@@ -1,69 +1,36 @@
-"""Properties of volumes, claims and pods for the storage controllers: annotations, classes, bindings."""
+"""Properties of volumes, claims and pods for the storage controllers.
+
+Rules that the scheduler has as well are in `moorage.api.persistent_volumes`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from moorage.api.manifests import Manifest, annotations_of
-from moorage.api.quantity import Quantity, parse_quantity
+from moorage.api.decode import convert
+from moorage.api.manifests import Manifest
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage_cluster.controllers.cluster import controller_of
 from moorage_cluster.controllers.pods import is_finished
 
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-"""On a claim: its binding is finished. The value has no meaning."""
-BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""On a volume or claim: the binding was made by a controller, not by the user."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 """On a volume: its provisioner."""
 MIGRATED_TO: Final = "pv.kubernetes.io/migrated-to"
 """On a volume: the CSI driver that replaces an in-tree plugin."""
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""On a claim: the node to provision its volume for."""
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
 """On a claim: the provisioner of its volume, in the current and the deprecated annotation."""
-BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""On a volume or claim: its storage class, in the deprecated annotation."""
-DEFAULT_CLASS: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-"""On a storage class, either of them: claims that name no class get this one."""
-
-WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
 
-def claim_class(claim: Manifest) -> str:
-    """The name of a claim's storage class; empty if it has none."""
-    return annotations_of(claim).get(BETA_STORAGE_CLASS) or claim["spec"].get("storageClassName") or ""
+def as_claim(claim: Manifest) -> PersistentVolumeClaim:
+    """A claim in the type that the rules for claims have."""
+    return convert(claim, PersistentVolumeClaim)
 
 
-def names_class(claim: Manifest) -> bool:
-    """Whether a claim names a class; the empty class is none, but set explicitly."""
-    return BETA_STORAGE_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
-
-
-def volume_class(volume: Manifest) -> str:
-    """The name of a volume's storage class; empty if it has none."""
-    return annotations_of(volume).get(BETA_STORAGE_CLASS) or volume["spec"].get("storageClassName") or ""
-
-
-def is_default_class(storage_class: Manifest) -> bool:
-    """Whether claims that name no class get this one."""
-    annotations = annotations_of(storage_class)
-    return any(annotations.get(key) == "true" for key in DEFAULT_CLASS)
-
-
-def is_bound_to(volume: Manifest, claim: Manifest) -> bool:
-    """Whether a volume is bound to a claim, or reserved for it by name."""
-    reference, meta = volume["spec"].get("claimRef"), claim["metadata"]
-    if not reference or (reference.get("namespace"), reference.get("name")) != (
-        meta["namespace"],
-        meta["name"],
-    ):
-        return False
-    return reference.get("uid", "") in ("", meta["uid"])
+def as_volume(volume: Manifest) -> PersistentVolume:
+    """A volume in the type that the rules for volumes have."""
+    return convert(volume, PersistentVolume)
 
 
 def reference_to(claim: Manifest) -> Manifest:
@@ -88,17 +55,6 @@ def claimed_by(volume: Manifest) -> str:
     """The key of the claim that a volume is bound to or reserved for; empty if there is none."""
     reference = volume["spec"].get("claimRef")
     return f"{reference.get('namespace', '')}/{reference.get('name', '')}" if reference else ""
-
-
-def wanted_storage(claim: Manifest) -> Quantity:
-    """The storage request of a claim."""
-    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
-    return parse_quantity(str(requests.get("storage", "0")))
-
-
-def offered_storage(volume: Manifest) -> Quantity:
-    """The storage capacity of a volume."""
-    return parse_quantity(str((volume["spec"].get("capacity") or {}).get("storage", "0")))
 
 
 def phase_of(obj: Manifest) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from moorage.api.labels import HOSTNAME
 from moorage.api.manifests import Manifest, annotations_of, copy
+from moorage.api.persistent_volumes import DEFAULT_CLASS, SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER, class_of
 from moorage.client.informer import EventType
 from moorage.client.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from moorage.http.errors import RequestError
@@ -18,10 +19,7 @@ from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.volume_facts import (
     PROVISIONED_BY,
-    SELECTED_NODE,
     STORAGE_PROVISIONER,
-    WAIT_FOR_FIRST_CONSUMER,
-    claim_class,
     claim_key,
     phase_of,
     reference_to,
@@ -40,7 +38,7 @@ def default_storage_class() -> Manifest:
         "kind": "StorageClass",
         "metadata": {
             "name": "standard",
-            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+            "annotations": {DEFAULT_CLASS[0]: "true"},
         },
         "provisioner": PROVISIONER,
         "reclaimPolicy": "Delete",
@@ -89,7 +87,7 @@ class HostPathProvisioner(Controller):
 
     async def _provision(self, claim: Manifest) -> None:
         meta, annotations = claim["metadata"], annotations_of(claim)
-        storage_class = self._classes.get("", claim_class(claim))
+        storage_class = self._classes.get("", class_of(claim) or "")
         name = f"pvc-{meta['uid']}"
         if (
             storage_class is None
@@ -135,7 +133,7 @@ def _volume(name: str, claim: Manifest, storage_class: Manifest, node: Manifest 
         "accessModes": asked["accessModes"],
         "volumeMode": asked.get("volumeMode") or "Filesystem",
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
-        "storageClassName": claim_class(claim),
+        "storageClassName": class_of(claim) or "",
         "claimRef": reference_to(claim),
         "hostPath": {
             "path": f"{_VOLUMES_DIRECTORY}/{name}",

@@ -4,7 +4,8 @@ Every rule has one form, for all nodes at once:
 
     plugin        extension points, events and hints
     planning      what each node could give to the claims of a pod
-    matching      existing volumes for claims
+    matching      existing volumes for claims, chosen as the PersistentVolume controller does
+                  (api/persistent_volumes.py)
     provisioning  new volumes: allowed topologies and storage capacity
     scoring       how much of a node's storage would be used
     reservation   assumed in memory in reserve, written and waited for in pre_bind

@@ -1,8 +1,8 @@
 """Which existing volumes a pod's claims would take on each node.
 
-A claim takes the smallest suitable volume that the node can reach. Volumes are evaluated once for all nodes:
-each distinct node affinity becomes the list of nodes it allows, and the volumes are then assigned, smallest
-first, to the nodes in their list that have none yet.
+A claim takes the smallest matching volume (`api/persistent_volumes.py`) that the node can reach. Volumes
+are evaluated once for all nodes: each distinct node affinity becomes the list of nodes it allows, and the
+volumes are then assigned, smallest first, to the nodes in their list that have none yet.
 """
 
 from __future__ import annotations
@@ -15,31 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import NodeSelector
+from moorage.api.persistent_volumes import claim_class, matching_volumes, storage_size, volume_class
 from moorage.api.selectors import (
-    EVERYTHING,
     NodeTerm,
     Operator,
-    Selector,
     SelectorError,
-    label_selector,
     node_terms,
 )
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Label, Nodes
-from moorage.plugins.volumes.persistent_volume_claims import (
-    VolumeError,
-    claim_class,
-    is_given_to,
-    storage_size,
-    volume_class,
-)
+from moorage.plugins.volumes.persistent_volume_claims import VolumeError
 
 NONE = -1
 """Instead of a volume's number: no volume."""
-
-AVAILABLE = "Available"
-FILESYSTEM = "Filesystem"
 
 
 def volumes_by_class(volumes: Iterable[PersistentVolume]) -> dict[str, list[PersistentVolume]]:
@@ -134,7 +123,7 @@ def match_volumes(
     matches: list[Match] = []
     taken: list[tuple[dict[str, int], NDArray[np.intp]]] = []
     for claim in sorted(claims, key=lambda each: storage_size(each.spec.resources.requests)):
-        candidates = suitable(claim, by_class.get(claim_class(claim), ()))
+        candidates = _candidates(claim, by_class)
         choice = np.full(len(nodes), NONE, np.intp)
         left = len(nodes)
         for number, volume in enumerate(candidates):
@@ -152,45 +141,11 @@ def match_volumes(
     return matches
 
 
-def suitable(claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]) -> list[PersistentVolume]:
-    """The volumes a claim could take somewhere; one that is kept for it is the only one.
-
-    The smallest come first, and equal ones by name, so that the choice is the same every time.
-    """
-    selector = _selector(claim)
-    fitting = [volume for volume in volumes if _fits(volume, claim)]
-    fitting.sort(key=lambda volume: (storage_size(volume.spec.capacity), volume.name))
-    kept = [volume for volume in fitting if is_given_to(volume, claim)]
-    if kept:
-        return kept[:1]
-    modes = set(claim.spec.access_modes)
-    return [
-        volume
-        for volume in fitting
-        if volume.status.phase == AVAILABLE
-        and selector.matches(volume.labels)
-        and modes.issubset(volume.spec.access_modes)
-    ]
-
-
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """The conditions that also a volume reserved for the claim must meet."""
-    offered, asked = volume.spec, claim.spec
-    return (
-        (offered.claim_ref is None or is_given_to(volume, claim))
-        and storage_size(offered.capacity) >= storage_size(asked.resources.requests)
-        and (offered.volume_mode or FILESYSTEM) == (asked.volume_mode or FILESYSTEM)
-        and (offered.volume_attributes_class_name or "") == (asked.volume_attributes_class_name or "")
-        and volume.metadata.deletion_timestamp is None
-    )
-
-
-def _selector(claim: PersistentVolumeClaim) -> Selector:
-    if claim.spec.selector is None:
-        return EVERYTHING
+def _candidates(
+    claim: PersistentVolumeClaim, by_class: Mapping[str, Sequence[PersistentVolume]]
+) -> list[PersistentVolume]:
+    """The volumes a claim could take somewhere, the best first."""
     try:
-        return label_selector(claim.spec.selector)
+        return matching_volumes(claim, by_class.get(claim_class(claim), ()))
     except SelectorError as error:
-        raise VolumeError(
-            f"error creating internal label selector for claim: {claim.key}: {error}"
-        ) from error
+        raise VolumeError(str(error)) from error

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from moorage.api.base import NodeSelector
 from moorage.api.node import Node
+from moorage.api.persistent_volumes import SELECTED_NODE
 from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
@@ -34,7 +35,7 @@ from moorage.plugins.volumes.csi_migration import (
     migration_of,
 )
 from moorage.plugins.volumes.node_columns import NodeColumns
-from moorage.plugins.volumes.persistent_volume_claims import SELECTED_NODE, Derived, VolumeError
+from moorage.plugins.volumes.persistent_volume_claims import Derived, VolumeError
 
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 """On a CSINode: the old drivers whose volumes CSI drivers serve on the node, separated by commas."""

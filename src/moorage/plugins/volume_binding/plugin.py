@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moorage.api.persistent_volumes import is_bound
 from moorage.api.pod import Pod
 from moorage.api.storage import (
     CSIDriver,
@@ -44,7 +45,6 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     VolumeError,
     claim_uses,
     foreign_claim,
-    is_bound,
     is_without_storage,
     not_found,
     refuse_everywhere,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.persistent_volumes import STORAGE, claim_class
 from moorage.api.selectors import NodeTerm, Operator, SelectorError, label_selector, requirement
 from moorage.api.storage import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from moorage.cluster.columns import COLUMN_MAX
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volumes.persistent_volume_claims import STORAGE, claim_class
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 """Provisioner name of classes whose volumes are created manually."""

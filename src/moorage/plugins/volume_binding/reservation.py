@@ -13,18 +13,12 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object, ObjectReference
 from moorage.api.node import Node
+from moorage.api.persistent_volumes import BOUND_BY_CONTROLLER, SELECTED_NODE, is_bound, is_bound_to
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.framework.interface.effects import BindVolume, Effects, SelectNode
 from moorage.plugins.volume_binding.planning import Choice, reachable_from
-from moorage.plugins.volumes.persistent_volume_claims import (
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
-    VolumeError,
-    is_bound,
-    is_given_to,
-    not_found,
-)
+from moorage.plugins.volumes.persistent_volume_claims import VolumeError, not_found
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
@@ -38,7 +32,7 @@ _NEVER = 1 << 64
 def given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """A volume with the claim's reference in it; annotated, unless the user had reserved it for it."""
     annotations = volume.metadata.annotations
-    if not is_given_to(volume, claim):
+    if not is_bound_to(volume, claim):
         annotations = {**annotations, BOUND_BY_CONTROLLER: annotations.get(BOUND_BY_CONTROLLER, "yes")}
     meta = claim.metadata
     reference = ObjectReference(
@@ -131,7 +125,7 @@ class Reservation:
         volume = _stored(objects, taken, "failed to check binding", "persistentvolumes")
         shown = _stored(objects, claim, "failed to check binding", "persistentvolumeclaims")
         reference = volume.spec.claim_ref
-        ours = is_given_to(volume, claim) and reference is not None and reference.uid == claim.metadata.uid
+        ours = is_bound_to(volume, claim) and reference is not None and reference.uid == claim.metadata.uid
         if not self._is_shown(volume, ours):
             return False
         self._check_reach(volume, objects)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.persistent_volumes import STORAGE, claim_class
 from moorage.api.quantity import Quantity
 from moorage.cluster.columns import COLUMN_MAX
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.volume_binding.matching import NONE, Match
 from moorage.plugins.volume_binding.planning import Plan
-from moorage.plugins.volumes.persistent_volume_claims import STORAGE, claim_class
 
 _FULL = 100
 

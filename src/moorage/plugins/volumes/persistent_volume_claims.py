@@ -8,9 +8,10 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from moorage.api.base import Object, ResourceList
+from moorage.api.base import Object
+from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, claim_class
 from moorage.api.pod import Pod, Volume
-from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.api.storage import PersistentVolumeClaim, StorageClass
 from moorage.client import kinds
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.framework.interface.filter_result import FilterResult, Reason
@@ -19,21 +20,6 @@ from moorage.framework.interface.status import PluginError, Status
 
 VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.STORAGE_CLASS)
 """The kinds that determine which volume a claim has or may get."""
-
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""On a claim: its binding is finished. The value is ignored."""
-
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""On a volume or claim: the binding was made by a program, not by the user."""
-
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""On a claim: the node its volume is to be provisioned for."""
-
-BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-"""On a volume or claim: its storage class, as it was written before there was a field for it."""
-
-WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
-STORAGE = "storage"
 
 CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
 
@@ -82,38 +68,10 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
             yield ClaimUse(f"{pod.name}-{volume.name}", ephemeral=True)
 
 
-def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The name of a claim's storage class; empty if it has none."""
-    return claim.metadata.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name or "")
-
-
-def volume_class(volume: PersistentVolume) -> str:
-    """The name of a volume's storage class; empty if it has none."""
-    return volume.metadata.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
-
-
-def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether a claim is fully bound to its volume."""
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
-
-
 def waits_for_consumer(claim: PersistentVolumeClaim, objects: Objects) -> bool:
     """Whether a claim gets its volume only when a pod that uses it has a node."""
     storage_class = objects.of(StorageClass).get("", claim_class(claim))
     return storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-
-
-def storage_size(amounts: ResourceList) -> int:
-    """How much storage is requested or offered, in billionths of a byte."""
-    return amounts.get(STORAGE, 0)
-
-
-def is_given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume is bound to a claim, or kept for it by name."""
-    reference = volume.spec.claim_ref
-    if reference is None or (reference.namespace, reference.name) != (claim.namespace, claim.name):
-        return False
-    return reference.uid in ("", claim.metadata.uid)
 
 
 def not_found(resource: str, name: str) -> str:

@@ -6,29 +6,16 @@ from typing import Final
 
 from moorage.admission.attributes import Attributes, Reader
 from moorage.admission.plugin import CLAIMS, Call, Plugin
-from moorage.api.manifests import Manifest, annotations_of, child
+from moorage.api.manifests import child
+from moorage.api.persistent_volumes import DEFAULT_CLASS, class_of
 from moorage_cluster.apiserver.admission.default_classes import newest_default
 
 STORAGE_CLASSES: Final = "storage.k8s.io/storageclasses"
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-
-_IS_DEFAULT: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-
-
-def class_of(claim: Manifest) -> str | None:
-    """The storage class that a claim names, in the legacy annotation or in the field."""
-    name: str | None = annotations_of(claim).get(
-        CLASS_ANNOTATION, claim.get("spec", {}).get("storageClassName")
-    )
-    return name
 
 
 def default_class(reader: Reader) -> str | None:
     """The default class's name, if there is one."""
-    return newest_default(reader.all(STORAGE_CLASSES), _IS_DEFAULT)
+    return newest_default(reader.all(STORAGE_CLASSES), DEFAULT_CLASS)
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:

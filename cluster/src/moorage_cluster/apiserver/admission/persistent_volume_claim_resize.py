@@ -7,8 +7,9 @@ from typing import Final
 from moorage.admission.attributes import Attributes, Reader
 from moorage.admission.plugin import CLAIMS, Call, Plugin, refusal
 from moorage.api.manifests import Manifest
+from moorage.api.persistent_volumes import class_of
 from moorage.api.quantity import Quantity, parse_quantity
-from moorage_cluster.apiserver.admission.default_storage_class import STORAGE_CLASSES, class_of
+from moorage_cluster.apiserver.admission.default_storage_class import STORAGE_CLASSES
 
 
 def admit(attributes: Attributes, reader: Reader) -> None:

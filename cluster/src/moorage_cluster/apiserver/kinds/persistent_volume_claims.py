@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, child
+from moorage.api.persistent_volumes import BETA_STORAGE_CLASS
 from moorage.api.quantity import parse_quantity
 from moorage.apimachinery.fields import FieldError, forbidden, invalid
 from moorage.apimachinery.validation.checks import check_unchanged
 from moorage.apimachinery.validation.claim_specs import check_claim_spec, storage_size
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
 
-BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""The annotation that named the class before the field existed."""
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 _FIXED = (
     "spec is immutable after creation except resources.requests and "
@@ -96,7 +95,7 @@ def _check_change(obj: Manifest, old: Manifest) -> list[FieldError]:
     ignored = set()
     if not before.get("volumeName"):
         ignored.add("volumeName")
-    if "storageClassName" not in before and not annotations_of(old).get(BETA_CLASS):
+    if "storageClassName" not in before and not annotations_of(old).get(BETA_STORAGE_CLASS):
         ignored.add("storageClassName")  # a default class that was created later may still be filled in
     if bound:
         ignored |= {"volumeAttributesClassName", "resources"}

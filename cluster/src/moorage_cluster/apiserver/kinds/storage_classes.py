@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER
 from moorage.apimachinery.fields import FieldError, duplicate, forbidden, invalid, required, too_long
 from moorage.apimachinery.validation.checks import check_optional_word, check_unchanged, repetitions
 from moorage.apimachinery.validation.names import check_qualified_name
 from moorage_cluster.apiserver.strategy import Strategy
 
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
-_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+_BINDING_MODES: Final = ("Immediate", WAIT_FOR_FIRST_CONSUMER)
 _MOST_PARAMETERS: Final = 512
 _MOST_PARAMETER_BYTES: Final = 256 * 1024
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.manifests import Manifest, annotations_of
+from moorage.api.manifests import Manifest
+from moorage.api.persistent_volumes import class_of, is_default_class
 from moorage_cluster.apiserver.tables.base import NAME, Printer
 from moorage_cluster.apiserver.tables.cells import (
     NONE,
@@ -35,11 +36,6 @@ _ACCESS_MODES: Final = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_ANNOTATIONS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 
 
 def _access_modes(modes: list[str]) -> str:
@@ -48,14 +44,6 @@ def _access_modes(modes: list[str]) -> str:
 
 def _phase(obj: Manifest) -> str:
     return "Terminating" if being_deleted(obj) else text(obj, "status", "phase")
-
-
-def _class(obj: Manifest) -> str:
-    """The annotation is older than the field, and still takes precedence."""
-    annotations = annotations_of(obj)
-    if _CLASS_ANNOTATION in annotations:
-        return annotations[_CLASS_ANNOTATION]
-    return text(obj, "spec", "storageClassName")
 
 
 def _claim_of(volume: Manifest) -> str:
@@ -74,9 +62,8 @@ def _of_bound(cell: str, claim: Manifest) -> str:
 
 
 def _name_of_class(storage_class: Manifest) -> str:
-    annotations = annotations_of(storage_class)
-    is_default = any(annotations.get(key) == "true" for key in _DEFAULT_ANNOTATIONS)
-    return f"{name_of(storage_class)} (default)" if is_default else name_of(storage_class)
+    name = name_of(storage_class)
+    return f"{name} (default)" if is_default_class(storage_class) else name
 
 
 def _audiences(driver: Manifest) -> str:
@@ -86,7 +73,7 @@ def _audiences(driver: Manifest) -> str:
 
 
 _PHASE = derived("Status", _phase, "Where it is in its life.")
-_CLASS = derived("StorageClass", _class, "Its storage class.")
+_CLASS = derived("StorageClass", lambda obj: class_of(obj) or "", "Its storage class.")
 _ATTRIBUTES_CLASS = text_at(
     "VolumeAttributesClass",
     "spec.volumeAttributesClassName",

@@ -9,9 +9,9 @@ from typing import Final
 
 from moorage.api.amounts import ONE, ZERO, Amount, Amounts, add_to, amount_of, raise_to, whole
 from moorage.api.manifests import Manifest
+from moorage.api.persistent_volumes import class_of
 from moorage.api.quantity import NANO, round_up
 from moorage.api.text import qualified
-from moorage_cluster.apiserver.admission.default_storage_class import class_of
 from moorage_cluster.apiserver.admission.quota.scopes import Scope, claim_in_scope, no_scope
 
 _COUNT: Final = "count/"
