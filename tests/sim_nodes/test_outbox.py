@@ -24,8 +24,8 @@ def play(scene: Callable[[Outbox, VirtualClock], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def settled() -> None:
-    for _ in range(20):
+async def settled(turns: int = 20) -> None:
+    for _ in range(turns):
         await asyncio.sleep(0)
 
 
@@ -103,5 +103,23 @@ def test_failures_that_may_pass_are_tried_again(failure: Exception, is_tried_aga
             clock.advance(0.5)
             await settled()
         assert attempts == ([0.0, 0.5, 1.5, 3.5] if is_tried_again else [0.0])
+
+    play(scene)
+
+
+def test_a_server_may_fail_any_number_of_times() -> None:
+    attempts: list[float] = []
+
+    async def scene(outbox: Outbox, clock: VirtualClock) -> None:
+        async def write() -> None:
+            attempts.append(clock.now())
+            raise ConnectionFailed("gone")
+
+        outbox.put("a", write)
+        await settled()
+        for _ in range(1100):
+            clock.advance(30.0)
+            await settled(turns=4)
+        assert attempts == [30.0 * number for number in range(1101)]
 
     play(scene)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest, status_of
 from moorage.apimachinery.errors import ApiError
+from moorage.backoff import backoff_seconds
 from moorage.clock import Clock, Timer
 from moorage_cluster.apiserver.deferred_jobs import Work
 from moorage_cluster.apiserver.kinds.namespaces import FINALIZER, finalize
@@ -27,9 +28,8 @@ from moorage_cluster.apiserver.store import Change, Collection, Stored
 _PODS: Final = "/pods"
 _FINALIZER_SECONDS: Final = 15
 """Estimated time until finalizers are removed, in seconds."""
-_FIRST_RETRY_SECONDS: Final = 0.005
-_MOST_DOUBLINGS: Final = 13
-"""Maximum doublings of the time between retries, which becomes 41 seconds."""
+_INITIAL_BACKOFF_SECONDS: Final = 0.005
+_MAX_BACKOFF_SECONDS: Final = 40.96
 _POD_HAS_ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -92,8 +92,9 @@ class NamespaceDeleter:
         report, estimate = self._empty(stored)
         self._write_conditions(name, report)
         if report.errors:
-            self._retry(name, _FIRST_RETRY_SECONDS * 2 ** self._failures[name])
-            self._failures[name] = min(self._failures[name] + 1, _MOST_DOUBLINGS)
+            self._failures[name] += 1
+            delay = backoff_seconds(self._failures[name], _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS)
+            self._retry(name, delay)
         elif estimate:
             self._failures[name] = 0
             self._retry(name, estimate // 2 + 1)

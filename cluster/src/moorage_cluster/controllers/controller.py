@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import backoff_seconds
 from moorage.client.informer import EventType
 from moorage.client.kinds import Kind
 from moorage.clock import Timer
@@ -21,8 +22,8 @@ from moorage.http.errors import ConnectionFailed, RequestError
 from moorage_cluster.controllers.cluster import Cluster, controller_of
 
 Key = tuple[str, str]
-_FIRST_PAUSE_SECONDS: Final = 0.1
-_LONGEST_PAUSE_SECONDS: Final = 60.0
+_INITIAL_BACKOFF_SECONDS: Final = 0.1
+_MAX_BACKOFF_SECONDS: Final = 60.0
 _SLOW_SECONDS: Final = 0.005
 _REST_FACTOR: Final = 9
 _LONGEST_REST_SECONDS: Final = 1.0
@@ -153,8 +154,7 @@ class Controller(ABC):
 
     def _failed(self, key: Key, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
         # Another client has written first; the next reconciliation reads what it wrote.
         if not (isinstance(error, RequestError) and error.is_conflict):
             log.warning("%s: %s/%s: %s", self.name, *key, error)
-        self.look_after(*key, pause)
+        self.look_after(*key, backoff_seconds(failures, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))

@@ -12,7 +12,7 @@ from moorage.http.errors import RequestError
 from moorage_cluster.controllers.adoption import claim, follow_pods, selects_nothing
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller, Key
-from moorage_cluster.controllers.job_failures import Backoff, finished_at, judge, only_replaces_failed
+from moorage_cluster.controllers.job_failures import BackoffRecord, finished_at, judge, only_replaces_failed
 from moorage_cluster.controllers.job_indexes import first_free, index_of
 from moorage_cluster.controllers.job_pods import (
     FAILURE_COUNT,
@@ -60,7 +60,7 @@ class JobController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._backoffs: dict[Key, tuple[str, Backoff]] = {}
+        self._backoffs: dict[Key, tuple[str, BackoffRecord]] = {}
         """With the job's uid: another job may reuse the name."""
         self.follow(JOB)
         follow_pods(self, JOB)
@@ -99,17 +99,17 @@ class JobController(Controller):
         waits = [outcome.again_seconds, (due - now).total_seconds() if due is not None else None]
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
 
-    def _backoff(self, job: Manifest) -> Backoff:
+    def _backoff(self, job: Manifest) -> BackoffRecord:
         meta = job["metadata"]
-        uid, backoff = self._backoffs.get((meta["namespace"], meta["name"]), ("", Backoff()))
-        return backoff if uid == meta["uid"] else Backoff()
+        uid, backoff = self._backoffs.get((meta["namespace"], meta["name"]), ("", BackoffRecord()))
+        return backoff if uid == meta["uid"] else BackoffRecord()
 
     def _pods(self, job: Manifest) -> list[Manifest]:
         return self.cluster.owned(POD).get(job["metadata"]["uid"])
 
     # -- creating and deleting pods
 
-    async def _manage(self, tally: Tally, backoff: Backoff, now: datetime) -> _Outcome:
+    async def _manage(self, tally: Tally, backoff: BackoffRecord, now: datetime) -> _Outcome:
         job, active = tally.job, len(tally.active)
         parallelism = int(job["spec"].get("parallelism", 1))
         if is_suspended(job):
@@ -157,7 +157,7 @@ class JobController(Controller):
             return 0.0, {FAILURE_COUNT: "0"}
         ignored = int(last["metadata"].get("annotations", {}).get(IGNORED_FAILURE_COUNT, "0"))
         failures = failure_count(last)
-        wait = Backoff(failures + ignored + 1, finished_at(last)).remaining_seconds(now)
+        wait = BackoffRecord(failures + ignored + 1, finished_at(last)).remaining_seconds(now)
         if judge(tally.job, last).counts:
             failures += 1
         else:
@@ -220,7 +220,7 @@ class JobController(Controller):
         return {"conditions": [*others, note], "startTime": timestamp(now)}
 
     async def _count(
-        self, tally: Tally, verdict: Verdict | None, draft: Manifest, backoff: Backoff, now: datetime
+        self, tally: Tally, verdict: Verdict | None, draft: Manifest, backoff: BackoffRecord, now: datetime
     ) -> None:
         """Count finished pods, remove their finalizers, and finish the job once none is left."""
         job = tally.job

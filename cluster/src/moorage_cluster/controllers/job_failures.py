@@ -7,10 +7,11 @@ from typing import Final, Literal, NamedTuple
 
 from moorage.api.conditions import find_condition
 from moorage.api.manifests import Manifest, moment, status_of
+from moorage.backoff import backoff_seconds
 from moorage_cluster.controllers.pods import created_at, is_deleted, phase_of
 
-_FIRST_WAIT_SECONDS: Final = 10
-_LONGEST_WAIT_SECONDS: Final = 600
+_INITIAL_BACKOFF_SECONDS: Final = 10.0
+_MAX_BACKOFF_SECONDS: Final = 600.0
 
 Action = Literal["Ignore", "FailIndex", "Count", "FailJob"]
 
@@ -116,25 +117,24 @@ def finished_at(pod: Manifest) -> datetime:
     return created_at(pod)
 
 
-class Backoff(NamedTuple):
+class BackoffRecord(NamedTuple):
     """Number of failures since the last success, and the time of the last failure."""
 
     failures: int = 0
     last: datetime | None = None
 
-    def after(self, succeeded: list[Manifest], failed: list[Manifest]) -> Backoff:
+    def after(self, succeeded: list[Manifest], failed: list[Manifest]) -> BackoffRecord:
         """The backoff after more pods have finished."""
         failures = sorted(map(finished_at, failed))
         if not succeeded:
-            return Backoff(self.failures + len(failures), failures[-1]) if failures else self
+            return BackoffRecord(self.failures + len(failures), failures[-1]) if failures else self
         last_success = max(map(finished_at, succeeded))
         later = [each for each in failures if each > last_success]
-        return Backoff(len(later), later[-1] if later else None)
+        return BackoffRecord(len(later), later[-1] if later else None)
 
     def remaining_seconds(self, now: datetime) -> float:
         """Seconds to wait before the next pod is created."""
         if self.failures == 0 or self.last is None:
             return 0.0
-        # The exponent is bounded, to keep the number small.
-        wait = min(_FIRST_WAIT_SECONDS * 2 ** min(self.failures - 1, 10), _LONGEST_WAIT_SECONDS)
+        wait = backoff_seconds(self.failures, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS)
         return max(0.0, (self.last + timedelta(seconds=wait) - now).total_seconds())

@@ -12,13 +12,14 @@ from enum import Enum
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import backoff_seconds
 from moorage.config.duration import Duration
 from moorage_cluster.nodes.simulated_workload import KILLED
 from moorage_cluster.nodes.usage import NOTHING, Usage
 from moorage_cluster.nodes.workload import Ended, Probed, Report, StartDelayed, Started, Workload
 
-FIRST_PAUSE_SECONDS: Final = 10.0
-LONGEST_PAUSE_SECONDS: Final = 300.0
+_INITIAL_BACKOFF_SECONDS: Final = 10.0
+_MAX_BACKOFF_SECONDS: Final = 300.0
 RESTART_SECONDS: Final = 1.0
 """Time until the kubelet restarts a container without backoff, in seconds."""
 UNKNOWN_STATUS: Final = "ContainerStatusUnknown"
@@ -94,7 +95,7 @@ class ContainerRun:
         self._pod_restart_policy = pod_restart_policy
         self._described = described
         self._new_id = new_id
-        self._pause_seconds = 0.0
+        self._restarts = 0
         self._restarted_at = 0.0
 
     @property
@@ -198,18 +199,18 @@ class ContainerRun:
         if self._is_stopping or not self._restarts_after(exit_code):
             self.is_ready = self.role is Role.INIT and exit_code == 0
             return
-        if not self._pause_seconds or now - self._restarted_at > 2 * LONGEST_PAUSE_SECONDS:
-            self._pause_seconds = FIRST_PAUSE_SECONDS
+        if not self._restarts or now - self._restarted_at > 2 * _MAX_BACKOFF_SECONDS:
+            self._restarts = 1
             self.start_at = now + RESTART_SECONDS
             return
-        pause = Duration(self._pause_seconds)
+        pause = Duration(backoff_seconds(self._restarts, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))
         self.last = ended
         self.state = Waiting(
             "CrashLoopBackOff",
             f"back-off {pause} restarting failed container={self.name} pod={self._described}",
         )
         self.start_at = now + pause
-        self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
+        self._restarts += 1
 
     def resume(self, now: float) -> None:
         """Continue from the state that another kubelet left: a pending restart takes place now."""

@@ -11,13 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
+from moorage.backoff import backoff_seconds
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
 
 Write = Callable[[], Awaitable[None]]
 
-_FIRST_PAUSE_SECONDS: Final = 0.5
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_INITIAL_BACKOFF_SECONDS: Final = 0.5
+_MAX_BACKOFF_SECONDS: Final = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ class Outbox:
 
     def _retry(self, key: Hashable, write: Write, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
+        pause = backoff_seconds(failures, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS)
         log.warning("%s: %s; trying again in %.1f s", key, error, pause)
 
         def again() -> None:

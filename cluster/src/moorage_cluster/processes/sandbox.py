@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.backoff import backoff_seconds
 from moorage.client.waiting import sleep
 from moorage_cluster.nodes.program import Program
 from moorage_cluster.nodes.workload import Host, Tell
@@ -26,8 +27,8 @@ from moorage_cluster.processes.volumes import MountError, PodVolumes
 
 _REFRESH_SECONDS: Final = 60.0
 """Interval between updates of volumes from their sources, in seconds."""
-_FIRST_MOUNT_PAUSE_SECONDS: Final = 0.5
-_LONGEST_MOUNT_PAUSE_SECONDS: Final = 30.0
+_INITIAL_MOUNT_BACKOFF_SECONDS: Final = 0.5
+_MAX_MOUNT_BACKOFF_SECONDS: Final = 30.0
 _CLOSE_GRACE_SECONDS: Final = 2.0
 """Grace period of processes after their pod is deleted, or at the end of the cluster, in seconds."""
 _DEFAULT_GRACE_SECONDS: Final = 30.0
@@ -112,16 +113,17 @@ class PodSandbox:
     # -- volumes
 
     async def _mount(self) -> None:
-        pause = _FIRST_MOUNT_PAUSE_SECONDS
+        failures = 0
         while True:
             try:
                 await self._volumes.write(self._pod, self.address, self._host)
             except MountError as error:
                 self._tell("Warning", "FailedMount", str(error))
+                failures += 1
+                pause = backoff_seconds(failures, _INITIAL_MOUNT_BACKOFF_SECONDS, _MAX_MOUNT_BACKOFF_SECONDS)
                 await sleep(self._machine.clock, pause)
-                pause = min(2 * pause, _LONGEST_MOUNT_PAUSE_SECONDS)
                 continue
-            pause = _FIRST_MOUNT_PAUSE_SECONDS
+            failures = 0
             if not self.is_ready:
                 self.is_ready = True
                 self._wake()
