@@ -15,7 +15,6 @@ from random import Random
 
 import uvloop
 
-from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
@@ -41,7 +40,7 @@ async def run(nodes: int, pods: int, seconds: float, events: bool) -> None:
     server = EmbeddedServer()
     server.start()
     client = Client(server.api, server.token)
-    cluster = Cluster(client, LoopClock(), utc_now, Random(1))
+    cluster = Cluster(client, LoopClock(), Random(1))
     simulated = SimulatedNodes(cluster, KubeletSettings(normal_events=events), seed=1)
     running = [
         asyncio.create_task(Manager(cluster, []).run()),

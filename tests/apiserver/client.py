@@ -66,10 +66,7 @@ class Cluster:
         self.token = self.server.token
 
     async def _make(self, settings: Settings | None, seed: int) -> EmbeddedServer:
-        return EmbeddedServer(settings, now=self.now, clock=self.clock, random=Random(seed))
-
-    def now(self) -> datetime:
-        return self.clock.utc_now()
+        return EmbeddedServer(settings, clock=self.clock, random=Random(seed))
 
     def close(self) -> None:
         self.server.close()

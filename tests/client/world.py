@@ -27,16 +27,11 @@ class World:
 
     def __init__(self, seed: int = 1, history: int = 20_000) -> None:
         self.clock = VirtualClock(epoch=START)
-        self.server = EmbeddedServer(
-            Settings(history=history), now=self.now, clock=self.clock, random=Random(seed)
-        )
+        self.server = EmbeddedServer(Settings(history=history), clock=self.clock, random=Random(seed))
         self.client = Client(self.server.api, self.server.token)
         self.random = Random(seed)
         self.history: list[tuple[EventType, str, int]] = []
         """What was done: the change, the name, the version since."""
-
-    def now(self) -> datetime:
-        return self.clock.utc_now()
 
     async def passes(self, seconds: float, step: float = 0.25) -> None:
         """Let time pass, and what it causes happen."""

@@ -66,10 +66,10 @@ class Harness:
             self.start()
 
     async def _make(self, settings: Settings | None) -> None:
-        self.server = EmbeddedServer(settings, now=self.now, clock=self.clock, random=Random(self._seed))
+        self.server = EmbeddedServer(settings, clock=self.clock, random=Random(self._seed))
         self.server.start()
         self.client = Client(self.server.api, self.server.token)
-        self.cluster = Cluster(self.client, self.clock, self.now, Random(self._seed + 1))
+        self.cluster = Cluster(self.client, self.clock, Random(self._seed + 1))
         self.manager = Manager(self.cluster, self._controllers)
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Harness:
 
         async def again() -> None:
             await self._end()
-            self.cluster = Cluster(self.client, self.clock, self.now, Random(self._seed + 2))
+            self.cluster = Cluster(self.client, self.clock, Random(self._seed + 2))
             self.manager = Manager(self.cluster, self._controllers)
 
         self._await(again())

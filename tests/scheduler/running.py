@@ -111,7 +111,7 @@ class World:
 
     def start_server(self) -> None:
         """A server with what its data directory has."""
-        self.server = EmbeddedServer(self._settings, now=self.now, clock=self.clock, random=self.random)
+        self.server = EmbeddedServer(self._settings, clock=self.clock, random=self.random)
         self.server.start()
         self.client = Client(self.server.api, self.server.token)
         self.line.server = self.server.api
@@ -119,9 +119,6 @@ class World:
     def kill_server(self) -> None:
         self.line.cut()
         self.server.close()
-
-    def now(self) -> datetime:
-        return self.clock.utc_now()
 
     def scheduler(
         self,

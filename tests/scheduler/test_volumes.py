@@ -20,7 +20,7 @@ SEEDS = range(3)
 
 
 def _controllers(world: World, *controllers: MakeController) -> None:
-    cluster = Cluster(world.client, world.clock, world.now, Random(1))
+    cluster = Cluster(world.client, world.clock, Random(1))
     world.runs(Manager(cluster, controllers).run())
 
 

@@ -23,10 +23,7 @@ class World:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.clock = VirtualClock(epoch=START)
-        self.server = EmbeddedServer(settings, now=self.now, clock=self.clock, random=Random(1))
-
-    def now(self) -> datetime:
-        return self.clock.utc_now()
+        self.server = EmbeddedServer(settings, clock=self.clock, random=Random(1))
 
     def client(self, transport: Transport | None = None, token: str = "") -> Client:
         return Client(transport or self.server.api, token or self.server.token)

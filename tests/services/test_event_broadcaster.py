@@ -73,7 +73,7 @@ def test_what_a_scheduled_event_says() -> None:
         scene.recorder.scheduled(a_pod(), "node-1")
         [event] = await scene.stored()
         name = event["metadata"]["name"]
-        assert name == f"web.{int(scene.world.now().timestamp()) * 10**9:x}"
+        assert name == f"web.{int(scene.world.clock.utc_now().timestamp()) * 10**9:x}"
         del event["metadata"]
         assert event == {
             "apiVersion": "events.k8s.io/v1",

@@ -42,7 +42,7 @@ class World(Harness):
         await self._settled()
 
     async def _make(self, settings: Settings | None) -> None:
-        self.local = LocalCluster(self._wanted, clock=self.clock, now=self.now, random=Random(self._seed))
+        self.local = LocalCluster(self._wanted, clock=self.clock, random=Random(self._seed))
         self.server, self.client = self.local.server, self.local.client
         self.manager = _Everything(self.local)  # type: ignore[assignment]
 

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from moorage.api.manifests import Manifest, utc_now
+from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.kinds import STORAGE_CLASS
 from moorage.clock import Clock, LoopClock
@@ -70,14 +69,12 @@ class LocalCluster:
         settings: LocalSettings,
         *,
         clock: Clock | None = None,
-        now: Callable[[], datetime] = utc_now,
         random: Random | None = None,
     ) -> None:
         self._settings = settings
         clock, random = clock or LoopClock(), random or Random()
         self.server = EmbeddedServer(
             settings.server,
-            now=now,
             clock=clock,
             random=random,
             logs=lambda pod, query: self._logs(pod, query),
@@ -85,9 +82,9 @@ class LocalCluster:
         self.client = Client(self.server.api, self.server.token, "moorage-up")
         self._runtime = None
         if settings.run_containers_with is not None:
-            self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, now, random)
-        self._logs = Logs(now, self._runtime.read_log if self._runtime is not None else None)
-        cluster = Cluster(self.client, clock, now, random)
+            self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, random)
+        self._logs = Logs(clock.utc_now, self._runtime.read_log if self._runtime is not None else None)
+        cluster = Cluster(self.client, clock, random)
         self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
         self.nodes = SimulatedNodes(
             cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime

@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 from urllib.parse import quote
@@ -66,9 +65,9 @@ class Target:
     """A fresh server."""
 
     def __init__(self, complaints: list[str], settings: Settings | None = None) -> None:
-        self._clock = VirtualClock()
+        self._clock = VirtualClock(epoch=START)
         self._settings = settings
-        self.server = EmbeddedServer(settings, now=self._now, clock=self._clock, random=Random(1))
+        self.server = EmbeddedServer(settings, clock=self._clock, random=Random(1))
         self._first_revision = self.server.store.collection("/namespaces").log.oldest
         self._complaints = complaints
         self._watches: list[_Reader] = []
@@ -78,9 +77,6 @@ class Target:
                 repr(context.get("exception") or context["message"])
             )
         )
-
-    def _now(self) -> datetime:
-        return START + timedelta(seconds=self._clock.now())
 
     async def fire(self, shot: Shot) -> tuple[int, Any]:
         """Send a request and check what comes of it; the result is the code and the answer, if it is JSON."""
@@ -189,7 +185,7 @@ class Target:
 
     def check_reopened(self) -> None:
         """That a server on the same directory, after this one was closed, has its objects."""
-        again = EmbeddedServer(self._settings, now=self._now, clock=self._clock, random=Random(1))
+        again = EmbeddedServer(self._settings, clock=self._clock, random=Random(1))
         try:
             for collection in self.server.store.collections():
                 there = again.store.collection(collection.name).items

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from random import Random
 
 from moorage.client.client import Client
@@ -35,7 +34,7 @@ class Slow(Controller):
 def test_objects_that_are_looked_at_for_the_last_time_are_forgotten() -> None:
     async def scenario() -> None:
         clock, server = VirtualClock(), EmbeddedServer()
-        cluster = Cluster(Client(server.api, server.token), clock, lambda: datetime.now(UTC), Random(1))
+        cluster = Cluster(Client(server.api, server.token), clock, Random(1))
         controller = Slow(cluster, clock)
         running = asyncio.create_task(controller.run())
         names = [f"object-{number}" for number in range(200)]

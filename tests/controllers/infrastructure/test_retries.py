@@ -31,7 +31,7 @@ class Failing(Controller):
 def test_an_object_may_fail_any_number_of_times() -> None:
     async def scenario() -> None:
         clock, server = VirtualClock(), EmbeddedServer()
-        cluster = Cluster(Client(server.api, server.token), clock, clock.utc_now, Random(1))
+        cluster = Cluster(Client(server.api, server.token), clock, Random(1))
         controller = Failing(cluster)
         running = asyncio.create_task(controller.run())
         controller.look("default", "object")

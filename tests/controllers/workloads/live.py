@@ -9,7 +9,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from moorage.api.manifests import Manifest, timestamp, utc_now
+from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
@@ -49,7 +49,11 @@ class StandInKubelet(Controller):
         if owner is not None and owner["kind"] == "Job":
             return {"phase": "Succeeded"}
         works = "broken" not in pod["spec"]["containers"][0]["image"]
-        ready = {"type": "Ready", "status": str(works), "lastTransitionTime": timestamp(self.cluster.now())}
+        ready = {
+            "type": "Ready",
+            "status": str(works),
+            "lastTransitionTime": timestamp(self.cluster.clock.utc_now()),
+        }
         return {"phase": "Running", "conditions": [ready]}
 
 
@@ -83,7 +87,7 @@ class LiveCluster:
             write_kubeconfig(self.kubeconfig, url, embedded.token, embedded.certificate.ca_pem)
             server = HttpServer(embedded.api, embedded.certificate.ssl_context())
             client = Client(embedded.api, embedded.token)
-            cluster = Cluster(client, LoopClock(), utc_now, Random(1))
+            cluster = Cluster(client, LoopClock(), Random(1))
             manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, StandInKubelet))
             serving = asyncio.create_task(server.serve(listener))
             managing = asyncio.create_task(manager.run())

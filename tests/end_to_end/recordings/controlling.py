@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from moorage.api.labels import HOSTNAME
-from moorage.api.manifests import Manifest, annotations_of, utc_now
+from moorage.api.manifests import Manifest, annotations_of
 from moorage.api.persistent_volumes import SELECTED_NODE, class_of
 from moorage.client.client import Client
 from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
@@ -61,7 +61,7 @@ CONTROLLERS: Final[dict[str, tuple[MakeController, ...]]] = {
 @asynccontextmanager
 async def controlled(client: Client, family: str) -> AsyncIterator[None]:
     """The controllers of a family are at work while the context lasts."""
-    manager = Manager(Cluster(client, LoopClock(), utc_now, Random(0)), CONTROLLERS.get(family, ()))
+    manager = Manager(Cluster(client, LoopClock(), Random(0)), CONTROLLERS.get(family, ()))
     running = asyncio.ensure_future(manager.run())
     try:
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -14,7 +13,7 @@ from moorage.admission.attributes import Attributes, Operation, Reader
 from moorage.admission.chain import Chain
 from moorage.admission.plugin import Call, Plugin
 from moorage.admission.users import User
-from moorage.api.manifests import Manifest, Now, utc_now
+from moorage.api.manifests import Manifest, Now
 from moorage.clock import Clock, LoopClock
 from moorage.http.certificates import ServerCertificate, load_or_make
 from moorage.http.guard import Guard
@@ -78,7 +77,6 @@ class EmbeddedServer:
         self,
         settings: Settings | None = None,
         *,
-        now: Now = utc_now,
         clock: Clock | None = None,
         random: Random | None = None,
         logs: Logs = no_logs,
@@ -86,6 +84,7 @@ class EmbeddedServer:
         settings = settings or Settings()
         random = random or Random()  # For names and uids; secrets come from elsewhere.
         clock = clock or LoopClock()
+        now = clock.utc_now
         self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
         self.token = _secret(settings.data_dir, "token")
         self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
@@ -214,9 +213,7 @@ def _escalation(authorizer: Authorizer) -> Plugin:
     return Plugin("RBACEscalation", admit, tuple(calls))
 
 
-def _answers(
-    authorizer: Authorizer, authenticator: Authenticator, now: Callable[[], datetime]
-) -> dict[str, Answer]:
+def _answers(authorizer: Authorizer, authenticator: Authenticator, now: Now) -> dict[str, Answer]:
     """Handlers of kinds that are created but not stored, such as reviews, by storage name."""
 
     def answered(review: reviews.Review) -> Answer:

@@ -7,7 +7,6 @@ a controller never acts on a state older than its own last write, and needs no b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from random import Random
 from typing import Final
 
@@ -28,10 +27,9 @@ _read_manifest = msgspec.json.Decoder(Manifest).decode
 class Cluster:
     """Informers to read, a client to write, and the time; shared by all controllers of a process."""
 
-    def __init__(self, client: Client, clock: Clock, now: Callable[[], datetime], random: Random) -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
         self.client = client
         self.clock = clock
-        self.now = now
         self.random = random
         self._informers: dict[Kind, Informer[Manifest]] = {}
         self._by_owner: dict[Kind, Index[Manifest]] = {}
@@ -138,7 +136,7 @@ class Cluster:
         """
         meta = about["metadata"]
         namespace = meta.get("namespace", "") or "default"
-        now = self.now()
+        now = self.clock.utc_now()
         if not self._event_limits.take(component, meta["uid"], self.clock.now()):
             return
         same = (meta["uid"], type, reason, message, component)

@@ -56,7 +56,7 @@ class CronJobController(Controller):
         meta = cron_job["metadata"]
         if before is not None and _timing(before) != _timing(cron_job):
             try:
-                wait = _seconds_to_next(cron_job, _schedule_of(cron_job), self.cluster.now())
+                wait = _seconds_to_next(cron_job, _schedule_of(cron_job), self.cluster.clock.utc_now())
             except _NoScheduleError:
                 wait = 0.0  # Reconciliation reports why.
             self.look_after(meta["namespace"], meta["name"], wait or 0.0)
@@ -128,7 +128,7 @@ class CronJobController(Controller):
         """Start a job if one is due; returns the seconds until the next scheduled time."""
         if is_deleted(cron_job) or cron_job["spec"].get("suspend"):
             return None
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         try:
             schedule = _schedule_of(cron_job)
             due = _due(cron_job, schedule, now)

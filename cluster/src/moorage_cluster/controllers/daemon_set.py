@@ -94,7 +94,7 @@ class DaemonSetController(Controller):
         live = {labels_of(pod).get(REVISION_LABEL) for pod in pods}
         in_use = [name_of(each) for each in history.old if labels_of(each).get(REVISION_LABEL) in live]
         await forget_old(self.cluster, obj, history.old, in_use)
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         counts = self._counts(obj, daemon, revision, now)
         if history.collisions:
             counts["collisionCount"] = history.collisions
@@ -235,7 +235,7 @@ class DaemonSetController(Controller):
         return by_generation or labels.get(REVISION_LABEL) == revision
 
     def _is_available(self, obj: Manifest, pod: Manifest) -> bool:
-        return is_available(pod, _min_ready_seconds(obj), self.cluster.now())
+        return is_available(pod, _min_ready_seconds(obj), self.cluster.clock.utc_now())
 
     def _counts(self, obj: Manifest, daemon: Daemon, revision: str, now: datetime) -> Manifest:
         by_node = self._pods_by_node(obj)

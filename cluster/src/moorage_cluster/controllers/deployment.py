@@ -77,7 +77,7 @@ class DeploymentController(Controller):
         if deployment is None or selects_nothing(deployment):
             return None
         sets = sort_out(deployment, await claim(self.cluster, DEPLOYMENT, deployment, REPLICA_SET))
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         if is_deleted(deployment):
             conditions: list[Manifest] = status_of(deployment).get("conditions") or []
             await self._write(deployment, counted_status(deployment, sets, conditions, now))
@@ -162,7 +162,7 @@ class DeploymentController(Controller):
             {"conditions": conditions}, PROGRESSING
         ):
             message = f'Found new replica set "{new["metadata"]["name"]}"'
-            found = progressing(self.cluster.now(), "True", "FoundNewReplicaSet", message)
+            found = progressing(self.cluster.clock.utc_now(), "True", "FoundNewReplicaSet", message)
             conditions = with_condition(conditions, found)
         return deployment, conditions, Sets(new, sets.old)
 
@@ -181,7 +181,7 @@ class DeploymentController(Controller):
         size = new_size(deployment, sets)
         wanted = new_set(deployment, next_revision(sets.old), size)
         name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         has_deadline = deadline_seconds(deployment) is not None
         try:
             new = await self.cluster.create(REPLICA_SET, namespace, wanted)

@@ -118,7 +118,7 @@ class Disruption(Controller):
     ) -> tuple[dict[str, str], float | None]:
         """The pods with an allowed eviction that has not begun, and seconds until the first times out."""
         known: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         still: dict[str, str] = {}
         recheck_after: float | None = None
         for pod in pods if known else ():
@@ -168,7 +168,11 @@ class Disruption(Controller):
             "observedGeneration": status.get("observedGeneration", 0),
         }
         known = status_of(budget)
-        new = changed_condition(budget, new, self.cluster.now()) or find_condition(known, _ALLOWED) or new
+        new = (
+            changed_condition(budget, new, self.cluster.clock.utc_now())
+            or find_condition(known, _ALLOWED)
+            or new
+        )
         others = without_condition(known.get("conditions") or [], _ALLOWED)
         return {**status, "conditions": [*others, new]}
 
@@ -201,7 +205,7 @@ class StaleDisruption(Controller):
         threat = find_condition(status_of(pod), DISRUPTION_TARGET)
         if threat is None:
             return None
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         left = moment(threat["lastTransitionTime"]) + _STALE_AFTER - now
         if left > timedelta(0):
             return left.total_seconds()

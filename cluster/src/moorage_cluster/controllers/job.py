@@ -74,7 +74,7 @@ class JobController(Controller):
         if not is_ours(job) or selects_nothing(job):
             return None
         tally = Tally(job, await claim(self.cluster, JOB, job, POD, finalizers=(FINALIZER,)))
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         started: str | None = status_of(job).get("startTime")
         if not started and not is_suspended(job):
             started = timestamp(now)

@@ -30,7 +30,7 @@ class JobTtlController(Controller):
         if seconds is None or ended is None:
             return None
         due = moment(ended["lastTransitionTime"]) + timedelta(seconds=seconds)
-        left = (due - self.cluster.now()).total_seconds()
+        left = (due - self.cluster.clock.utc_now()).total_seconds()
         if left > 0:
             return left
         await self.cluster.delete(JOB, job, propagation="Foreground")

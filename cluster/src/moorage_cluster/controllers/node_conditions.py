@@ -35,7 +35,7 @@ async def mark_disrupted(
         "message": message,
         "observedGeneration": pod["metadata"].get("generation", 0),
     }
-    changed = changed_condition(pod, new, cluster.now())
+    changed = changed_condition(pod, new, cluster.clock.utc_now())
     status: Manifest = {**further, **({"conditions": [changed]} if changed else {})}
     return await patch_pod_status(cluster, pod, status) if status else pod
 

@@ -132,7 +132,7 @@ class NodeLifecycle(Controller):
         left = self._last_heard_at(node) + grace - self.cluster.clock.now()
         if left > 0:
             return node, left
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         marks = [changed_condition(node, _unknown(node, type), now) for type in _REPORTED]
         patch = {
             "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
@@ -151,14 +151,14 @@ class NodeLifecycle(Controller):
         heard = self._heard_at.get(node["metadata"]["name"])
         if heard is not None:
             return heard
-        age = self.cluster.now() - moment(node["metadata"]["creationTimestamp"])
+        age = self.cluster.clock.utc_now() - moment(node["metadata"]["creationTimestamp"])
         return self.cluster.clock.now() - age.total_seconds()
 
     async def _mark_pod_not_ready(self, pod: Manifest) -> None:
         ready = find_condition(status_of(pod), READY)
         if ready is None or ready["status"] == "False":
             return
-        since = timestamp(self.cluster.now())
+        since = timestamp(self.cluster.clock.utc_now())
         turned = {**ready, "status": "False", "lastTransitionTime": since}
         await patch_pod_status(self.cluster, pod, {"conditions": [turned]})
         await self.cluster.event(pod, "Warning", "NodeNotReady", "Node is not ready", self.name)
@@ -175,7 +175,7 @@ class NodeLifecycle(Controller):
             if wait == 0:
                 wanted.add(drive_out)
                 wait = None
-        taints = changed_taints(node, wanted, self.cluster.now())
+        taints = changed_taints(node, wanted, self.cluster.clock.utc_now())
         labels = _missing_labels(node)
         if taints is not None or labels:
             patch: Manifest = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}}

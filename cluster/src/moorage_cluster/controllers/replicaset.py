@@ -55,7 +55,7 @@ class _ReplicasController(Controller):
         pods = await claim(self.cluster, self.kind, owner, POD, is_active)
         error = None if is_deleted(owner) else await self._manage(owner, pods)
         missing = self._wanted(owner) - len(pods)
-        now = self.cluster.now()
+        now = self.cluster.clock.utc_now()
         # The informer has already seen the pods that were just created, deleted or adopted.
         selector = ready_selector(selector_of(owner))
         pods = [pod for pod in self._owned(owner) if selector.matches(labels_of(pod))]
@@ -83,7 +83,9 @@ class _ReplicasController(Controller):
 
             return await slow_start(min(missing, BURST), create)
         if missing < 0:
-            going = first_to_go(pods, min(-missing, BURST), self._related(owner), self.cluster.now())
+            going = first_to_go(
+                pods, min(-missing, BURST), self._related(owner), self.cluster.clock.utc_now()
+            )
             return await together(delete_pod(self.cluster, owner, pod, self.name) for pod in going)
         return None
 

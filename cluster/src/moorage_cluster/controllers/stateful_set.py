@@ -91,7 +91,7 @@ class StatefulSetController(Controller):
         history = await history_of(self.cluster, STATEFUL_SET, obj, _HASH_LABEL)
         known = status_of(obj).get("currentRevision")
         current = next((each for each in history.revisions if name_of(each) == known), history.update)
-        being = _Set(obj, history, current, self.cluster.now())
+        being = _Set(obj, history, current, self.cluster.clock.utc_now())
         refusal: RequestError | None = None
         if not is_deleted(obj):
             try:
@@ -104,7 +104,7 @@ class StatefulSetController(Controller):
         await forget_old(self.cluster, obj, history.revisions, in_use)
         if refusal is not None and not is_namespace_going(refusal):
             raise refusal
-        return next_available_seconds(pods, being.min_ready_seconds, self.cluster.now())
+        return next_available_seconds(pods, being.min_ready_seconds, self.cluster.clock.utc_now())
 
     def _pods(self, being: _Set) -> list[Manifest]:
         owned = self.cluster.owned(POD).get(being.obj["metadata"]["uid"])

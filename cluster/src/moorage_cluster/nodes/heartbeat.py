@@ -122,7 +122,7 @@ class Heartbeat:
             **(lease.get("spec") or {}),
             "holderIdentity": self._kubelet.name,
             "leaseDurationSeconds": self._around.settings.lease_seconds,
-            "renewTime": micro_timestamp(self._around.cluster.now()),
+            "renewTime": micro_timestamp(self._around.cluster.clock.utc_now()),
         }
         return {**lease, "spec": spec}
 

@@ -130,12 +130,14 @@ class SimulatedNodes:
 
     def node_metrics(self) -> Manifest:
         """The usage of nodes: a NodeMetricsList."""
-        return metrics.node_metrics(self._kubelets.values(), self._cluster.clock.now(), self._cluster.now())
+        return metrics.node_metrics(
+            self._kubelets.values(), self._cluster.clock.now(), self._cluster.clock.utc_now()
+        )
 
     def pod_metrics(self, namespace: str | None = None) -> Manifest:
         """The usage of pods, all or those of a namespace: a PodMetricsList."""
         return metrics.pod_metrics(
-            self._kubelets.values(), namespace, self._cluster.clock.now(), self._cluster.now()
+            self._kubelets.values(), namespace, self._cluster.clock.now(), self._cluster.clock.utc_now()
         )
 
     @property

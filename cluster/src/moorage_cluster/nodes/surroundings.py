@@ -49,11 +49,11 @@ class Surroundings:
 
     def timestamp(self, seconds: float) -> str:
         """A moment of the clock as a timestamp of objects."""
-        return timestamp(self.cluster.now() + timedelta(seconds=seconds - self.clock.now()))
+        return timestamp(self.cluster.clock.utc_now() + timedelta(seconds=seconds - self.clock.now()))
 
     def seconds_of(self, text: str) -> float:
         """A timestamp as a moment of the clock."""
-        return self.clock.now() + (moment(text) - self.cluster.now()).total_seconds()
+        return self.clock.now() + (moment(text) - self.cluster.clock.utc_now()).total_seconds()
 
     def latency(self, seconds: float) -> float:
         """A latency in seconds with random jitter."""

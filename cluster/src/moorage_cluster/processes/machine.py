@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.api.manifests import Now
 from moorage.client.client import Client
 from moorage.clock import Clock
 from moorage_cluster.processes.sweeping import Sweeper
@@ -20,7 +19,6 @@ class Machine:
     server: tuple[str, int]
     """Address and port of the API server."""
     clock: Clock
-    now: Now
     tasks: Tasks
     sweeper: Sweeper
 

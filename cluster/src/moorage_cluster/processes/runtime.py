@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from moorage.api.manifests import Manifest, Now
+from moorage.api.manifests import Manifest
 from moorage.apimachinery import errors
 from moorage.client.client import Client
 from moorage.clock import Clock
@@ -30,10 +30,8 @@ _NETWORKS: Final = 128
 class LocalRuntime:
     """Runs containers as processes; `server` is the address and the port of the API server."""
 
-    def __init__(
-        self, client: Client, server: tuple[str, int], clock: Clock, now: Now, random: Random
-    ) -> None:
-        self._machine = Machine(client, server, clock, now, Tasks(), Sweeper())
+    def __init__(self, client: Client, server: tuple[str, int], clock: Clock, random: Random) -> None:
+        self._machine = Machine(client, server, clock, Tasks(), Sweeper())
         network = _FIRST_NETWORK + random.randrange(_NETWORKS)
         # Only Linux has all of 127.0.0.0/8; elsewhere pods share the machine's ports.
         self._addresses = PodAddresses(f"127.{network}.0.0/16") if sys.platform == "linux" else None

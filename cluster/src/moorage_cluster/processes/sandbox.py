@@ -66,7 +66,11 @@ class PodSandbox:
         self._folder = machine.folder / pod["metadata"]["uid"]
         self._objects = NamespacedObjects(machine.client, pod["metadata"]["namespace"])
         self._volumes = PodVolumes(
-            machine.client, self._objects, self._folder / "volumes", machine.folder / "claims", machine.now
+            machine.client,
+            self._objects,
+            self._folder / "volumes",
+            machine.folder / "claims",
+            machine.clock.utc_now,
         )
         self._mounting: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -157,7 +161,7 @@ class PodSandbox:
         return process
 
     def _open_log(self, container: str) -> ContainerLog:
-        log = ContainerLog(self._machine.now)
+        log = ContainerLog(self._machine.clock.utc_now)
         self.logs[container] = [*self.logs.get(container, ())[-1:], log]
         return log
 
