@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -163,3 +164,12 @@ def test_other_formatters_see_keys_and_values(caplog: pytest.LogCaptureFixture) 
 def test_quoted_is_one_line() -> None:
     values: dict[str, Any] = {"a\nb": '"a\\nb"', "": '""', "ü": '"ü"'}
     assert {text: quoted(text) for text in values} == values
+
+
+def test_a_logger_goes_with_its_module() -> None:
+    short_lived = Logger("moorage.test_klog_plugin")
+    klog.set_verbosity(5)
+    assert short_lived.v == 5
+    gone = weakref.ref(short_lived)
+    del short_lived
+    assert gone() is None

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, Protocol
+from weakref import WeakSet
 
 ROOT: Final = "moorage"
 """The parent of all loggers, plugins' included."""
@@ -159,12 +160,15 @@ class Message:
 
 
 class _Settings:
-    """The verbosity, by file."""
+    """The verbosity, by file; one for the process, as the standard library's loggers are.
+
+    Loggers are held weakly: those of a plugin's file go with its module when the file is loaded again.
+    """
 
     def __init__(self) -> None:
         self.verbosity = 0
         self.by_file: Sequence[tuple[str, int]] = ()
-        self.loggers: list[Logger] = []
+        self.loggers: WeakSet[Logger] = WeakSet()
 
     def of(self, file: str) -> int:
         """The verbosity of a file, named without `.py`."""
@@ -202,13 +206,13 @@ class Logger:
     The key `logger` names the plugin that a line comes from; it is left out below `-v=4`.
     """
 
-    __slots__ = ("_logger", "file", "v")
+    __slots__ = ("__weakref__", "_logger", "file", "v")
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
         self.file = name.rpartition(".")[2]
         self.v = _SETTINGS.of(self.file)
-        _SETTINGS.loggers.append(self)
+        _SETTINGS.loggers.add(self)
 
     def info(self, verbosity: int, message: str, /, **values: object) -> None:
         """Write a line if the verbosity is enabled."""

@@ -233,7 +233,8 @@ class _Compiled:
             self.tokens -= dropped
 
 
-_compiled = _Compiled(CACHED_TOKENS)
+_compiled: Final = _Compiled(CACHED_TOKENS)
+"""One for the process: a selector depends on its text alone, and the API server and all profiles have it."""
 
 
 def compile_selector(expression: str, work: Work | None = None) -> Selector:

@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -119,7 +119,7 @@ def from_kubeconfig(
     return Access(endpoint, credentials, _impersonated(choice.user))
 
 
-@cache
+@lru_cache(maxsize=64)  # one for the process: a kubeconfig is read again at every reload
 def _warn_of_plain_http(url: str) -> None:
     """Warn once for each server that requests to it are anonymous."""
     log.warning("Credentials are not sent to a server without TLS", server=url)

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from moorage.api.base import Object
 
 T = TypeVar("T", bound=Object)
+S = TypeVar("S")
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -105,6 +106,7 @@ class Objects:
     def __init__(self) -> None:
         self._tables: dict[type[Object], ObjectTable[Any]] = {}
         self._subscribers: dict[Callable[[], None], None] = {}
+        self._shared: dict[Callable[[Objects], Any], Any] = {}
 
     def of(self, kind: type[T]) -> ObjectTable[T]:
         """The table of a kind."""
@@ -126,6 +128,16 @@ class Objects:
         for kind, table in source._tables.items():
             if table._changed:
                 self.of(kind).follow(table)
+
+    def shared(self, make: Callable[[Objects], S]) -> S:
+        """What all users of these objects share, made at the first call with this function.
+
+        It must not hold a strong reference to the objects, which own it.
+        """
+        made: S | None = self._shared.get(make)
+        if made is None:
+            made = self._shared[make] = make(self)
+        return made
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back at every change; returns a function that ends the subscription."""

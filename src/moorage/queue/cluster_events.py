@@ -124,7 +124,10 @@ class ClusterEvent:
 
 @cache
 def event(resource: str, action: Action) -> ClusterEvent:
-    """The event for an action on a kind; cached, because events are created at every change."""
+    """The event for an action on a kind; cached, because events are created at every change.
+
+    The cache is bounded by the kinds that plugins watch.
+    """
     return ClusterEvent(resource, action)
 
 

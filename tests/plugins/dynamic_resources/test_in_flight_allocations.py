@@ -9,7 +9,6 @@ from moorage.api.devices import ResourceClaim
 from moorage.cluster.object_tables import Objects
 from moorage.plugins.dynamic_resources.in_flight_allocations import (
     InFlightAllocations,
-    in_flight_allocations_of,
 )
 from tests.plugins.dynamic_resources.device_objects import allocated, claim
 
@@ -21,7 +20,7 @@ def books(*shown: ResourceClaim) -> tuple[InFlightAllocations, Objects]:
     objects = Objects()
     for each in shown:
         objects.put(each)
-    return in_flight_allocations_of(objects), objects
+    return objects.shared(InFlightAllocations), objects
 
 
 def test_a_flight_begins_and_is_cancelled() -> None:
@@ -84,8 +83,8 @@ def test_landing_what_is_not_in_flight_changes_nothing() -> None:
 
 def test_books_go_with_their_objects() -> None:
     in_flight, objects = books(BEFORE)
-    assert in_flight_allocations_of(objects) is in_flight
-    assert in_flight_allocations_of(Objects()) is not in_flight
+    assert objects.shared(InFlightAllocations) is in_flight
+    assert Objects().shared(InFlightAllocations) is not in_flight
     gone = weakref.ref(objects)
     del objects
     gc.collect()

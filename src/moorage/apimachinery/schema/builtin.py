@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -95,7 +95,7 @@ def _gather_in(use: TypeUse, value: Any, kept: Any, path: str, unknown: list[str
                 _gather_in(use.items, item, kept[key], f"{path}.{key}", unknown)
 
 
-@cache
+@lru_cache(maxsize=1024)  # bounded, as unknown kinds are cached, too
 def schema_of(group: str, version: str, kind: str) -> BuiltinSchema | None:
     """The schema of a built-in kind; None if there is no such kind."""
     wire = wire_format().of_kind(group, version, kind)

@@ -72,6 +72,7 @@ _ZEROS: Final[dict[str, Any]] = {
     "map": msgspec.field(default_factory=dict),
 }
 _made: dict[str, type[Any]] = {}
+"""By type, for the process, as `wire_format()` is: bounded by the types of the wire format."""
 
 
 class RecursiveTypeError(Exception):

@@ -10,6 +10,7 @@ from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_
 _UNTYPED: Final = Shape(Form.ANY, atomic=True)
 _LEAF_SHAPES: Final = {"FieldsV1": ANYTHING, "RawExtension": ANYTHING}
 _of_structs: dict[str, Shape] = {}
+"""By type, for the process, as `wire_format()` is: bounded by the types of the wire format."""
 
 
 def shape_of(wire: WireType) -> Shape:

@@ -25,7 +25,7 @@ from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import backing_class
-from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
+from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
@@ -73,7 +73,7 @@ class DeviceTotals:
 
     def _catch_up(self, snapshot: Snapshot) -> None:
         self._inventory.refresh(snapshot.objects.of(ResourceSlice))
-        pending = in_flight_allocations_of(self._objects).claims()
+        pending = self._objects.shared(InFlightAllocations).claims()
         touched = self._allocated.refresh(snapshot.objects.of(ResourceClaim), pending)
         rows, generation = self._reader.new_rows(snapshot, snapshot.node_changes), self._inventory.generation
         if rows is None or generation != self._generation or self._are_moved(rows, snapshot):

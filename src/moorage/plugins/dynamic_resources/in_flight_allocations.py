@@ -1,7 +1,8 @@
 """In-flight allocations: decided in reserve, not yet shown by the API server.
 
 Until the informer's cache has a claim as allocated its devices must count as allocated, regardless of other
-updates of the claim. All profiles of a scheduler share them: they belong to the live objects.
+updates of the claim. All profiles of a scheduler share them: they belong to the live objects
+(`objects.shared(InFlightAllocations)`).
 
 Invariant: a claim is in flight from `start` until it is either observed as allocated, or cancelled.
 """
@@ -9,7 +10,7 @@ Invariant: a claim is in flight from `start` until it is either observed as allo
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from moorage.api.devices import AllocationResult, ResourceClaim
 from moorage.cluster.object_tables import Objects
@@ -87,14 +88,3 @@ class InFlightAllocations:
         if self._unsubscribe is not None and not any(f.is_written for f in self._in_flight.values()):
             self._unsubscribe()
             self._unsubscribe = None
-
-
-_IN_FLIGHT: WeakKeyDictionary[Objects, InFlightAllocations] = WeakKeyDictionary()
-
-
-def in_flight_allocations_of(objects: Objects) -> InFlightAllocations:
-    """The in-flight allocations of these live objects."""
-    in_flight = _IN_FLIGHT.get(objects)
-    if in_flight is None:
-        in_flight = _IN_FLIGHT[objects] = InFlightAllocations(objects)
-    return in_flight

@@ -50,7 +50,7 @@ from moorage.plugins.dynamic_resources.extended_resources import (
     new_claim,
     wants_backed_resources,
 )
-from moorage.plugins.dynamic_resources.in_flight_allocations import in_flight_allocations_of
+from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.dynamic_resources.node_device_state import NodeDeviceStates
 from moorage.plugins.dynamic_resources.node_extended_resources import NodeExtendedResources
 from moorage.plugins.dynamic_resources.pod_claims import (
@@ -102,7 +102,7 @@ class DynamicResources:
         self._filter_seconds = float(args.filter_timeout or 0)
         binding = args.binding_timeout
         self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
-        self._in_flight = in_flight_allocations_of(handle.objects)
+        self._in_flight = handle.objects.shared(InFlightAllocations)
         self._binder = ClaimBinder(handle, self._in_flight, self._binding_seconds)
         self._device_states = NodeDeviceStates()
         self._results = SearchResults()
