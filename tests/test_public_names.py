@@ -38,6 +38,7 @@ NAMES = [
     "Object",
     "ObjectTable",
     "Objects",
+    "Permission",
     "PluginError",
     "Pod",
     "PodInfo",

@@ -30,6 +30,7 @@ What plugins answer
     PreFlight, IN_PARALLEL, SKIP_IN_PARALLEL: what pre-bind plugins say before they are called.
     on, Resource, Action, Interest: which events may help pods that a plugin refused (`events`).
     DependsOn, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`depends_on`).
+    Permission: what a plugin writes (`write_permissions`).
 
 What a handle lends
     Client, kinds: requests to the API server, and the kinds they are about. NotHereError: in a simulation.
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from moorage.cli.command import scheduler_command
     from moorage.client import kinds
     from moorage.client.client import Client
+    from moorage.client.permissions import Permission
     from moorage.cluster.cache import Cache
     from moorage.cluster.object_tables import Objects, ObjectTable
     from moorage.cluster.pod_table import PodInfo
@@ -136,6 +138,7 @@ __all__ = [
     "Object",
     "ObjectTable",
     "Objects",
+    "Permission",
     "PluginError",
     "Pod",
     "PodInfo",
@@ -180,6 +183,7 @@ _HOMES: Final = {
     "moorage.cli.command": ("scheduler_command",),
     "moorage.client": ("kinds",),
     "moorage.client.client": ("Client",),
+    "moorage.client.permissions": ("Permission",),
     "moorage.cluster.cache": ("Cache",),
     "moorage.cluster.object_tables": ("ObjectTable", "Objects"),
     "moorage.cluster.pod_table": ("PodInfo",),

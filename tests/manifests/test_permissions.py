@@ -159,6 +159,23 @@ def test_a_plugin_from_outside_may_do_what_its_extension_points_are_for(
     assert verb in granted(printed(config, "--plugin", file))[what]
 
 
+def test_a_plugin_may_write_what_it_declares_where_it_is_enabled(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from moorage import Permission, kinds\n\n\n"
+        'class Mine:\n    name = "Mine"\n'
+        '    write_permissions = {"pre_bind": Permission.on(kinds.CONFIG_MAP, "patch")}\n\n'
+        "    async def pre_bind(self, cycle, pod, node_name):\n        return None\n\n"
+        "    def post_filter(self, cycle, pod, nodes, diagnosis):\n        return None\n"
+    )
+    enabled = only("DefaultBinder")
+    found = granted(printed(configured(tmp_path, enabled), "--plugin", file))
+    assert found["configmaps"] == {"patch"}
+    assert "delete" not in found["pods"]
+    enabled["plugins"]["preBind"] = {"disabled": [{"name": "Mine"}]}
+    assert "configmaps" not in granted(printed(configured(tmp_path, enabled), "--plugin", file))
+
+
 def test_kube_scheduler_may_do_all_that_is_asked_for() -> None:
     roles = {role["metadata"]["name"]: role for role in cluster_roles()}
     theirs = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest, copy
+from moorage.client.permissions import Permission
 from moorage.config.load import dump_yaml, parse_config
 from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
 from moorage.manifests.defaults import MEMORY_LIMIT
-from moorage.manifests.permissions import Permission
 
 CONFIG_FILE: Final = "config.yaml"
 

@@ -1,14 +1,13 @@
 """The permissions of a scheduler: what its enabled plugins need, and no more.
 
-Watched kinds come from `scheduler.needs`, so that a role always covers the process's informers. Write
-permissions depend on the plugins: evictions, volumes and devices are each written by one. An out-of-tree
-plugin may evict in post_filter and bind in bind; all its other API requests need their own role.
+Watched kinds come from `scheduler.watched_kinds`, so that a role always covers the process's informers.
+Write permissions are what plugins declare at the extension points at which they are enabled. A plugin that
+declares none may evict in post_filter and bind in bind, as the default plugins do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest
@@ -17,33 +16,15 @@ from moorage.client.kinds import (
     EVENT,
     LEASE,
     NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
     POD,
-    RESOURCE_CLAIM,
-    Kind,
 )
+from moorage.client.permissions import Permission
+from moorage.framework.interface.extension_points import POINTS, WritingPlugin
 from moorage.framework.runtime.framework import Framework
-from moorage.plugins import DEFAULT_PLUGINS
+from moorage.plugins.default_binder import DefaultBinder
+from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.scheduler.watched_kinds import custom_kinds, needed_kinds
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
-
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """One verb on one resource, or on one object of it."""
-
-    group: str
-    resource: str
-    verb: str
-    name: str = ""
-
-    @classmethod
-    def on(cls, kind: Kind, *verbs: str, part: str = "", name: str = "") -> tuple[Permission, ...]:
-        """Some verbs on a kind of objects, or on a part of them such as their status."""
-        resource = f"{kind.plural}/{part}" if part else kind.plural
-        return tuple(cls(kind.group, resource, verb, name) for verb in verbs)
-
 
 _FOLLOW: Final = ("list", "watch")
 
@@ -56,29 +37,8 @@ _ALWAYS: Final = (
     *Permission.on(TOKEN_REVIEW, "create"),
     *Permission.on(SUBJECT_ACCESS_REVIEW, "create"),
 )
-_BINDING: Final = Permission.on(POD, "create", part="binding")
-_EVICTION: Final = Permission.on(POD, "delete")
-_VOLUMES: Final = (
-    *Permission.on(PERSISTENT_VOLUME, "patch"),
-    *Permission.on(PERSISTENT_VOLUME_CLAIM, "patch"),
-)
-_DEVICES: Final = (
-    # The scheduler creates claims for extended resources; all claims have a finalizer while in use.
-    *Permission.on(RESOURCE_CLAIM, "get", "create", "patch", "delete"),
-    *Permission.on(RESOURCE_CLAIM, "patch", part="status"),
-    # Since v1.36 writing a claim's allocation requires permission to bind it.
-    *Permission.on(RESOURCE_CLAIM, "patch", part="binding"),
-)
-
-_OUTSIDE: Final = ""
-"""Key of all out-of-tree plugins."""
-_DEFAULT_NAMES: Final = frozenset(plugin.name for plugin in DEFAULT_PLUGINS)
-_WRITTEN: Final[Mapping[str, Mapping[str, tuple[Permission, ...]]]] = {
-    "post_filter": {"DefaultPreemption": _EVICTION, "DynamicResources": _DEVICES, _OUTSIDE: _EVICTION},
-    "pre_bind": {"VolumeBinding": _VOLUMES, "DynamicResources": _DEVICES},
-    "bind": {"DefaultBinder": _BINDING, _OUTSIDE: _BINDING},
-}
-"""Write permissions of each extension point, by plugin."""
+_UNDECLARED: Final = {**DefaultPreemption.write_permissions, **DefaultBinder.write_permissions}
+"""Write permissions of plugins that declare none, by extension point."""
 
 
 def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
@@ -94,9 +54,11 @@ def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
 
 
 def _written(framework: Framework) -> Iterator[Permission]:
-    for point, by_plugin in _WRITTEN.items():
-        for step in framework.at(point):
-            yield from by_plugin.get(step.plugin if step.plugin in _DEFAULT_NAMES else _OUTSIDE, ())
+    for point in POINTS:
+        for call in framework.at(point):
+            plugin = framework.plugins[call.plugin]
+            declared = plugin.write_permissions if isinstance(plugin, WritingPlugin) else _UNDECLARED
+            yield from declared.get(point, ())
 
 
 def lease_permissions(name: str) -> list[Permission]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from moorage.api.pod import Pod
-from moorage.client.kinds import Kind
+from moorage.client.kinds import POD, Kind
+from moorage.client.permissions import Permission
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.effects import BindPod
 from moorage.framework.interface.handle import Handle
@@ -17,6 +20,9 @@ class DefaultBinder:
 
     name = "DefaultBinder"
     watched_kinds: tuple[Kind, ...] = ()
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {
+        "bind": Permission.on(POD, "create", part="binding"),
+    }
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

@@ -76,6 +76,15 @@ async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nod
             "watched_kinds: no plugin can read ConfigMap",
         ),
         (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "write_permissions": {"bind": "pods"}}),
+            "write_permissions must map extension points to permissions, such as "
+            '{"pre_bind": Permission.on(kinds.POD, "patch")}',
+        ),
+        (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "write_permissions": {"bound": ()}}),
+            "write_permissions: no extension points: bound",
+        ),
+        (
             type("Mine", (), {"name": "Mine", "filter": lambda: ALL}),
             "write def filter(self, cycle, pod, nodes)",
         ),

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
+from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
@@ -105,6 +106,18 @@ class WatchingPlugin(Protocol):
     """The kinds of `moorage.kinds` beside nodes and pods.
 
     A plugin without this attribute may read all kinds that the default plugins read.
+    """
+
+
+@runtime_checkable
+class WritingPlugin(Protocol):
+    """Declares what it writes to the API server: a role allows this, and no other writes."""
+
+    write_permissions: Mapping[str, tuple[Permission, ...]]
+    """The permissions that each of its extension points needs, such as
+    `{"pre_bind": Permission.on(kinds.PERSISTENT_VOLUME, "patch")}`.
+
+    A plugin without this attribute may evict pods in post_filter and bind them in bind.
     """
 
 

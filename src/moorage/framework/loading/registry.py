@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from moorage.api.decode import KINDS
 from moorage.client.kinds import Kind
+from moorage.client.permissions import Permission
 from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
 from moorage.framework.interface.extension_points import (
     BINDING_POINTS,
@@ -20,6 +21,7 @@ from moorage.framework.interface.extension_points import (
     POINTS,
     Plugin,
     WatchingPlugin,
+    WritingPlugin,
     implements,
 )
 from moorage.framework.interface.handle import Handle
@@ -137,6 +139,8 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
     if isinstance(plugin, WatchingPlugin):
         _check_watched(name, plugin.watched_kinds)
+    if isinstance(plugin, WritingPlugin):
+        _check_written(name, plugin.write_permissions)
     for method, parameters in METHODS.items():
         if hasattr(plugin, method):
             _check_method(name, method, getattr(plugin, method), parameters)
@@ -149,6 +153,19 @@ def _check_watched(name: str, watched: Any) -> None:
         )
     if unknown := [kind.name for kind in watched if kind.name not in KINDS]:
         raise RegistryError(f"plugin {name}: watched_kinds: no plugin can read {', '.join(unknown)}")
+
+
+def _check_written(name: str, written: Any) -> None:
+    if not isinstance(written, Mapping) or not all(
+        isinstance(each, tuple) and all(isinstance(one, Permission) for one in each)
+        for each in written.values()
+    ):
+        raise RegistryError(
+            f"plugin {name}: write_permissions must map extension points to permissions, "
+            'such as {"pre_bind": Permission.on(kinds.POD, "patch")}'
+        )
+    if unknown := [str(point) for point in written if point not in POINTS]:
+        raise RegistryError(f"plugin {name}: write_permissions: no extension points: {', '.join(unknown)}")
 
 
 def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ that have changed are evaluated again (`cache`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.extenders.extenders import ExtenderError
@@ -57,6 +58,9 @@ class DefaultPreemption:
 
     name = "DefaultPreemption"
     watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {
+        "post_filter": Permission.on(kinds.POD, "delete"),
+    }
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args

@@ -8,7 +8,8 @@ deallocated, one at a time, so that the next attempt can choose again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,7 +20,8 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import Work, WorkLimitError
-from moorage.client.kinds import Kind
+from moorage.client.kinds import RESOURCE_CLAIM, Kind
+from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
@@ -91,11 +93,21 @@ _CLAIM_WORK = 12
 """Cost of finding and preparing a claim, in units of work."""
 
 
+_WRITES: Final = (
+    # The scheduler creates claims for extended resources; all claims have a finalizer while in use.
+    *Permission.on(RESOURCE_CLAIM, "get", "create", "patch", "delete"),
+    *Permission.on(RESOURCE_CLAIM, "patch", part="status"),
+    # Since v1.36 writing a claim's allocation requires permission to bind it.
+    *Permission.on(RESOURCE_CLAIM, "patch", part="binding"),
+)
+
+
 class DynamicResources:
     """Finds, reserves, writes and reverts the allocations of pods."""
 
     name = "DynamicResources"
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {"post_filter": _WRITES, "pre_bind": _WRITES}
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle

@@ -9,6 +9,7 @@ pre_bind     the same, written, and waited for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from moorage.api.storage import (
 )
 from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
@@ -92,6 +94,12 @@ class VolumeBinding:
         kinds.CSI_DRIVER,
         kinds.CSI_STORAGE_CAPACITY,
     )
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {
+        "pre_bind": (
+            *Permission.on(kinds.PERSISTENT_VOLUME, "patch"),
+            *Permission.on(kinds.PERSISTENT_VOLUME_CLAIM, "patch"),
+        )
+    }
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self._handle = handle
