@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from moorage.api.manifests import Manifest, annotations_of, child
 from moorage.api.persistent_volumes import BETA_STORAGE_CLASS
 from moorage.api.quantity import parse_quantity
