@@ -245,12 +245,10 @@ class ChangingCluster(RuleBasedStateMachine):
             assert info.pod == pod
             node_row = snapshot.row_of[pod.spec.node_name]
             assert snapshot.pods_of(node_row)[pod.uid] is info
-            lanes = snapshot.resource_lanes.items()
-            load = {name: int(table.load.values[lane, row]) for name, lane in lanes}
+            load = {name: int(table.load(name)[row]) for name in info.load.amounts}
             scoring = [info.load.scoring_cpu_milli, info.load.scoring_memory]
             assert int(table.node_rows[row]) == node_row
-            counted = {name: amount for name, amount in info.load.amounts.items() if name in load}
-            assert {name: amount for name, amount in load.items() if amount} == counted
+            assert load == info.load.amounts
             assert table.scoring_load.values[:, row].tolist() == scoring
             assert int(table.priority.values[row]) == pod.priority
             assert bool(table.holds.values[row]) == bool(info.host_ports or info.claims or info.disks)

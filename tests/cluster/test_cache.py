@@ -14,7 +14,7 @@ from tests.builders import make_namespace, make_node, make_pod, port
 
 def requested(cache: Cache, node: str, resource: str = "cpu") -> int:
     snapshot = cache.snapshot()
-    return int(snapshot.lane(snapshot.requested, resource)[snapshot.row_of[node]])
+    return int(snapshot.requested.of(resource)[snapshot.row_of[node]])
 
 
 def test_a_pod_on_a_node_not_seen_yet_is_kept_and_lands_when_the_node_comes() -> None:
@@ -104,7 +104,7 @@ def test_a_port_is_free_when_the_last_pod_that_uses_it_goes() -> None:
 def test_amounts_too_large_for_a_column_count_as_the_largest() -> None:
     cache = Cache([make_node("a", allocatable={"memory": "12E", "cpu": "1"})])
     snapshot = cache.snapshot()
-    assert snapshot.lane(snapshot.allocatable, "memory").tolist() == [COLUMN_MAX]
+    assert snapshot.allocatable.of("memory").tolist() == [COLUMN_MAX]
 
 
 def test_a_nomination_ends_when_the_pod_is_on_a_node_or_gone() -> None:
@@ -163,7 +163,7 @@ def test_a_snapshot_does_not_move_until_the_next_one() -> None:
 def test_columns_cannot_be_changed_by_readers() -> None:
     snapshot = Cache([make_node("a")]).snapshot()
     with pytest.raises(ValueError, match="read-only"):
-        snapshot.allocatable.values[0, 0] = 5
+        snapshot.allocatable.of("cpu")[0] = 5
 
 
 def test_written_rows_are_told_of_and_moved_ones_end_what_was_known() -> None:

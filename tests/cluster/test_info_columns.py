@@ -6,10 +6,11 @@ from random import Random
 
 import pytest
 
+from moorage.cluster import pod_table
 from moorage.cluster.pod_table import PodInfo, PodTable
 from tests.builders import make_pod
 
-LANES = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
+GPU = "example.com/gpu"
 
 
 def info_of(number: int) -> PodInfo:
@@ -19,7 +20,7 @@ def info_of(number: int) -> PodInfo:
 
 @pytest.mark.parametrize("looks", [0.0, 0.02, 1.0])
 def test_columns_say_what_the_infos_say(looks: float) -> None:
-    random, table = Random(1), PodTable(LANES, ())
+    random, table = Random(1), PodTable(())
     here: list[str] = []
     for number in range(1200):
         if here and random.random() < 0.3:
@@ -31,17 +32,28 @@ def test_columns_say_what_the_infos_say(looks: float) -> None:
     numbers = [int(info.pod.uid[1:]) for info in table.infos]
     assert sorted(numbers) == sorted(int(uid[1:]) for uid in here)
     assert table.priority.values.tolist() == numbers
-    assert table.load.values.tolist() == [numbers, [1] * len(numbers), [0] * len(numbers)]
+    assert table.load("cpu").tolist() == numbers
+    assert table.load("memory").tolist() == [1] * len(numbers)
+    assert not table.load(GPU).any()
     assert table.scoring_load.values[0].tolist() == [info.load.scoring_cpu_milli for info in table.infos]
     assert not table.holds.values.any()
 
 
-def test_pods_that_were_worked_out_have_nothing_of_a_new_resource() -> None:
-    lanes = dict(LANES)
-    table = PodTable(lanes, ())
+def test_the_load_of_an_extended_resource_is_followed_like_that_of_cpu() -> None:
+    table = PodTable(())
     table.add("p1", 0, info_of(1))
-    assert table.load.values.shape == (3, 1)
-    table.add("p2", 0, PodInfo(make_pod("p2", uid="p2", requests={"cpu": "2m", "gpu.org/x": "4"})))
-    lanes["gpu.org/x"] = 3
-    table.load.add_lane()
-    assert table.load.values.tolist() == [[1, 2], [1, 0], [0, 0], [0, 4]]
+    assert table.load(GPU).tolist() == [0]
+    table.add("p2", 0, PodInfo(make_pod("p2", uid="p2", requests={"cpu": "2m", GPU: "4"})))
+    assert table.load(GPU).tolist() == [0, 4]
+    table.remove("p1")
+    assert (table.load(GPU).tolist(), table.load("cpu").tolist()) == ([4], [2])
+
+
+def test_asking_for_thousands_of_resources_keeps_few_columns() -> None:
+    table = PodTable(())
+    table.add("p", 0, PodInfo(make_pod("p", uid="p", requests={"cpu": "2m", GPU: "4"})))
+    before = len(table._info_columns())
+    for number in range(2000):
+        assert table.load(f"example.com/{number}").tolist() == [0]
+    assert len(table._info_columns()) == before + pod_table._MAX_EXTENDED_LOADS
+    assert (table.load(GPU).tolist(), table.load("cpu").tolist()) == ([4], [2])

@@ -228,6 +228,8 @@ class Cache:
         assert self._node_of == fresh._node_of
         assert self._assumed <= self._node_of.keys()
         current, expected = self.snapshot(), fresh.snapshot()
+        current.allocatable.validate()
+        current.requested.validate()
         for key in current.labels.kept_keys:
             expected.label(key)
         assert current.contents() == expected.contents()

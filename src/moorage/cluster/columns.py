@@ -93,24 +93,6 @@ class Column:
         self._rows = last
         self._hide()
 
-    def clear(self) -> None:
-        """Remove all rows."""
-        self._rows = 0
-        self._hide()
-
-    def add_lane(self) -> None:
-        """Add a lane of zeros."""
-        assert self._lanes is not None
-        self._lanes += 1
-        grown = np.zeros(self._shape(self._data.shape[-1]), self._data.dtype)
-        grown[:-1] = self._data
-        self._data = grown
-        self._hide()
-
-    def set_lane(self, lane: int, row: int, value: Any) -> None:
-        """Write a row in one lane."""
-        self._data[lane, row] = value
-
     def __setitem__(self, row: int, value: Any) -> None:
         self._data[..., row] = value
 

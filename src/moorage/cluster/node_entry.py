@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from moorage.api.node import Node
 from moorage.cluster.columns import V
@@ -35,7 +36,8 @@ class NodeEntry:
         self.pods: dict[str, PodInfo] = {}
         self.come: list[PodInfo] | None = None
         """The pods added since the last snapshot, if they are the only change."""
-        self.requested: dict[str, int] = {}
+        self.requested: Mapping[str, int] = {}
+        """What the pods request; replaced, not changed: the snapshot keeps it until it is written again."""
         self.scoring_cpu_milli = 0
         self.scoring_memory = 0
         self.ports: Counter[HostPort] = Counter()
@@ -61,12 +63,14 @@ class NodeEntry:
 
     def _count(self, info: PodInfo, sign: int) -> None:
         load = info.load
+        requested = dict(self.requested)
         for name, amount in load.amounts.items():
-            total = self.requested.get(name, 0) + sign * amount
+            total = requested.get(name, 0) + sign * amount
             if total:
-                self.requested[name] = total
+                requested[name] = total
             else:
-                self.requested.pop(name, None)
+                requested.pop(name, None)
+        self.requested = requested
         self.scoring_cpu_milli += sign * load.scoring_cpu_milli
         self.scoring_memory += sign * load.scoring_memory
         if info.holds:

@@ -7,7 +7,7 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple
@@ -31,6 +31,7 @@ from moorage.api.storage import (
 from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
 from moorage.cluster.journal import Journal
 from moorage.cluster.pod_class import PodClass
+from moorage.cluster.resources import NATIVE_RESOURCES
 from moorage.cluster.vocabularies import ClassVocabulary, TermsVocabulary
 from moorage.klog import Logger, kobj
 
@@ -51,6 +52,8 @@ _KEPT_MOVES: Final = 4096
 """Minimum number of kept moves; a reader that is further behind has to count all pods again."""
 _MAX_NEW: Final = 512
 """Number of new pods after which columns are updated even if they are not read."""
+_MAX_EXTENDED_LOADS: Final = 8
+"""Number of extended resources whose requests are kept as a column."""
 
 _DISK_SOURCES = (
     "gce_persistent_disk",
@@ -224,27 +227,20 @@ class InfoColumn:
             self.catch_up()
             self._column.drop(row)
 
-    def add_lane(self) -> None:
-        """Add a lane; all values are computed again at the next read."""
-        self._column.add_lane()
-        self._column.clear()
-
 
 class PodTable:
     """All pods on nodes, in rows.
 
     node_rows: the row of the pod's node. classes, terms: interned; most pods have no terms.
-    priority, started: how important a pod is. load, scoring_load: what it frees when it goes.
+    priority, started: how important a pod is. load (by resource), scoring_load: what it frees when it goes.
     holds: whether it holds anything beyond resources: host ports, volume claims, disks.
     class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
     """
 
-    def __init__(self, resource_lanes: Mapping[str, int], node_keys: Container[str]) -> None:
+    def __init__(self, node_keys: Container[str]) -> None:
         """node_keys: the label keys that nodes have; the snapshot's own, which change."""
         self.infos: list[PodInfo] = []
         self._row_of: dict[str, int] = {}
-        self._resource_lanes = resource_lanes
-        """The lane of each resource: the snapshot's own, which grows."""
         self.class_codes, self.terms_codes = ClassVocabulary(), TermsVocabulary(node_keys)
         self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
         self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
@@ -252,7 +248,8 @@ class PodTable:
         self.priority = InfoColumn(self.infos, Column(np.int64), _priorities)
         self.started = InfoColumn(self.infos, Column(np.int64), _starts)
         """In microseconds; pods that have not started have NOT_STARTED."""
-        self.load = InfoColumn(self.infos, Column(np.int64, len(resource_lanes)), self._loads)
+        self._loads = {name: self._load_column(name) for name in NATIVE_RESOURCES}
+        """Those of extended resources oldest first."""
         self.scoring_load = InfoColumn(self.infos, Column(np.int64, lanes=2), _scoring_loads)
         self.holds = InfoColumn(self.infos, Column(bool), _holding)
         self.class_moves: Journal[Move[PodClass]] = Journal(_KEPT_MOVES)
@@ -267,12 +264,22 @@ class PodTable:
         return self.classes, self.terms, self._node_rows, *self._info_columns()
 
     def _info_columns(self) -> tuple[InfoColumn, ...]:
-        return self.priority, self.started, self.load, self.scoring_load, self.holds
+        return self.priority, self.started, self.scoring_load, self.holds, *self._loads.values()
 
-    def _loads(self, infos: Sequence[PodInfo]) -> NDArray[np.int64]:
-        amounts = [info.load.amounts for info in infos]
-        by_lane = [[clipped(each.get(name, 0)) for each in amounts] for name in self._resource_lanes]
-        return np.array(by_lane, np.int64)
+    def load(self, resource: str) -> NDArray[np.int64]:
+        """What each pod requests of a resource. Shape (pods,)."""
+        column = self._loads.get(resource)
+        if column is None:
+            if len(self._loads) >= _MAX_EXTENDED_LOADS + len(NATIVE_RESOURCES):
+                del self._loads[next(name for name in self._loads if name not in NATIVE_RESOURCES)]
+            column = self._loads[resource] = self._load_column(resource)
+        return column.values
+
+    def _load_column(self, resource: str) -> InfoColumn:
+        def loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
+            return np.array([clipped(info.load.amounts.get(resource, 0)) for info in infos], np.int64)
+
+        return InfoColumn(self.infos, Column(np.int64), loads)
 
     def add(self, uid: str, node_row: int, info: PodInfo) -> None:
         """Add a pod."""

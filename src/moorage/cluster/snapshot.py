@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, resource_amounts
-from moorage.cluster.columns import COLUMN_MAX, CodeColumn, Column, clipped
+from moorage.api.requests import PODS, resource_amounts
+from moorage.cluster.columns import CodeColumn, Column, clipped
 from moorage.cluster.images import ImageTable
 from moorage.cluster.labels import LabelColumns
 from moorage.cluster.node_entry import NodeEntry
@@ -27,9 +27,8 @@ from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.resources import NATIVE_RESOURCES, ResourceColumns
 from moorage.cluster.row_log import RowLog
-
-_FIRST_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 class Snapshot:
@@ -39,8 +38,8 @@ class Snapshot:
 
     | name | type | unit | meaning |
     |---|---|---|---|
-    | allocatable | int64, a lane per resource | milli-CPU, bytes, counts | what pods may fill |
-    | requested | int64, a lane per resource | the same | what pods on the node request |
+    | allocatable | int64, by resource | milli-CPU, bytes, counts | what pods may fill |
+    | requested | int64, by resource | the same | what pods on the node request |
     | scoring_requested | int64, cpu and memory | the same | with defaults for pods without requests |
     | allowed_pods, pod_count | int64 | pods | how many may be there, how many are |
     | unschedulable | bool | | cordoned |
@@ -56,14 +55,13 @@ class Snapshot:
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
         self.objects = Objects()
-        self.resource_lanes = {name: lane for lane, name in enumerate(_FIRST_RESOURCES)}
         self.labels = LabelColumns()
-        self.pods = PodTable(self.resource_lanes, self.labels.nodes_having)
+        self.pods = PodTable(self.labels.nodes_having)
         self.images = ImageTable()
         self.nominated = Nominations()
         """Nominated pods, by node name."""
-        self.allocatable = Column(np.int64, lanes=len(_FIRST_RESOURCES))
-        self.requested = Column(np.int64, lanes=len(_FIRST_RESOURCES))
+        self.allocatable = ResourceColumns()
+        self.requested = ResourceColumns()
         self.scoring_requested = Column(np.int64, lanes=2)
         self.allowed_pods = Column(np.int64)
         self.pod_count = Column(np.int64)
@@ -83,14 +81,6 @@ class Snapshot:
         return len(self.names)
 
     # Reading
-
-    def lane(self, column: Column, resource: str) -> NDArray[np.int64]:
-        """A resource's lane of `allocatable` or `requested`; zeros for a resource that no node has."""
-        lane = self.resource_lanes.get(resource)
-        if lane is None:
-            return np.zeros(len(self), np.int64)
-        values: NDArray[np.int64] = column.values[lane]
-        return values
 
     def label(self, key: str) -> CodeColumn[str]:
         """The column of a node label, valid until the next refresh."""
@@ -183,7 +173,7 @@ class Snapshot:
             column.drop(row)
         self._rows_moved()
 
-    def _columns(self) -> list[Column | CodeColumn[Any]]:
+    def _columns(self) -> list[ResourceColumns | Column | CodeColumn[Any]]:
         return [
             self.allocatable,
             self.requested,
@@ -220,9 +210,7 @@ class Snapshot:
         self.node_changes.note(row)
         allocatable = node.status.allocatable
         amounts = resource_amounts(allocatable)
-        for resource in amounts.keys() - self.resource_lanes.keys():
-            self._add_lane(resource)
-        self.allocatable[row] = self._by_lane(amounts)
+        self.allocatable[row] = {name: amount for name, amount in amounts.items() if amount}
         self.allowed_pods[row] = clipped(allocatable[PODS].value) if PODS in allocatable else 0
         self.unschedulable[row] = node.spec.unschedulable
         self.taints[row] = node.spec.taints
@@ -232,7 +220,7 @@ class Snapshot:
         self.images.change(row, () if old is None else old.status.images, node.status.images)
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
-        self.requested[row] = self._by_lane(entry.requested)
+        self.requested[row] = entry.requested
         here = self._pods_of[row]
         come = entry.come
         holders_move = come is None
@@ -252,30 +240,6 @@ class Snapshot:
             self.claims[row] = frozenset(entry.claims)
             self.disks[row] = frozenset(entry.disks)
 
-    def _add_lane(self, resource: str) -> None:
-        """Add a lane for a resource that a node has, to all rows.
-
-        Users choose what pods request, but not what nodes have: a resource that no node has is insufficient
-        everywhere and needs no lane.
-        """
-        lane = self.resource_lanes[resource] = len(self.resource_lanes)
-        for column in (self.allocatable, self.requested, self.pods.load):
-            column.add_lane()
-        for row, here in enumerate(self._pods_of):
-            if taken := sum(info.load.amounts.get(resource, 0) for info in here.values()):
-                self.requested.set_lane(lane, row, clipped(taken))
-                self.changes.note(row)
-
-    def _by_lane(self, amounts: Mapping[str, int]) -> list[int]:
-        """Amounts by resource lane; resources without a lane are left out."""
-        known = self.resource_lanes
-        lanes = [0] * len(known)
-        for name, amount in amounts.items():
-            lane = known.get(name)
-            if lane is not None:
-                lanes[lane] = min(amount, COLUMN_MAX)
-        return lanes
-
     # Checking
 
     def contents(self) -> dict[str, dict[str, Any]]:
@@ -283,16 +247,12 @@ class Snapshot:
         return {name: self._row_contents(row) for name, row in self.row_of.items()}
 
     def _row_contents(self, row: int) -> dict[str, Any]:
-        # A resource keeps its lane when no node has it any more.
-        lanes = [each for each in self.resource_lanes.items() if self.allocatable.values[each[1]].any()]
         pods = self.pods
         here = pods.node_rows == row
         return {
             "node": self.nodes[row],
-            "allocatable": {
-                name: v for name, lane in lanes if (v := int(self.allocatable.values[lane, row]))
-            },
-            "requested": {name: v for name, lane in lanes if (v := int(self.requested.values[lane, row]))},
+            "allocatable": dict(self.allocatable.by_row[row]),
+            "requested": dict(self.requested.by_row[row]),
             "scoring_requested": self.scoring_requested.values[:, row].tolist(),
             "allowed_pods": int(self.allowed_pods.values[row]),
             "pod_count": int(self.pod_count.values[row]),
@@ -307,7 +267,7 @@ class Snapshot:
             "pods": set(self._pods_of[row]),
             "classes": _tally(pods.classes, here),
             "terms": _tally(pods.terms, here),
-            "loads": sorted(pods.load.values[[lane for _, lane in lanes]][:, here].sum(axis=0).tolist()),
+            "loads": {name: sorted(pods.load(name)[here].tolist()) for name in NATIVE_RESOURCES},
         }
 
 

@@ -85,8 +85,8 @@ class HypotheticalPods:
     def load(self, resource: str) -> NDArray[np.int64]:
         """How much more of a resource is requested on each node."""
         table = self._snapshot.pods
-        lane = self._snapshot.resource_lanes.get(resource)
-        by_pod = np.zeros(len(table.infos), np.int64) if lane is None else table.load.values[lane]
+        is_anywhere = self._snapshot.requested.is_anywhere(resource)
+        by_pod = table.load(resource) if is_anywhere else np.zeros(len(table.infos), np.int64)
         return self._sum(by_pod, lambda info: info.load.amounts.get(resource, 0))
 
     def scoring_load(self, lane: int) -> NDArray[np.int64]:

@@ -74,15 +74,15 @@ class NodeView:
     added: pods assumed to be on the node. removed: pods assumed to be removed from it, by uid.
     """
 
-    __slots__ = ("_allocatable", "_requested", "added", "removed", "row", "snapshot")
+    __slots__ = ("_requested", "added", "removed", "row", "snapshot")
 
     def __init__(self, snapshot: Snapshot, row: int, added: tuple[PodInfo, ...] = ()) -> None:
         self.snapshot = snapshot
         self.row = row
         self.added = added
         self.removed: Mapping[str, PodInfo] = {}
-        self._allocatable: list[int] | None = None
-        self._requested: list[int] | None = None
+        self._requested: Mapping[str, int] = snapshot.requested.by_row[row]
+        """What the pods on the node request, without those that are added."""
 
     def without(self, pods: Iterable[PodInfo]) -> NodeView:
         """The node as it would be without some of the pods that are on it now."""
@@ -98,13 +98,10 @@ class NodeView:
     def _supposing(self, removed: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
         twin = NodeView(self.snapshot, self.row, self.added)
         twin.removed = removed
-        twin._allocatable = self._allocatable
-        twin._requested = requested = self._requested_by_lane().copy()
-        lanes = self.snapshot.resource_lanes
+        twin._requested = requested = dict(self._requested)
         for info in moved:
             for resource, amount in info.load.amounts.items():
-                if (lane := lanes.get(resource)) is not None:  # A resource that no node has has no lane.
-                    requested[lane] += sign * clipped(amount)
+                requested[resource] = requested.get(resource, 0) + sign * clipped(amount)
         return twin
 
     @property
@@ -159,24 +156,14 @@ class NodeView:
 
     def allocatable(self, resource: str) -> int:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
-        if self._allocatable is None:
-            self._allocatable = self.snapshot.allocatable.values[:, self.row].tolist()
-        lane = self.snapshot.resource_lanes.get(resource)
-        return 0 if lane is None else self._allocatable[lane]
+        return self.snapshot.allocatable.by_row[self.row].get(resource, 0)
 
     def requested(self, resource: str) -> int:
         """How much of a resource the pods on the node request."""
-        lane = self.snapshot.resource_lanes.get(resource)
-        requested = 0 if lane is None else (self._requested or self._requested_by_lane())[lane]
+        requested = self._requested.get(resource, 0)
         for info in self.added:
             requested += info.load.amounts.get(resource, 0)
         return requested
-
-    def _requested_by_lane(self) -> list[int]:
-        """What the pods on the node request, without those that are added."""
-        if self._requested is None:
-            self._requested = self.snapshot.requested.values[:, self.row].tolist()
-        return self._requested
 
     def scoring_requested(self, resource: str) -> int:
         """As `requested`, but pods that request no cpu or memory count with a default."""
@@ -276,11 +263,11 @@ class Nodes:
 
     def allocatable(self, resource: str) -> NDArray[np.int64]:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
-        return self.pick(self.snapshot.lane(self.snapshot.allocatable, resource))
+        return self.pick(self.snapshot.allocatable.of(resource))
 
     def requested(self, resource: str) -> NDArray[np.int64]:
         """How much of a resource the pods on each node request."""
-        requested = self.pick(self.snapshot.lane(self.snapshot.requested, resource))
+        requested = self.pick(self.snapshot.requested.of(resource))
         return (
             requested if self.hypothetical_pods is None else requested + self.hypothetical_pods.load(resource)
         )
