@@ -7,7 +7,14 @@ import pytest
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.quantity import format_quantity
-from moorage.api.requests import SCORING_DEFAULTS, pod_load, pod_requests
+from moorage.api.requests import (
+    SCORING_DEFAULTS,
+    current_requests,
+    pod_load,
+    pod_requests,
+    scoring_requests,
+    spec_requests,
+)
 
 
 def container(name: str = "c", restart: str | None = None, **requests: str) -> dict[str, Any]:
@@ -156,6 +163,40 @@ def test_scoring_counts_containers_without_requests_with_a_default(
 def test_defaults_stand_in_for_what_init_containers_do_not_say() -> None:
     pod = make({"containers": [container(cpu="10m")], "initContainers": [container()]})
     assert shown(pod_requests(pod, defaults=SCORING_DEFAULTS)) == {"cpu": "100m", "memory": "200Mi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        pytest.param({"containers": [container(cpu="1", memory="1")]}, {}, id="everything is named"),
+        pytest.param({"containers": [container(cpu="1")]}, {}, id="memory is not named"),
+        pytest.param(
+            {
+                "containers": [container(cpu="1", memory="1")],
+                "initContainers": [container(cpu="2")],
+            },
+            {},
+            id="an init container does not name memory",
+        ),
+        pytest.param(
+            {"containers": [container(cpu="1", memory="1")], "resources": {"requests": {"cpu": "3"}}},
+            {},
+            id="pod-level cpu",
+        ),
+        pytest.param(RUNNING, resized("3", "3"), id="resized"),
+        pytest.param(
+            {"containers": [container(cpu="1", memory="1")]}, resized("3", "3"), id="resized, all is named"
+        ),
+    ],
+)
+def test_requests_that_plugins_share_are_those_of_the_pod(
+    spec: dict[str, Any], status: dict[str, Any]
+) -> None:
+    pod = make(spec, status)
+    assert spec_requests(pod) == pod_requests(pod)
+    assert spec_requests(pod) is spec_requests(pod)
+    assert current_requests(pod) == pod_requests(pod, use_status=True)
+    assert scoring_requests(pod) == pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
 
 
 def test_only_resources_that_nodes_are_filled_with_count() -> None:

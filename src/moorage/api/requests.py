@@ -15,6 +15,7 @@ from moorage.api.base import ResourceList
 from moorage.api.names import is_pod_level_resource, is_scalar_resource
 from moorage.api.pod import Container, ContainerStatus, Pod
 from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
+from moorage.api.remembered import Remembered
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -74,6 +75,34 @@ def pod_requests(
         _replace_with_pod_level(total, pod, use_status, infeasible)
     _add(total, pod.spec.overhead)
     return total
+
+
+spec_requests: Remembered[Pod, Mapping[str, int]] = Remembered(pod_requests)
+"""A pod's requests in billionths, by resource, as in its spec; cached, because several plugins read them."""
+
+
+def current_requests(pod: Pod) -> Mapping[str, int]:
+    """A pod's requests in billionths, with what the kubelet has given; that is nothing for a pending pod."""
+    return pod_requests(pod, use_status=True) if _has_status(pod) else spec_requests(pod)
+
+
+def scoring_requests(pod: Pod) -> Mapping[str, int]:
+    """A new pod's requests in billionths, for scoring: with defaults, and without pod-level resources."""
+    if has_pod_level_requests(pod) or _needs_defaults(pod, SCORING_DEFAULTS):
+        return pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS)
+    return spec_requests(pod)
+
+
+def _has_status(pod: Pod) -> bool:
+    """Whether the kubelet has reported resources of a pod."""
+    status = pod.status
+    return bool(status.container_statuses or status.init_container_statuses or status.resources)
+
+
+def _needs_defaults(pod: Pod, defaults: Mapping[str, Quantity]) -> bool:
+    """Whether some container names no request for a resource that has a default."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return any(name not in each.resources.requests for each in containers for name in defaults)
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
@@ -153,7 +182,8 @@ def pod_load(pod: Pod) -> PodLoad:
     defaults = dict(SCORING_DEFAULTS)
     if has_pod_level_requests(pod):
         defaults = {name: amount for name, amount in defaults.items() if name not in requests}
-    scoring = pod_requests(pod, use_status=True, defaults=defaults) if defaults else requests
+    is_same = not defaults or not (_has_status(pod) or _needs_defaults(pod, defaults))
+    scoring = requests if is_same else pod_requests(pod, use_status=True, defaults=defaults)
     return PodLoad(
         resource_amounts(requests),
         whole_units(CPU, scoring.get(CPU, 0)),

@@ -27,7 +27,7 @@ from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Container, ContainerExtendedResourceRequest, Pod
 from moorage.api.quantity import NANO
-from moorage.api.requests import pod_requests, resource_amounts
+from moorage.api.requests import resource_amounts, spec_requests
 from moorage.cluster.object_tables import ObjectTable
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
@@ -55,7 +55,7 @@ def backing_class(resource: str, classes: ObjectTable[DeviceClass]) -> DeviceCla
 
 def wanted_resources(pod: Pod) -> dict[str, int]:
     """The amounts a pod requests of resources that devices could back."""
-    amounts = resource_amounts(pod_requests(pod))
+    amounts = resource_amounts(spec_requests(pod))
     return {name: amount for name, amount in amounts.items() if amount and can_be_backed(name)}
 
 

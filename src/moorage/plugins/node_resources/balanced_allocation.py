@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.api.requests import pod_requests
+from moorage.api.requests import current_requests
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.row_reader import RowReader
 from moorage.config.args import NodeResourcesBalancedAllocationArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
@@ -19,9 +21,19 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
-from moorage.plugins.node_resources.usage import Usage, Wanted, usages, usages_of, wanted_of
+from moorage.plugins.node_resources.usage import (
+    Amounts,
+    Capacity,
+    ScoredResources,
+    Usage,
+    Wanted,
+    picked,
+    whole_columns,
+)
 
 _HALF = MAX_SCORE // 2
+_FEW_ROWS: Final = 8
+"""Number of nodes up to which one node at a time is faster than columns."""
 _WANTED: StateKey[Wanted] = StateKey("NodeResourcesBalancedAllocation/score")
 
 
@@ -32,8 +44,10 @@ class NodeResourcesBalancedAllocation:
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
-        self._devices = DeviceTotals(handle.objects)
-        self._scored = [(each.name, each.weight) for each in args.resources]
+        names_and_weights = [(each.name, each.weight) for each in args.resources]
+        devices = DeviceTotals(handle.objects)
+        self._scored = ScoredResources(names_and_weights, devices, scoring_defaults=False, min_resources=2)
+        self._before = _BalanceColumn(self._scored)
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Allocatable and requested resources of the node, unless devices may back one of them."""
@@ -46,17 +60,20 @@ class NodeResourcesBalancedAllocation:
         return None if wanted.is_anything else SKIP
 
     def _wanted(self, pod: Pod) -> Wanted:
-        return wanted_of(self._scored, pod_requests(pod, use_status=True))
+        return self._scored.wanted(current_requests(pod))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """From 50 (worse balanced than before) to 100 (better)."""
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         if not wanted.is_anything:
             return np.zeros(len(nodes), np.int64)
-        resources = usages(nodes, wanted, self._devices, scoring_defaults=False)
-        after = _balance(resources, [usage.requested for usage in resources], len(nodes))
-        before = _balance(resources, [usage.allocated for usage in resources], len(nodes))
-        return _HALF + (_HALF + after - before) // 2
+        view = whole_columns(nodes)
+        usage = self._scored.usage(view, wanted)
+        scores = _balance(usage.used(wanted.requests), usage.capacity)
+        scores -= self._before.of(view, wanted, usage)
+        scores += 3 * _HALF
+        scores >>= 1
+        return picked(scores, view, nodes)
 
     def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """As `score`, for one node."""
@@ -66,10 +83,41 @@ class NodeResourcesBalancedAllocation:
         if not wanted.is_row_alone:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         after, before = [], []
-        for _, allocatable, allocated, requested in usages_of(node, wanted, scoring_defaults=False):
+        for _, allocatable, allocated, requested in self._scored.usages_of(node, wanted):
             after.append(float(requested) / float(allocatable))
             before.append(float(allocated) / float(allocatable))
-        return _HALF + (_HALF + _balance_of(after) - _balance_of(before)) // 2
+        return (_balance_of(after) - _balance_of(before) + 3 * _HALF) // 2
+
+
+class _BalanceColumn:
+    """The balance of all nodes without a new pod, computed again where pods or nodes have changed.
+
+    It is kept for pods that request no extended resource: for these, the same resources count.
+    """
+
+    def __init__(self, scored: ScoredResources) -> None:
+        self._scored = scored
+        self._reader = RowReader()
+        self._column = np.zeros(0, np.int64)
+
+    def of(self, nodes: Nodes, wanted: Wanted, usage: Usage) -> NDArray[np.int64]:
+        """The balance of each node. Shape (nodes,)."""
+        if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_row_alone:
+            return _balance_without(usage)
+        snapshot = nodes.snapshot
+        rows = self._reader.new_rows(snapshot, snapshot.changes)
+        if rows is None or len(rows) > _FEW_ROWS:
+            self._column = _balance_without(usage)
+        else:
+            for row in rows:
+                usages = self._scored.usages_of(NodeView(snapshot, row), wanted)
+                self._column[row] = _balance_of([float(used) / float(of) for _, of, used, _ in usages])
+        return self._column
+
+
+def _balance_without(usage: Usage) -> NDArray[np.int64]:
+    """The balance of each node without a new pod. Shape (nodes,)."""
+    return _balance(usage.used([0] * len(usage.allocated)), usage.capacity)
 
 
 def _balance_of(fractions: list[float]) -> int:
@@ -85,39 +133,38 @@ def _balance_of(fractions: list[float]) -> int:
     return int((1.0 - deviation) * MAX_SCORE)
 
 
-def _balance(resources: list[Usage], used: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+def _balance(used: Amounts, capacity: Capacity) -> NDArray[np.int64]:
     """100 for equal fractions of every resource in use, less the more they deviate. Shape (nodes,)."""
-    fractions = [
-        np.minimum(amount / usage.divisor, 1.0) for usage, amount in zip(resources, used, strict=True)
-    ]
-    if len(resources) < 2:
-        return np.full(count, MAX_SCORE, np.int64)
-    if all(usage.present is None for usage in resources):
-        deviation = _deviation(fractions)
-    else:
-        deviation = _deviation_where_present(resources, fractions, count)
-    return ((1.0 - deviation) * MAX_SCORE).astype(np.int64)
+    fractions = used / capacity.divisor
+    if len(fractions) < 2:
+        return np.full(used.shape[1], MAX_SCORE, np.int64)
+    deviation = _deviation(fractions, capacity.allocatable)
+    np.subtract(1.0, deviation, out=deviation)
+    deviation *= MAX_SCORE
+    return deviation.astype(np.int64)
 
 
-def _deviation(fractions: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The standard deviation; of two values it is half their distance."""
+def _deviation(fractions: NDArray[np.float64], allocatable: Amounts) -> NDArray[np.float64]:
+    """The standard deviation over the resources each node has; 0 where it has none. Shape (nodes,)."""
     if len(fractions) == 2:
-        return np.abs((fractions[0] - fractions[1]) / 2)
-    mean = sum(fractions[1:], fractions[0]) / len(fractions)
-    squares = sum(((each - mean) * (each - mean) for each in fractions), np.zeros(len(mean)))
-    return np.sqrt(squares / len(fractions))
+        return _half_distance(fractions[0], fractions[1])
+    count: NDArray[np.int64] | int = len(fractions)
+    present = allocatable != 0
+    if not present.all():
+        count = np.maximum(np.count_nonzero(present, axis=0), 1)
+    # A resource that a node does not have is a fraction of 0, which changes no sum.
+    mean = sum(fractions[1:], fractions[0]) / count
+    squares = sum(
+        ((each - mean) * (each - mean) * has for each, has in zip(fractions, present, strict=True)), 0.0
+    )
+    deviation: NDArray[np.float64] = np.sqrt(squares / count)
+    least = np.where(present, fractions, np.inf).min(axis=0)
+    return np.where(count == 2, _half_distance(fractions.max(axis=0), least), deviation)
 
 
-def _deviation_where_present(
-    resources: list[Usage], fractions: list[NDArray[np.float64]], count: int
-) -> NDArray[np.float64]:
-    """The deviation over the resources each node has: nodes are grouped by which ones those are."""
-    deviation = np.zeros(count)
-    having = np.stack([np.ones(count, bool) if u.present is None else u.present for u in resources])
-    patterns, group = np.unique(having, axis=1, return_inverse=True)
-    for number, pattern in enumerate(patterns.T):
-        kept = np.flatnonzero(pattern)
-        if len(kept) >= 2:
-            rows = np.flatnonzero(group == number)
-            deviation[rows] = _deviation([fractions[index][rows] for index in kept.tolist()])
-    return deviation
+def _half_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard deviation of two values."""
+    distance = first - second
+    np.abs(distance, out=distance)
+    distance /= 2
+    return distance

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.config.args import LEAST_ALLOCATED, MOST_ALLOCATED, UtilizationShapePoint
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.runtime.go_arithmetic import round_half_away
-from moorage.plugins.node_resources.usage import NodeUsage, Usage
+from moorage.plugins.node_resources.usage import Amounts, NodeUsage, Usage, Wanted
 from moorage.plugins.utilization_shape import on_shape
 
 _FULL = 100
@@ -23,8 +22,8 @@ _FULL = 100
 class Strategy(Protocol):
     """A way to score."""
 
-    def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of `count` nodes. Shape (nodes,)."""
+    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+        """The scores of nodes for a pod. Shape (nodes,)."""
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
         """The score of a node, from the usage of the resources that it has."""
@@ -36,19 +35,17 @@ class WeightedMean:
     def __init__(self, *, most: bool) -> None:
         self._most = most
 
-    def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of `count` nodes. Shape (nodes,)."""
-        total = np.zeros(count, np.int64)
-        weights: NDArray[np.int64] | int = 0
-        for usage in resources:
-            scored = self._amount(usage) * MAX_SCORE // usage.divisor * usage.weight
-            total += scored if usage.present is None else scored * usage.present
-            weights = weights + (usage.weight if usage.present is None else usage.weight * usage.present)
-        return total // np.maximum(weights, 1)
-
-    def _amount(self, usage: Usage) -> NDArray[np.int64]:
-        used: NDArray[np.int64] = np.minimum(usage.requested, usage.allocatable)
-        return used if self._most else usage.allocatable - used
+    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+        """The scores of nodes for a pod. Shape (nodes,)."""
+        amounts = usage.used(wanted.requests)
+        if not self._most:
+            np.subtract(usage.capacity.allocatable, amounts, out=amounts)
+        amounts *= MAX_SCORE
+        percents = _floor_divide(amounts, usage.capacity.divisor)
+        total = np.zeros_like(usage.capacity.weights)
+        for percent, (_, weight) in zip(percents, wanted.resources, strict=True):
+            total += percent if weight == 1 else percent * weight
+        return _floor_divide(total, usage.capacity.weights).astype(np.int64)
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
         """The score of a node."""
@@ -68,18 +65,18 @@ class RequestedToCapacity:
         self._by_percent = [on_shape(shape, percent) for percent in range(_FULL + 1)]
         self._table = np.array(self._by_percent, np.int64)
 
-    def on_all(self, resources: list[Usage], count: int) -> Scores:
-        """The scores of `count` nodes. Shape (nodes,)."""
-        total = np.zeros(count, np.int64)
-        weights = np.zeros(count, np.int64)
-        for usage in resources:
-            percent = np.minimum(usage.requested, usage.allocatable) * _FULL // usage.divisor
+    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+        """The scores of nodes for a pod. Shape (nodes,)."""
+        capacity = usage.capacity
+        percents = _floor_divide(usage.used(wanted.requests) * _FULL, capacity.divisor).astype(np.intp)
+        total, weights = np.zeros((2, percents.shape[1]), np.int64)
+        for percent, allocatable, (_, weight) in zip(
+            percents, capacity.allocatable, wanted.resources, strict=True
+        ):
             scored = self._table[percent]
-            says = scored > 0
-            if usage.present is not None:
-                says &= usage.present
-            total += scored * usage.weight * says
-            weights += usage.weight * says
+            says = (scored > 0) & (allocatable != 0)
+            total += scored * weight * says
+            weights += weight * says
         return round_half_away(total / np.maximum(weights, 1))
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
@@ -92,6 +89,13 @@ class RequestedToCapacity:
                 weights += weight
         mean = total / max(weights, 1)
         return int(mean) + (mean - int(mean) >= 0.5)
+
+
+def _floor_divide(amounts: Amounts, divisor: Amounts) -> Amounts:
+    """The quotients, rounded down, in the place of `amounts`; floats are exact within `EXACT_MAX`."""
+    if amounts.dtype == np.int64:
+        return np.floor_divide(amounts, divisor, out=amounts)
+    return np.floor(np.divide(amounts, divisor, out=amounts), out=amounts)
 
 
 def strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:

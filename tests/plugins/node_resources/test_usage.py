@@ -1,0 +1,153 @@
+"""Amounts as floats give the integers that integers give, and what is kept of nodes follows their changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from moorage.cluster.cache import Cache
+from moorage.config.args import UtilizationShapePoint
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.plugins.node_resources import balanced_allocation
+from moorage.plugins.node_resources.scoring_strategies import strategy
+from moorage.plugins.node_resources.usage import EXACT_MAX, Capacity, Usage, Wanted
+from tests.builders import make_framework, make_node, make_pod
+from tests.strategies import examples
+
+SHAPE = (UtilizationShapePoint(utilization=0, score=3), UtilizationShapePoint(utilization=100, score=10))
+STRATEGIES = [
+    strategy(kind, SHAPE) for kind in ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+]
+BALANCED = "NodeResourcesBalancedAllocation"
+COLUMN_MAX = ((1 << 63) - 1) // 100
+
+Node = tuple[int, int]
+"""Allocatable and allocated."""
+
+
+@st.composite
+def nodes_of_size(draw: st.DrawFn, largest: int) -> Node:
+    """A node that is about as full as a whole number of percents, or that is not."""
+    allocatable = draw(st.integers(0, largest) | st.integers(max(largest - 50, 0), largest))
+    percent, off_by = draw(st.integers(0, 101)), draw(st.integers(-2, 2))
+    near = max(0, allocatable * percent // 100 + off_by)
+    return allocatable, draw(st.sampled_from((near, near, COLUMN_MAX)) | st.integers(0, COLUMN_MAX))
+
+
+def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> Usage:
+    allocatable = np.array([[node[lane][0] for node in pairs] for lane in (0, 1)], np.int64).astype(dtype)
+    weights = np.maximum(1 * (allocatable[0] != 0) + 3 * (allocatable[1] != 0), 1).astype(dtype)
+    capacity = Capacity(allocatable, np.maximum(allocatable, 1), weights)
+    return Usage(capacity, [np.array([node[lane][1] for node in pairs], np.int64) for lane in (0, 1)])
+
+
+@pytest.mark.parametrize("largest", [100, 1 << 20, EXACT_MAX])
+def test_floats_score_as_integers_do(largest: int) -> None:
+    @examples(200)
+    @given(
+        st.lists(st.tuples(nodes_of_size(largest), nodes_of_size(largest)), min_size=1, max_size=8),
+        st.tuples(*[st.sampled_from((0, 1, 2, COLUMN_MAX)) | st.integers(0, largest)] * 2),
+    )
+    def check(pairs: list[tuple[Node, Node]], requests: tuple[int, int]) -> None:
+        wanted = Wanted((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_row_alone=True)
+        floats, integers = usage_of(pairs, np.float64), usage_of(pairs, np.int64)
+        for each in STRATEGIES:
+            expected = [
+                each.on_one(
+                    [
+                        (weight, allocatable, allocated, allocated + request)
+                        for (_, weight), (allocatable, allocated), request in zip(
+                            wanted.resources, pair, requests, strict=True
+                        )
+                        if allocatable
+                    ]
+                )
+                for pair in pairs
+            ]
+            assert each.on_all(floats, wanted).tolist() == expected
+            assert each.on_all(integers, wanted).tolist() == expected
+
+    check()
+
+
+@pytest.mark.parametrize(("memory", "dtype"), [(EXACT_MAX, np.float64), (EXACT_MAX + 1, np.int64)])
+def test_amounts_are_floats_only_where_that_is_exact(memory: int, dtype: type[Any]) -> None:
+    cache = Cache([make_node("a", allocatable={"cpu": "4", "memory": str(memory), "pods": "9"})])
+    plugin: Any = make_framework("NodeResourcesFit").plugins["NodeResourcesFit"]
+    pod = make_pod("p", requests={"memory": str(memory // 2)})
+    usage = plugin._scored.usage(Nodes(cache.snapshot()), plugin._wanted(pod))
+    assert usage.capacity.allocatable.dtype == dtype
+    scores = plugin.score(CycleState(), pod, Nodes(cache.snapshot()))
+    assert scores.tolist() == [plugin.score_node(CycleState(), pod, NodeView(cache.snapshot(), 0))]
+
+
+def balanced() -> Any:
+    return make_framework(BALANCED).plugins[BALANCED]
+
+
+def test_the_balance_without_a_pod_is_kept_while_few_nodes_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated = []
+    work_out = balanced_allocation._balance
+
+    def counting(used: NDArray[Any], capacity: Capacity) -> NDArray[np.int64]:
+        evaluated.append(used.shape[1])
+        return work_out(used, capacity)
+
+    monkeypatch.setattr(balanced_allocation, "_balance", counting)
+    cache, plugin = Cache(make_node(f"n{number}") for number in range(20)), balanced()
+    for number in range(4):
+        pod = make_pod(f"p{number}", uid=f"p{number}", requests={"cpu": f"{number + 1}00m"})
+        plugin.score(CycleState(), pod, Nodes(cache.snapshot()))
+        cache.assume_pod(pod, "n3")
+    # Once without a pod, and with each of the four.
+    assert evaluated == [20] * 5
+
+
+def test_the_kept_balance_follows_pods_and_nodes() -> None:
+    cache, plugin = Cache(make_node(f"n{number}") for number in range(20)), balanced()
+
+    def check() -> None:
+        pod, snapshot = make_pod("new", requests={"cpu": "1", "memory": "3Gi"}), cache.snapshot()
+        expected = [
+            plugin.score_node(CycleState(), pod, NodeView(snapshot, row)) for row in range(len(snapshot))
+        ]
+        assert plugin.score(CycleState(), pod, Nodes(snapshot)).tolist() == expected
+        assert plugin.score(CycleState(), pod, Nodes(snapshot, np.arange(1, 18))).tolist() == expected[1:18]
+        assert plugin.score(CycleState(), pod, Nodes(snapshot, np.arange(3))).tolist() == expected[:3]
+
+    check()
+    pods = [make_pod(f"p{n}", uid=f"p{n}", on=f"n{n}", requests={"cpu": f"{n}00m"}) for n in range(20)]
+    for pod in pods:
+        cache.put_pod(pod)
+    check()
+    cache.put_pod(make_pod("q", uid="q", on="n7", requests={"memory": "5Gi"}))
+    cache.remove_pod(pods[4])
+    check()
+    cache.put_node(make_node("n2", allocatable={"cpu": "2", "pods": "9"}))
+    check()
+    cache.remove_node("n0")
+    check()
+
+
+def test_nodes_are_not_sorted_by_the_resources_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sorts(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("nodes were sorted")
+
+    monkeypatch.setattr(np, "unique", sorts)
+    objects = (
+        make_node("both"),
+        make_node("no-cpu", allocatable={"memory": "8Gi", "pods": "9"}),
+        make_node("neither", allocatable={"pods": "9"}),
+    )
+    nodes = Nodes(Cache(objects).snapshot())
+    assert balanced().score(CycleState(), make_pod("p", requests={"cpu": "4"}), nodes).tolist() == [
+        50,
+        75,
+        75,
+    ]
