@@ -43,6 +43,7 @@ class Operator(StrEnum):
     LT = "Lt"
 
 
+_ALL_OPERATORS = tuple(Operator)
 _LABEL_OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 
 
@@ -91,10 +92,15 @@ class Requirement:
 
 
 def requirement(
-    key: str, operator: str, values: Iterable[str], *, allowed: Iterable[Operator] = Operator, path: str = ""
+    key: str,
+    operator: str,
+    values: Iterable[str],
+    *,
+    allowed: tuple[Operator, ...] = _ALL_OPERATORS,
+    path: str = "",
 ) -> Requirement:
     """A checked requirement, or SelectorError."""
-    if operator not in tuple(allowed):
+    if operator not in allowed:
         supported = ", ".join(f'"{op}"' for op in allowed)
         raise SelectorError(
             _child(path, "operator"), f'Unsupported value: "{operator}": supported values: {supported}'
@@ -205,11 +211,18 @@ def sound_selector(selector: Manifest | None) -> Selector:
 def _label_selector(
     labels: Mapping[str, str], expressions: Iterable[tuple[str, str, Iterable[str]]]
 ) -> Selector:
-    equalities = [requirement(key, Operator.IN, (value,)) for key, value in labels.items()]
+    equalities = [_equality(key, value) for key, value in labels.items()]
     others = [
         requirement(key, operator, values, allowed=_LABEL_OPERATORS) for key, operator, values in expressions
     ]
     return Selector((*equalities, *others))
+
+
+def _equality(key: str, value: str) -> Requirement:
+    """A label with exactly this value, or SelectorError."""
+    if qualified_name_problems(key) or label_value_problems(value):
+        return requirement(key, Operator.IN, (value,))
+    return Requirement(key, Operator.IN, frozenset((value,)))
 
 
 @dataclass(frozen=True, slots=True)
