@@ -117,6 +117,11 @@ class TermsVocabulary(Vocabulary[PodTerms]):
             tuple(each for each in value.preferred if each.term.topology_key in keys),
         )
 
+    def any_may_mean(self, labels: Iterable[Label]) -> bool:
+        """Whether any terms may match a pod with these labels."""
+        by_label = self._by_label
+        return bool(by_label) and (None in by_label or not by_label.keys().isdisjoint(labels))
+
     def that_may_mean(self, labels: Iterable[Label]) -> set[int]:
         """The codes of all terms that may match a pod with these labels."""
         return set().union(*_found(self._by_label, (None, *labels)))

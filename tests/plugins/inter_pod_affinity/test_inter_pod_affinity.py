@@ -9,6 +9,14 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.cache import Cache
+from moorage.config.args import InterPodAffinityArgs
+from moorage.framework.cache.equivalence_classes import EquivalenceClass
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import SKIP
+from moorage.plugins import default_registry
 from moorage.plugins.inter_pod_affinity.plugin import (
     AFFINITY_RULES,
     ANTI_AFFINITY_RULES,
@@ -27,6 +35,7 @@ NODES = (
 )
 NAMESPACES = make_namespace("default"), make_namespace("other", team="x")
 WEB = {"matchLabels": {"app": "web"}}
+DB = {"matchLabels": {"app": "db"}}
 NAMES = ("a1", "a2", "b1", "bare")
 
 
@@ -206,3 +215,28 @@ def test_score(incoming: Manifest, existing: Any, args: Manifest, expected: list
     pod = make_pod("p", **incoming)
     found = scores("InterPodAffinity", pod, *NODES, *NAMESPACES, existing, args=args or None)
     assert found == (dict(zip(NAMES, expected, strict=True)) if expected else {})
+
+
+@pytest.mark.parametrize(
+    ("own", "existing", "skips"),
+    [
+        pytest.param(None, None, True, id="there are no terms"),
+        pytest.param(None, required(pod_term(ZONE, DB), anti=True), True, id="a term about another label"),
+        pytest.param(None, required(pod_term(ZONE, WEB), anti=True), False, id="a term about its label"),
+        pytest.param(None, preferred(pod_term(ZONE, {})), False, id="a term about all pods"),
+        pytest.param(None, required(pod_term("rack", WEB), anti=True), True, id="a key that no node has"),
+        pytest.param(preferred(pod_term(ZONE, DB)), None, False, id="terms of its own"),
+    ],
+)
+def test_the_first_pod_of_a_template_is_skipped_where_no_term_can_apply(
+    own: Manifest | None, existing: Manifest | None, skips: bool
+) -> None:
+    pod = make_pod("new", labels={"app": "web"}, affinity=own)
+    nodes = Nodes(Cache([*NODES, *NAMESPACES, web(affinity=existing)]).snapshot())
+    plugin: Any = default_registry().make("InterPodAffinity", InterPodAffinityArgs(), Handle())
+    cycle = CycleState()
+    cycle.equivalence_class = EquivalenceClass(pod, is_named=False)
+    assert plugin.skips_pod(cycle, pod, nodes) == skips
+    if skips:
+        assert plugin.pre_filter(cycle, pod, nodes) == SKIP
+        assert plugin.pre_score(cycle, pod, nodes) == SKIP

@@ -32,8 +32,8 @@ from moorage.framework.interface.status import Status
 from moorage.plugins import default_registry
 from moorage.plugins.inter_pod_affinity import filtering as affinity_filtering
 from moorage.plugins.inter_pod_affinity import scoring as affinity_scoring
-from moorage.plugins.pod_topology_spread import scoring as spread_scoring
-from moorage.plugins.topology_counts import incremental, pod_counters
+from moorage.plugins.pod_topology_spread import topology
+from moorage.plugins.topology_counts import incremental, pod_counters, row_count
 from tests import builders as b
 from tests import strategies as s
 from tests.builders import Manifest, make, make_node
@@ -156,8 +156,8 @@ class Telling:
         for remembering, forgetful in zip(self.plugins, make_plugins(self.case), strict=True):
             cycle = CycleState()
             cycle.equivalence_class = self.templates.of(pod, len(snapshot))
-            known = answers(remembering, cycle, pod, self.cache, ORDERS[index], self.views)
-            new = answers(forgetful, CycleState(), pod, fresh, ORDERS[index], [])
+            known = answers(remembering, cycle, pod, self.cache, ORDERS[index % len(ORDERS)], self.views)
+            new = answers(forgetful, CycleState(), pod, fresh, ORDERS[index % len(ORDERS)], [])
             assert known == new, remembering.name
 
 
@@ -262,12 +262,15 @@ def test_what_follows_says_what_is_new(about: str, count: int) -> None:
     ("module", "limit", "value"),
     [
         pytest.param(pod_table, "_KEPT_MOVES", 2, id="few moves of pods are kept"),
-        pytest.param(pod_counters, "_KEPT_STEPS", 1, id="few steps of counts are kept"),
-        pytest.param(pod_counters, "_MOST_COUNTS", 3, id="few counts are kept"),
+        pytest.param(row_count, "_KEPT_STEPS", 1, id="few steps of counts are kept"),
+        pytest.param(row_count, "MAX_FEW_ROWS", 0, id="all counts are arrays"),
+        pytest.param(pod_counters, "_MAX_CELLS", 3 * row_count.FEW_ROWS_CELLS, id="few counts are kept"),
+        pytest.param(pod_counters, "_MAX_COUNTERS_PER_GROUP", 1, id="pods are counted for few"),
+        pytest.param(incremental, "_MAX_RESULT_CELLS", 0, id="few results by row are kept"),
         pytest.param(incremental, "_MAX_CELLS", 0, id="few columns of domains are kept"),
         pytest.param(affinity_filtering, "_MAX_SINGLE_ROWS", 0, id="many rows have another verdict"),
         pytest.param(affinity_scoring, "_RECOUNT_DIVISOR", 0, id="few rows are worth something else"),
-        pytest.param(spread_scoring, "_MAX_SMALL_CELLS", 0, id="cells are too many"),
+        pytest.param(topology, "_MAX_SMALL_CELLS", 0, id="cells are too many"),
     ],
 )
 def test_what_small_clusters_would_not_meet(

@@ -15,7 +15,12 @@ from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.inter_pod_affinity.terms import ExistingAntiAffinity, IncomingTerm, IncomingTerms
 from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms, count_by_domain
-from moorage.plugins.topology_counts.incremental import IncrementalCount, IncrementalCounts
+from moorage.plugins.topology_counts.incremental import (
+    DomainColumn,
+    ExistingTermsCounter,
+    IncrementalCount,
+    IncrementalCounts,
+)
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodMatcher
 
 FITS: Final = 0
@@ -25,6 +30,14 @@ EXISTING_ANTI_AFFINITY_VIOLATED: Final = 3
 
 Codes = NDArray[np.int8]
 Mask = NDArray[np.bool_]
+
+_EXISTING_RANK: Final = 1
+_ANTI_RANK: Final = 2
+_AFFINITY_RANK: Final = 3
+"""Where several rules reject a node, the result is that of the highest rank."""
+_CODE_BY_RANK: Final = np.array(
+    (FITS, EXISTING_ANTI_AFFINITY_VIOLATED, ANTI_AFFINITY_VIOLATED, AFFINITY_NOT_MET), np.int8
+)
 
 _MAX_SINGLE_ROWS: Final = 24
 """Maximum number of rows that are evaluated one at a time; beyond it, columns are faster."""
@@ -160,13 +173,12 @@ class IncrementalAffinityCounts(AffinityCounts):
         super().__init__(incoming_terms, DomainCounts(), DomainCounts(), DomainCounts())
         self._incremental = incremental
         self._version = incremental.version
-        rows = len(incremental.snapshot)
         self._counters = {
-            each.matcher: incremental.classes.counter_for(each.matcher, rows)
+            each.matcher: incremental.classes.counter_for(each.matcher)
             for each in (*incoming_terms.affinity, *incoming_terms.anti_affinity)
         }
-        self._existing_anti = incremental.terms.counter_for(
-            ExistingAntiAffinity(incoming_terms.incoming), rows
+        self._existing_anti = ExistingTermsCounter(
+            incremental.terms, ExistingAntiAffinity(incoming_terms.incoming)
         )
         self._affinity = [self._incremental_count(each) for each in incoming_terms.affinity]
         self._anti_affinity = [self._incremental_count(each) for each in incoming_terms.anti_affinity]
@@ -219,7 +231,7 @@ class IncrementalAffinityCounts(AffinityCounts):
     def catch_up(self) -> None:
         """Count the pods added and removed; `IncrementalCounts.catch_up` must come first."""
         incremental = self._incremental
-        incremental.terms.touch(self._existing_anti)
+        self._existing_anti.touch()
         if self.is_unaffected:
             return
         for counter in self._counters.values():
@@ -281,9 +293,40 @@ class IncrementalAffinityCounts(AffinityCounts):
         if nodes.hypothetical_pods is not None:
             return super().judge(nodes)
         if self._codes is None:
-            self._codes = super().judge(Nodes(nodes.snapshot))
+            self._codes = self._judge_all()
         self._codes.flags.writeable = False
         return nodes.pick(self._codes)
+
+    def _judge_all(self) -> Codes:
+        """The result for every row: by domain for each topology key, then the first of these for each row."""
+        tables: dict[str, Codes] = {}
+        columns: dict[str, DomainColumn] = {}
+        for counts, rank in (
+            (self._existing_anti_affinity.values(), _EXISTING_RANK),
+            (self._anti_affinity, _ANTI_RANK),
+            (self._affinity, _AFFINITY_RANK),
+        ):
+            for each in counts:
+                refused = self._lacks(each) if rank == _AFFINITY_RANK else each.by_domain > 0
+                ranks = np.multiply(refused, rank, dtype=np.int8)
+                known = tables.get(each.key)
+                tables[each.key] = ranks if known is None else np.maximum(known, ranks)
+                columns[each.key] = each.column
+        if not tables:
+            return np.zeros(len(self._incremental.snapshot), np.int8)
+        first, *others = (table.take(columns[key].slots) for key, table in tables.items())
+        for each_key in others:
+            np.maximum(first, each_key, out=first)
+        return _CODE_BY_RANK.take(first)
+
+    def _lacks(self, count: IncrementalCount) -> Mask:
+        """The domains, and no domain, where an affinity term is not met."""
+        if self._matches_itself and self._affinity_total == 0:
+            lacks = np.zeros(len(count.by_domain), bool)
+        else:
+            lacks = count.by_domain == 0
+        lacks[-1] = True
+        return lacks
 
 
 def _crossed(domain_count: IncrementalCount, changes: Mapping[int, int]) -> list[NDArray[np.intp]]:

@@ -164,17 +164,18 @@ class InterPodAffinity:
     # Filtering
 
     def skips_pod(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> bool:
-        """Whether no affinity applies between the pod and those on nodes, as the last time."""
+        """Whether no affinity applies between the pod and those on nodes."""
         memory = self._memory(cycle, pod)
-        if memory is None or not memory.has_no_affinity_counts(nodes.snapshot):
+        if memory is None:
             return False
-        return memory.has_no_affinity_scores(nodes.snapshot)
+        snapshot = nodes.snapshot
+        return memory.has_no_affinity_counts(pod, snapshot) and memory.has_no_affinity_scores(pod, snapshot)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count pods that this pod's terms match, and pods whose terms match this pod."""
         try:
             memory = self._memory(cycle, pod)
-            if memory is not None and memory.has_no_affinity_counts(nodes.snapshot):
+            if memory is not None and memory.has_no_affinity_counts(pod, nodes.snapshot):
                 return SKIP
             affinity_counts = self._affinity_counts(cycle, pod, nodes)
         except SelectorError as error:
@@ -196,7 +197,9 @@ class InterPodAffinity:
             return None
         memory = cycle.equivalence_class.read(self._kept)
         if memory is None:
-            memory = _Memory(pod_terms(pod))
+            info = cycle.equivalence_class.info(pod)
+            # Terms that are invalid, and too many, count for nothing on a node: these are read from the pod.
+            memory = _Memory((info and info.terms) or pod_terms(pod))
             cycle.equivalence_class.write(self._kept, memory)
         return memory
 
@@ -218,7 +221,7 @@ class InterPodAffinity:
     def _affinity_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> AffinityScores | None:
         """The raw scores; None if no term counts."""
         memory = self._memory(cycle, pod)
-        if memory is not None and memory.has_no_affinity_scores(nodes.snapshot):
+        if memory is not None and memory.has_no_affinity_scores(pod, nodes.snapshot):
             return None
         terms = pod_terms(pod) if memory is None else memory.terms
         if self._ignore_existing and not terms.preferred:
@@ -257,6 +260,7 @@ class _Memory:
     __slots__ = (
         "_affinity_counts",
         "_affinity_scores",
+        "_has_required",
         "_incoming_terms",
         "_namespaces_seen",
         "_no_affinity_counts_at",
@@ -266,6 +270,7 @@ class _Memory:
 
     def __init__(self, terms: PodTerms) -> None:
         self.terms = terms
+        self._has_required = bool(terms.required or terms.required_anti)
         self._incoming_terms: IncomingTerms | None = None
         self._namespaces_seen = -1
         self._affinity_counts: IncrementalAffinityCounts | None = None
@@ -284,29 +289,41 @@ class _Memory:
                 incoming_terms = self._incoming_terms = new
         return incoming_terms
 
-    def has_no_affinity_counts(self, snapshot: Snapshot) -> bool:
-        """Whether the last result, that no node is rejected, is still valid."""
-        return self._no_affinity_counts_at == _terms_version(snapshot)
+    def has_no_affinity_counts(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether no node can be rejected: no terms apply, or the last result, which says so, is valid."""
+        if not self._has_required and not _may_be_meant(pod, snapshot):
+            return True
+        return self._no_affinity_counts_at is not None and self._no_affinity_counts_at == _terms_version(
+            snapshot
+        )
 
     def affinity_counts(self, incremental: IncrementalCounts, pod: Pod) -> IncrementalAffinityCounts:
         """The pods that matter for filtering, as they are now."""
+        self._use(incremental)
         incoming_terms = self._resolved_terms(pod, incremental.snapshot.objects)
         affinity_counts = self._affinity_counts
         if affinity_counts is None or not affinity_counts.is_valid_for(incremental, incoming_terms):
             affinity_counts = self._affinity_counts = IncrementalAffinityCounts(incremental, incoming_terms)
         else:
             affinity_counts.catch_up()
-        self._no_affinity_counts_at = affinity_counts.is_unaffected and _terms_version(incremental.snapshot)
+        self._no_affinity_counts_at = (
+            _terms_version(incremental.snapshot) if affinity_counts.is_unaffected else None
+        )
         return affinity_counts
 
-    def has_no_affinity_scores(self, snapshot: Snapshot) -> bool:
-        """Whether the last result, that no preferred term counts, is still valid."""
-        return self._no_affinity_scores_at == _terms_version(snapshot)
+    def has_no_affinity_scores(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether no preferred term counts: none apply, or the last result, which says so, is valid."""
+        if not self.terms.preferred and not _may_be_meant(pod, snapshot):
+            return True
+        return self._no_affinity_scores_at is not None and self._no_affinity_scores_at == _terms_version(
+            snapshot
+        )
 
     def affinity_scores(
         self, incremental: IncrementalCounts, pod: Pod, required_weight: int
     ) -> IncrementalAffinityScores:
         """The pods that matter for scoring, as they are now."""
+        self._use(incremental)
         incoming_terms = self._resolved_terms(pod, incremental.snapshot.objects)
         affinity_scores = self._affinity_scores
         if affinity_scores is None or not affinity_scores.is_valid_for(incremental, incoming_terms):
@@ -316,8 +333,22 @@ class _Memory:
             )
         else:
             affinity_scores.catch_up()
-        self._no_affinity_scores_at = affinity_scores.is_unaffected and _terms_version(incremental.snapshot)
+        self._no_affinity_scores_at = (
+            _terms_version(incremental.snapshot) if affinity_scores.is_unaffected else None
+        )
         return affinity_scores
+
+    def _use(self, incremental: IncrementalCounts) -> None:
+        incremental.recent_results.use(self, len(incremental.snapshot) * (1 + len(self.terms)))
+
+    def release(self) -> None:
+        """Drop all results by row; terms are kept."""
+        self._affinity_counts = self._affinity_scores = None
+
+
+def _may_be_meant(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether terms of pods on nodes may match a pod, by its labels."""
+    return snapshot.pods.terms_codes.any_may_mean(pod.labels.items())
 
 
 def _terms_version(snapshot: Snapshot) -> tuple[Snapshot, int, int, int]:

@@ -11,7 +11,11 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.inter_pod_affinity.filtering import count_matching
 from moorage.plugins.inter_pod_affinity.terms import ExistingTermWeights, IncomingTerms
 from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms
-from moorage.plugins.topology_counts.incremental import IncrementalCount, IncrementalCounts
+from moorage.plugins.topology_counts.incremental import (
+    ExistingTermsCounter,
+    IncrementalCount,
+    IncrementalCounts,
+)
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY
 
 _RECOUNT_DIVISOR: Final = 8
@@ -67,12 +71,10 @@ class IncrementalAffinityScores:
         self._incremental = incremental
         self._version = incremental.version
         self._incoming_terms = incoming_terms
-        rows = len(incremental.snapshot)
         self._counters = {
-            each.matcher: incremental.classes.counter_for(each.matcher, rows)
-            for each in incoming_terms.preferred
+            each.matcher: incremental.classes.counter_for(each.matcher) for each in incoming_terms.preferred
         }
-        self._existing_terms = incremental.terms.counter_for(existing_terms, rows)
+        self._existing_terms = ExistingTermsCounter(incremental.terms, existing_terms)
         self._counts: list[tuple[IncrementalCount, int]] = [
             (incremental.count(self._counters[each.matcher].count(ANY_KEY), each.key), each.weight)
             for each in incoming_terms.preferred
@@ -109,7 +111,7 @@ class IncrementalAffinityScores:
 
     def catch_up(self) -> None:
         """Count the pods added and removed; `IncrementalCounts.catch_up` must come first."""
-        self._incremental.terms.touch(self._existing_terms)
+        self._existing_terms.touch()
         if self.is_unaffected:
             return
         for counter in self._counters.values():

@@ -119,14 +119,19 @@ class IncomingTerms:
 
 def resolve_terms(pod: Pod, terms: PodTerms, objects: Objects) -> IncomingTerms:
     """Resolve the terms of an incoming pod to matchers."""
-    together = PodMatcher(tuple(_scope(term, objects) for term in terms.required), terminating=True)
+    incoming = _incoming(pod, objects)
+    if not terms:
+        return IncomingTerms(incoming, (), (), ())
+    together = PodMatcher(tuple([_scope(term, objects) for term in terms.required]), terminating=True)
     return IncomingTerms(
-        _incoming(pod, objects),
-        tuple(IncomingTerm(term.topology_key, together) for term in terms.required),
-        tuple(IncomingTerm(term.topology_key, _matcher(term, objects)) for term in terms.required_anti),
+        incoming,
+        tuple([IncomingTerm(term.topology_key, together) for term in terms.required]),
+        tuple([IncomingTerm(term.topology_key, _matcher(term, objects)) for term in terms.required_anti]),
         tuple(
-            IncomingTerm(each.term.topology_key, _matcher(each.term, objects), each.weight)
-            for each in terms.preferred
+            [
+                IncomingTerm(each.term.topology_key, _matcher(each.term, objects), each.weight)
+                for each in terms.preferred
+            ]
         ),
     )
 

@@ -7,6 +7,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
     minDomains, inclusion policies  Spread, count_spreads           IncrementalSpread
     ScheduleAnyway: scores          scoring                         scoring
                                     CountedSpreadScores             IncrementalSpreadScores, by cells
+    domains of several keys         topology (shared by all templates with these keys)
     which constraints a pod has     constraints (one form for all; also the default constraints)
     what may help a rejected pod    plugin (`events` and its hints)
 

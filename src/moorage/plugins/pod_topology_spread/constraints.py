@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,22 +54,34 @@ class Constraint:
         selector = NOTHING if self.selector.empty else self.selector
         return PodMatcher(((selector, frozenset((pod.namespace,))),), terminating=False)
 
-    def eligible(self, pod: Pod, nodes: Nodes) -> NDArray[np.bool_]:
-        """The nodes whose pods count, by the constraint's node inclusion policies. Shape (nodes,)."""
-        mask = np.ones(len(nodes), bool)
+    def included(self, pod: Pod, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """The nodes whose pods count, by the constraint's node inclusion policies; None: all nodes."""
+        mask: NDArray[np.bool_] | None = None
         if self.honors_affinity and not (wanted := required_nodes(pod)).anything:
-            mask &= nodes.required_by(wanted)
+            mask = nodes.required_by(wanted)
         if self.honors_taints:
-            mask &= ~nodes.taints.judge(lambda taints: keeps_away(taints, pod.spec.tolerations))
+            lets_in = ~nodes.taints.judge(lambda taints: keeps_away(taints, pod.spec.tolerations))
+            mask = lets_in if mask is None else mask & lets_in
         return mask
 
 
-def having_keys(nodes: Nodes, wanted: Sequence[Constraint]) -> NDArray[np.bool_]:
-    """The nodes that have the labels of all constraints. Shape (nodes,)."""
+def having_keys(nodes: Nodes, keys: Iterable[str]) -> NDArray[np.bool_]:
+    """The nodes that have all labels. Shape (nodes,)."""
     mask = np.ones(len(nodes), bool)
-    for constraint in wanted:
-        mask &= nodes.label(constraint.topology_key).codes != ABSENT
+    for key in keys:
+        mask &= nodes.label(key).codes != ABSENT
     return mask
+
+
+def topology_keys(wanted: Iterable[Constraint]) -> list[str]:
+    """The topology key of each constraint."""
+    return [each.topology_key for each in wanted]
+
+
+def countable(pod: Pod, nodes: Nodes, constraint: Constraint, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those of the nodes in `mask` whose pods count for a constraint. Shape (nodes,)."""
+    included = constraint.included(pod, nodes)
+    return mask if included is None else mask & included
 
 
 def constraints(
@@ -105,13 +117,15 @@ def _own_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Selector:
 
 def default_selector(pod: Pod, objects: Objects) -> Selector:
     """The default selector of a pod: the selectors of its services and its controller combined."""
+    services, workload = objects.of(Service).within(pod.namespace), _controller(pod, objects)
+    if not services and workload is None:
+        return EVERYTHING
     labels: dict[str, str] = {}
-    for service in objects.of(Service).within(pod.namespace).values():
+    for service in services.values():
         wanted = service.spec.selector
         if wanted and all(pod.labels.get(key) == value for key, value in wanted.items()):
             labels.update(wanted)
     extra = EVERYTHING
-    workload = _controller(pod, objects)
     if isinstance(workload, ReplicationController):
         labels.update(workload.spec.selector)
     elif workload is not None:
@@ -143,11 +157,10 @@ class TemplateConstraints:
     """
 
     def __init__(self, pod: Pod, action: str, defaults: Sequence[TopologySpreadConstraint]) -> None:
+        """defaults: the default constraints with this action."""
         self._action = action
         self._defaults = defaults
-        self._is_settled = bool(pod.spec.topology_spread_constraints) or all(
-            each.when_unsatisfiable != action for each in defaults
-        )
+        self._is_settled = bool(pod.spec.topology_spread_constraints) or not defaults
         self._basis: object = None
         self._constraints: tuple[Constraint, ...] | None = None
 

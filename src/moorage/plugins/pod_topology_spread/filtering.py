@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
+from moorage.plugins.pod_topology_spread.constraints import (
+    Constraint,
+    countable,
+    having_keys,
+    topology_keys,
+)
+from moorage.plugins.pod_topology_spread.topology import CountedDomains, shared_topology
 from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
 from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
 from moorage.plugins.topology_counts.pod_counters import PodCounter
@@ -123,10 +129,10 @@ def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpr
 
 def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> list[NDArray[np.bool_]]:
     """For each constraint the nodes whose pods count: those that have the labels of all constraints."""
-    labelled = having_keys(nodes, hard)
+    labelled = having_keys(nodes, topology_keys(hard))
     if not labelled.any():
         return [labelled] * len(hard)
-    return [labelled & constraint.eligible(pod, nodes) for constraint in hard]
+    return [countable(pod, nodes, constraint, labelled) for constraint in hard]
 
 
 class _IncrementalConstraint:
@@ -135,20 +141,18 @@ class _IncrementalConstraint:
     __slots__ = ("_counts", "_limit", "_spread", "_table", "column", "counter", "spread")
 
     def __init__(
-        self, incremental: IncrementalCounts, pod: Pod, constraint: Constraint, eligible: NDArray[np.bool_]
+        self, incremental: IncrementalCounts, pod: Pod, constraint: Constraint, domains: CountedDomains
     ) -> None:
-        rows = len(incremental.snapshot)
-        self.column: DomainColumn = incremental.domains(constraint.topology_key)
-        slots, size = self.column.slots_where(eligible), self.column.size
+        self.column: DomainColumn = domains.column
         matcher = constraint.counted(pod)
-        self.counter: PodCounter = incremental.classes.counter_for(matcher, rows)
-        self._counts = DomainCounter(self.counter.count(ANY_KEY), slots, size)
+        self.counter: PodCounter = incremental.classes.counter_for(matcher)
+        self._counts = DomainCounter(self.counter.count(ANY_KEY), domains.slots, self.column.size)
         self.spread = Spread(
             constraint,
             matcher,
             int(constraint.selector.matches(pod.labels)),
-            eligible,
-            is_domain=np.append(np.bincount(slots, minlength=size + 1)[:-1] > 0, False),
+            domains.eligible,
+            domains.is_domain,
             counts=self._counts.by_domain,
         )
         self._judge_domains(self.spread.limit)
@@ -183,10 +187,13 @@ class IncrementalSpread(HardSpread):
         self._incremental = incremental
         self._version = incremental.version
         self._hard = hard
-        masks = _eligible(pod, Nodes(incremental.snapshot), hard)
+        topology = shared_topology(incremental, hard, needs_all_keys=True)
+        nodes = Nodes(incremental.snapshot)
         self._parts = [
-            _IncrementalConstraint(incremental, pod, constraint, eligible)
-            for constraint, eligible in zip(hard, masks, strict=True)
+            _IncrementalConstraint(
+                incremental, pod, constraint, topology.counted(axis, constraint.included(pod, nodes))
+            )
+            for axis, constraint in enumerate(hard)
         ]
         super().__init__([part.spread for part in self._parts])
         self._judge_all()

@@ -63,7 +63,11 @@ class PodTopologySpread:
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaults = args.defaulting_type == SYSTEM_DEFAULTING
-        self._defaults = SYSTEM_CONSTRAINTS if self._system_defaults else args.default_constraints
+        defaults = SYSTEM_CONSTRAINTS if self._system_defaults else args.default_constraints
+        self._hard_defaults, self._soft_defaults = (
+            tuple(each for each in defaults if each.when_unsatisfiable == action)
+            for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+        )
         self._objects = handle.objects
         self._own = Remembered[Pod, tuple[Constraint, ...]](
             lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
@@ -92,7 +96,7 @@ class PodTopologySpread:
         if pod.spec.topology_spread_constraints:
             return self._own(pod)
         # The default ones depend on services and controllers, which come and go.
-        return constraints(pod, DO_NOT_SCHEDULE, self._defaults, self._objects)
+        return constraints(pod, DO_NOT_SCHEDULE, self._hard_defaults, self._objects)
 
     def _labels_counted(self, pod: Pod) -> set[tuple[str, str]] | None:
         """Labels of the pods that a pod's own constraints count."""
@@ -141,7 +145,7 @@ class PodTopologySpread:
     def _spread(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> HardSpread:
         memory = self._memory(cycle, pod)
         if memory is None:
-            hard = constraints(pod, DO_NOT_SCHEDULE, self._defaults, nodes.objects)
+            hard = constraints(pod, DO_NOT_SCHEDULE, self._hard_defaults, nodes.objects)
             return count_spreads(pod, nodes, hard)
         hard = memory.hard.of(pod, nodes.objects)
         if not hard:
@@ -158,8 +162,8 @@ class PodTopologySpread:
         memory = equivalence_class.read(self._kept)
         if memory is None:
             memory = _Memory(
-                TemplateConstraints(pod, DO_NOT_SCHEDULE, self._defaults),
-                TemplateConstraints(pod, SCHEDULE_ANYWAY, self._defaults),
+                TemplateConstraints(pod, DO_NOT_SCHEDULE, self._hard_defaults),
+                TemplateConstraints(pod, SCHEDULE_ANYWAY, self._soft_defaults),
                 is_named=equivalence_class.is_named,
             )
             equivalence_class.write(self._kept, memory)
@@ -174,7 +178,7 @@ class PodTopologySpread:
         """Count, for every soft constraint, the matching pods near each feasible node."""
         memory = self._memory(cycle, pod)
         if memory is None:
-            soft = constraints(pod, SCHEDULE_ANYWAY, self._defaults, nodes.objects)
+            soft = constraints(pod, SCHEDULE_ANYWAY, self._soft_defaults, nodes.objects)
         else:
             soft = memory.soft.of(pod, nodes.objects)
         if not soft:
@@ -205,7 +209,7 @@ class PodTopologySpread:
         """The scores that `pre_score` prepared, also where it is disabled."""
 
         def count() -> SpreadScores:
-            soft = constraints(pod, SCHEDULE_ANYWAY, self._defaults, nodes.objects)
+            soft = constraints(pod, SCHEDULE_ANYWAY, self._soft_defaults, nodes.objects)
             return self._spread_scores(None, pod, nodes, soft)
 
         return cycle.read_or(_SCORE, count)
@@ -228,6 +232,7 @@ class _Memory:
         self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]
     ) -> IncrementalSpread:
         """The hard constraints, with what they count now."""
+        self._use(incremental, hard)
         spread = self._spread
         if spread is None or not spread.is_valid_for(incremental, hard):
             spread = self._spread = IncrementalSpread(incremental, pod, hard)
@@ -239,6 +244,7 @@ class _Memory:
         self, incremental: IncrementalCounts, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
     ) -> IncrementalSpreadScores:
         """The soft constraints, with what they count now."""
+        self._use(incremental, soft)
         spread_scores = self._spread_scores
         if (
             spread_scores is None
@@ -248,6 +254,13 @@ class _Memory:
             spread_scores = IncrementalSpreadScores(incremental, pod, soft, needs_all_keys=needs_all_keys)
             self._spread_scores = spread_scores
         return spread_scores
+
+    def _use(self, incremental: IncrementalCounts, constraints: tuple[Constraint, ...]) -> None:
+        incremental.recent_results.use(self, len(incremental.snapshot) * (1 + len(constraints)))
+
+    def release(self) -> None:
+        """Drop all results by row; constraints are kept."""
+        self._spread = self._spread_scores = None
 
 
 def _counts_near(other: Pod, pod: Pod) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
@@ -16,19 +16,25 @@ from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.go_arithmetic import round_half_away
-from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys
+from moorage.plugins.pod_topology_spread.constraints import (
+    Constraint,
+    countable,
+    having_keys,
+    topology_keys,
+)
+from moorage.plugins.pod_topology_spread.topology import (
+    Cells,
+    CountedDomains,
+    FeasibleCells,
+    distinct_domains,
+    shared_topology,
+)
 from moorage.plugins.topology_counts.domains import Counts, DomainCounter, count_by_domain
-from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
+from moorage.plugins.topology_counts.incremental import IncrementalCounts
 from moorage.plugins.topology_counts.pod_counters import PodCounter
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY
 
-_CELLS_PER_ROW: Final = 2
-_MAX_SMALL_CELLS: Final = 4096
-"""Cells are used if there are at most this many for each row, or at most this many in all."""
-
-
-_MAX_AXES: Final = 16
-"""Cells have a dimension for each constraint, of which arrays can have no more than 32 or 64."""
+_NO_CHANGE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class SpreadScores(Protocol):
@@ -72,7 +78,9 @@ def count_spread_scores(
 ) -> CountedSpreadScores:
     """Count, for every soft constraint, the matching pods near each node."""
     everywhere = nodes.all
-    countable = having_keys(everywhere, soft) if needs_all_keys else np.ones(len(everywhere), bool)
+    labelled = np.ones(len(everywhere), bool)
+    if needs_all_keys:
+        labelled = having_keys(everywhere, topology_keys(soft))
     counted: list[Counts] = []
     for constraint in soft:
         classes = constraint.counted(pod).candidates(nodes.snapshot.pods.class_codes)
@@ -81,7 +89,7 @@ def count_spread_scores(
             counted.append(np.bincount(rows, minlength=len(everywhere)))
             continue
         column = nodes.snapshot.label(constraint.topology_key)
-        rows = rows[(countable & constraint.eligible(pod, everywhere))[rows]]
+        rows = rows[countable(pod, everywhere, constraint, labelled)[rows]]
         counts = count_by_domain(column, rows)
         empty = column.vocabulary.code("")
         if empty != ABSENT:
@@ -95,7 +103,9 @@ def _weigh(
     nodes: Nodes, soft: Sequence[Constraint], counted: Sequence[Counts], *, needs_all_keys: bool
 ) -> CountedSpreadScores:
     """`counted`: for each constraint the pods by domain; of hosts, the pods by row."""
-    ignored = ~having_keys(nodes, soft) if needs_all_keys else np.zeros(len(nodes), bool)
+    ignored = np.zeros(len(nodes), bool)
+    if needs_all_keys:
+        ignored = ~having_keys(nodes, topology_keys(soft))
     raw = np.zeros(len(nodes))
     for constraint, counts in zip(soft, counted, strict=True):
         label = nodes.label(constraint.topology_key)
@@ -104,7 +114,7 @@ def _weigh(
             near = nodes.pick(counts)
         else:
             present = np.bincount(label.codes[~ignored] + 1, minlength=1) > 0
-            size = _distinct(present[1:], bool(present[0]), label.vocabulary.code(""))
+            size = distinct_domains(present[1:], bool(present[0]), label.vocabulary.code(""))
             near = counts[label.codes]
         raw += np.where(label.codes == ABSENT, 0.0, _credit(constraint, near, size))
     raw[ignored] = 0.0
@@ -117,76 +127,54 @@ def _credit(constraint: Constraint, near: NDArray[np.int64], size: int) -> NDArr
     return credit
 
 
-def _distinct(domains: NDArray[np.bool_], nowhere: bool, empty: int) -> int:
-    """How many domains there are; nodes without the label count as one, together with an empty label.
-
-    domains: whether there are nodes in each domain. nowhere: whether there are some without the label.
-    """
-    is_one_more = nowhere and not (ABSENT != empty < len(domains) and domains[empty])
-    return int(np.count_nonzero(domains)) + int(is_one_more)
-
-
 class _Axis:
-    """One constraint, and its possible values for a node: the places of its table.
+    """One constraint, and the places of its axis (`Cells`)."""
 
-    The last place is for nodes without the label; the others are the domains, or, of hosts, how many pods
-    there are on the node.
-    """
+    __slots__ = ("_by_domain", "_position", "column", "constraint", "count", "counter")
 
-    def __init__(self, constraint: Constraint, column: DomainColumn, counter: PodCounter, rows: int) -> None:
+    def __init__(self, constraint: Constraint, counter: PodCounter, domains: CountedDomains | None) -> None:
+        """domains: where pods count; None: on each host."""
         self.constraint = constraint
-        self.column = column
         self.counter = counter
         self.count = counter.count(ANY_KEY)
-        self.is_host = constraint.topology_key == HOSTNAME
-        self.stride = 1
         self._position = self.count.steps.position
-        if self.is_host:
-            pods = self.count.pods(rows)
-            self.size = 2 * int(pods.max(initial=0)) + 4
-            self.places = np.where(column.codes == ABSENT, self.size - 1, pods)
-        else:
-            self.size = column.size + 1
-            self.places = column.slots
+        self._by_domain = (
+            None if domains is None else DomainCounter(self.count, domains.slots, domains.column.size)
+        )
 
-    def count_by_domain(self, slots: NDArray[np.intp]) -> None:
-        """Count the pods of each domain from now on; `slots` is the domain of each row."""
-        self.by_domain = DomainCounter(self.count, slots, self.column.size)
+    @property
+    def most_pods(self) -> int:
+        """The largest number of pods on a host; 0 where hosts do not matter."""
+        return int(self.count.where()[1].max(initial=0)) if self._by_domain is None else 0
 
-    def near(self) -> Counts:
-        """How many pods are near a node, by place."""
-        return np.arange(self.size) if self.is_host else self.by_domain.by_domain
+    def near(self, size: int) -> Counts:
+        """How many pods are near a node, for each of `size` places."""
+        return np.arange(size) if self._by_domain is None else self._by_domain.by_domain
 
-    def catch_up(self, rows: int) -> list[tuple[int, int]] | None:
-        """Apply changes: rows and how far their cells move; None: not known."""
-        if not self.is_host:
-            self.by_domain.catch_up()
-            return []
+    def by_row_or_domain(self, rows: int) -> Counts:
+        """The pods of each domain; of hosts, of each row."""
+        return self.count.pods(rows) if self._by_domain is None else self._by_domain.by_domain
+
+    def catch_up(self) -> Mapping[int, int] | None:
+        """Apply changes: how many more pods there are by row, if hosts matter; None: not known."""
+        if self._by_domain is not None:
+            self._by_domain.catch_up()
+            return _NO_CHANGE
         steps = self.count.steps.since(self._position)
-        self._position = self.count.steps.position
         if steps is None:
             return None
-        moved = [(row, pods * self.stride) for row, pods, _ in steps if self.column.codes[row] != ABSENT]
-        pods = self.count.pods(rows)
-        return moved if all(pods[row] < self.size - 1 for row, _ in moved) else None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
-    """The nodes of the last call, given by rows (None: all), and the cells they are in."""
-
-    rows: NDArray[np.intp] | None
-    cells: NDArray[np.intp]
-    feasible: NDArray[np.int64]
-    """How many nodes are in each cell; none in cells that are ignored."""
+        self._position = self.count.steps.position
+        changes: dict[int, int] = {}
+        for row, pods, _ in steps:
+            changes[row] = changes.get(row, 0) + pods
+        return changes
 
 
 class IncrementalSpreadScores:
     """All ScheduleAnyway constraints of one equivalence class, updated as pods are added and removed.
 
-    Nodes that are the same to all constraints share a cell: scores are computed for each cell,
-    and looked up for each node. A pod that comes to a node puts it into another cell, if hosts matter, and
-    changes the counts of its other domains.
+    Scores are computed for each cell (`Cells`), and looked up for each node. A pod that comes to a node puts
+    it into another cell, if hosts matter, and changes the counts of its other domains.
     """
 
     def __init__(
@@ -195,37 +183,33 @@ class IncrementalSpreadScores:
         self._incremental = incremental
         self._version = incremental.version
         self._soft = soft
-        self._needs_all_keys = needs_all_keys
+        self._topology = topology = shared_topology(incremental, soft, needs_all_keys=needs_all_keys)
         nodes = Nodes(incremental.snapshot)
-        countable = having_keys(nodes, soft) if needs_all_keys else np.ones(len(nodes), bool)
         self._axes: list[_Axis] = []
-        for constraint in soft:
-            column = incremental.domains(constraint.topology_key)
-            counter = incremental.classes.counter_for(constraint.counted(pod), len(nodes))
-            axis = _Axis(constraint, column, counter, len(nodes))
-            if not axis.is_host:
-                axis.count_by_domain(_counted_slots(column, countable & constraint.eligible(pod, nodes)))
-            self._axes.append(axis)
-        self._shape = tuple(axis.size for axis in self._axes)
-        self._cells = self._arrange(len(nodes))
-        self._seen: _Seen | None = None
-        """The nodes of the last call: often the same again."""
+        for number, constraint in enumerate(soft):
+            counter = incremental.classes.counter_for(constraint.counted(pod))
+            domains = None
+            if not topology.is_host[number]:
+                domains = topology.counted(number, constraint.included(pod, nodes))
+            self._axes.append(_Axis(constraint, counter, domains))
+        self._cells: Cells | None = topology.cells([axis.most_pods for axis in self._axes])
+        """None if there would be too many cells."""
+        self._of_rows: NDArray[np.intp] | None = None
+        """The cell of every row; None: as in `_cells`, because hosts do not matter."""
+        if self._cells is not None and any(topology.is_host):
+            self._of_rows = self._moved_by_pods(self._cells)
+        self._seen: FeasibleCells | None = None
+        """The nodes of the last call, if hosts matter: often the same again."""
 
-    def _arrange(self, rows: int) -> NDArray[np.intp] | None:
-        """The cell of every row; None if there would be too many cells."""
-        if len(self._shape) > _MAX_AXES or prod(self._shape) > max(_CELLS_PER_ROW * rows, _MAX_SMALL_CELLS):
-            return None
-        cells = np.zeros(rows, np.intp)
-        stride = 1
-        for axis in reversed(self._axes):
-            axis.stride = stride
-            cells += axis.places * stride
-            stride *= axis.size
-        self._is_ignored = np.zeros(self._shape, bool)
-        if self._needs_all_keys:
-            for number in range(len(self._axes)):
-                np.moveaxis(self._is_ignored, number, 0)[-1] = True
-        return cells
+    def _moved_by_pods(self, cells: Cells) -> NDArray[np.intp]:
+        """The cell of every row with the pods on hosts."""
+        of_rows = cells.of_rows.copy()
+        for number, axis in enumerate(self._axes):
+            if self._topology.is_host[number]:
+                rows, pods = axis.count.where()
+                is_labelled = self._topology.columns[number].codes[rows] != ABSENT
+                of_rows[rows] += pods * is_labelled * cells.strides[number]
+        return of_rows
 
     def is_valid_for(self, incremental: IncrementalCounts, soft: tuple[Constraint, ...]) -> bool:
         """Whether the constraints and the nodes are those this was made for."""
@@ -241,86 +225,71 @@ class IncrementalSpreadScores:
 
         `IncrementalCounts.catch_up` must come first.
         """
-        for axis in self._axes:
+        for number, axis in enumerate(self._axes):
             self._incremental.classes.touch(axis.counter)
-            moved = axis.catch_up(len(self._incremental.snapshot))
+            moved = axis.catch_up()
             if self._cells is not None:
                 if moved is None:
                     return False
-                for row, by in moved:
-                    self._move(self._cells, row, by)
+                for row, pods in moved.items():
+                    if axis.count.at(row) >= self._cells.shape[number] - 1:
+                        return False
+                    if self._topology.columns[number].codes[row] != ABSENT:
+                        self._move(self._cells, row, pods * self._cells.strides[number])
         return True
 
-    def _move(self, cells: NDArray[np.intp], row: int, by: int) -> None:
-        old = cells[row]
-        cells[row] = new = old + by
+    def _move(self, cells: Cells, row: int, by: int) -> None:
+        assert self._of_rows is not None
+        old = self._of_rows[row]
+        self._of_rows[row] = new = old + by
         if self._seen is not None and self._seen.rows is not None:
             self._seen = None
-        elif self._seen is not None and not self._is_ignored.flat[old]:
-            feasible = self._seen.feasible.reshape(-1)
-            feasible[old] -= 1
-            feasible[new] += 1
+        elif self._seen is not None and not cells.is_ignored.flat[old]:
+            count = self._seen.count.reshape(-1)
+            count[old] -= 1
+            count[new] += 1
 
     def of(self, nodes: Nodes) -> SpreadScores:
         """The scores of some nodes now."""
-        if self._cells is None:
-            rows = len(nodes.snapshot)
-            counted = [axis.count.pods(rows) if axis.is_host else axis.near() for axis in self._axes]
-            return _weigh(nodes, self._soft, counted, needs_all_keys=self._needs_all_keys)
-        cells, feasible = self._feasible(nodes, self._cells)
-        raw = np.zeros(self._shape)
+        cells = self._cells
+        if cells is None:
+            counted = [axis.by_row_or_domain(len(nodes.snapshot)) for axis in self._axes]
+            return _weigh(nodes, self._soft, counted, needs_all_keys=self._topology.needs_all_keys)
+        feasible = self._feasible(nodes, cells)
+        raw: NDArray[np.float64] | None = None
         for number, axis in enumerate(self._axes):
-            credit = _credit(axis.constraint, axis.near(), self._size(axis, number, feasible))
+            credit = _credit(axis.constraint, axis.near(cells.shape[number]), feasible.sizes[number])
             credit[-1] = 0.0
-            raw += credit.reshape([-1 if place == number else 1 for place in range(len(self._shape))])
-        raw[self._is_ignored] = 0.0
+            if len(self._axes) > 1:
+                credit = credit.reshape([-1 if place == number else 1 for place in range(len(cells.shape))])
+            raw = credit if raw is None else raw + credit
+        assert raw is not None
+        if self._topology.needs_all_keys:
+            raw[cells.is_ignored] = 0.0
         # Raw scores are never negative.
         whole = np.floor(raw)
         by_cell = (whole + (raw - whole >= 0.5)).astype(np.int64)
-        return CellSpreadScores(cells, by_cell, feasible > 0, self._is_ignored)
+        return CellSpreadScores(feasible, by_cell, cells.is_ignored)
 
-    def _feasible(self, nodes: Nodes, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """The cells of some nodes, and how many of those that count are in each cell."""
+    def _feasible(self, nodes: Nodes, cells: Cells) -> FeasibleCells:
+        """The cells of some nodes."""
+        if self._of_rows is None:
+            return cells.feasible(nodes)
         if self._seen is None or self._seen.rows is not nodes.rows:
-            here = nodes.pick(cells)
-            feasible = np.bincount(here, minlength=self._is_ignored.size).reshape(self._shape)
-            feasible[self._is_ignored] = 0
-            self._seen = _Seen(nodes.rows, here, feasible)
-        return self._seen.cells, self._seen.feasible
-
-    def _size(self, axis: _Axis, number: int, feasible: NDArray[np.int64]) -> int:
-        """How many domains the feasible nodes are in."""
-        if axis.is_host:
-            return int(feasible.sum())
-        others = tuple(place for place in range(len(self._shape)) if place != number)
-        present = feasible.sum(axis=others) > 0
-        return _distinct(present[:-1], bool(present[-1]), axis.column.empty_code)
-
-
-def _counted_slots(column: DomainColumn, counted: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The domains in which pods count; without a label it is that of an empty one, if there is any."""
-    slots = column.slots_where(counted)
-    if column.empty_code == ABSENT:
-        return slots
-    return np.where((column.codes == ABSENT) & counted, column.empty_code, slots)
+            self._seen = cells.feasible_among(nodes, self._of_rows)
+        return self._seen
 
 
 class CellSpreadScores:
     """Computed for each cell: nodes that are the same to all constraints."""
 
-    __slots__ = ("_by_cell", "_cells", "_feasible", "_is_ignored", "_scores")
+    __slots__ = ("_by_cell", "_cells", "_is_feasible", "_is_ignored", "_scores")
 
-    def __init__(
-        self,
-        cells: NDArray[np.intp],
-        by_cell: Scores,
-        feasible: NDArray[np.bool_],
-        is_ignored: NDArray[np.bool_],
-    ) -> None:
-        """cells: of each node. The others are by cell, in the shape of all cells."""
-        self._cells = cells
+    def __init__(self, feasible: FeasibleCells, by_cell: Scores, is_ignored: NDArray[np.bool_]) -> None:
+        """by_cell, is_ignored: by cell, in the shape of all cells."""
+        self._cells = feasible.cells
         self._by_cell = by_cell
-        self._feasible = feasible
+        self._is_feasible = feasible.count > 0
         self._is_ignored = is_ignored
         self._scores: Scores | None = None
 
@@ -334,5 +303,5 @@ class CellSpreadScores:
         if scores is not self._scores:
             ignored = self._is_ignored.take(self._cells)
             return _inverted(scores, scores[~ignored], ignored)
-        judged = self._by_cell[self._feasible]
+        judged = self._by_cell[self._is_feasible]
         return _inverted(self._by_cell, judged, self._is_ignored).take(self._cells)

@@ -2,6 +2,7 @@
 
     pod_matcher   which pods a selector, or several together, match; a CountQuery
     pod_counters  the pods that a CountQuery matches, by node row, updated as pods are added and removed
+    row_count     the count of one query for one topology key
     domains       counts by node added up by topology domain
     incremental   counters and domains of one snapshot, shared by all equivalence classes
 

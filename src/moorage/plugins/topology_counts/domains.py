@@ -17,7 +17,8 @@ from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT, CodeColumn
 from moorage.cluster.snapshot import Snapshot
 from moorage.cluster.vocabularies import TermsVocabulary
-from moorage.plugins.topology_counts.pod_counters import CountQuery, RowCount
+from moorage.plugins.topology_counts.pod_counters import CountQuery
+from moorage.plugins.topology_counts.row_count import RowCount
 
 Counts = NDArray[np.int64]
 
@@ -106,21 +107,16 @@ class DomainCounter:
     def __init__(self, count: RowCount, slots: NDArray[np.intp], size: int) -> None:
         self._count = count
         self._slots = slots
-        self.by_domain: Counts = np.zeros(size + 1, np.int64)
+        self._position = count.steps.position
+        self.by_domain: Counts
         """The weight in each domain; the last entry is 0."""
-        self._recount()
+        self.pods: int
+        """How many pods there are in all domains together."""
+        self.by_domain, self.pods = count.by_slot(slots, size + 1)
 
     def _recount(self) -> None:
-        rows, size = len(self._slots), len(self.by_domain)
         self._position = self._count.steps.position
-        if size == 1:
-            self.pods = 0
-            return
-        weight = np.bincount(self._slots, self._count.weight(rows), size)
-        pods = np.bincount(self._slots, self._count.pods(rows), size)
-        self.by_domain[:-1] = weight[:-1]
-        self.pods = int(pods[:-1].sum())
-        """How many pods there are in all domains together."""
+        self.by_domain[:], self.pods = self._count.by_slot(self._slots, len(self.by_domain))
 
     def catch_up(self) -> Mapping[int, int] | None:
         """How much each domain has more, or less, than the last time; None: all may have changed."""

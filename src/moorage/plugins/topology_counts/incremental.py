@@ -7,21 +7,34 @@ that no node has share one column of no domains.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT, CodeColumn
 from moorage.cluster.snapshot import Snapshot
+from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.topology_counts.domains import DomainCounter
-from moorage.plugins.topology_counts.pod_counters import RowCount, of_classes, of_terms
+from moorage.plugins.topology_counts.pod_counters import CountQuery, TermsCounters, of_classes, of_terms
+from moorage.plugins.topology_counts.row_count import RowCount
 
 _MAX_CELLS: Final = 1_000_000
 """Maximum number of rows of all columns together, at 8 to 24 bytes."""
 _MIN_COLUMNS: Final = 16
 """Number of columns that are kept for any number of rows."""
+_MAX_RESULT_CELLS: Final = 4_000_000
+"""Maximum number of rows of the results of all equivalence classes together, at some 8 to 24 bytes."""
+_MIN_RESULTS: Final = 16
+"""Number of equivalence classes whose results are kept for any number of rows."""
+
+_NO_COUNTS: Final[Mapping[str, RowCount]] = MappingProxyType({})
+
+Shared = TypeVar("Shared")
 
 
 class DomainColumn:
@@ -74,6 +87,38 @@ class IncrementalCount(DomainCounter):
         return int(self.by_domain[self.column.slots[row]])
 
 
+class ClassResults(Protocol):
+    """What a plugin keeps for one equivalence class."""
+
+    def release(self) -> None:
+        """Drop all results by row: they are computed again from the counts when they are needed."""
+
+
+class RecentResults:
+    """The results by row of the most recently used equivalence classes.
+
+    Counts of a few pods are small, but results by row are not: classes that are used seldom have none.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[ClassResults, int] = {}
+        """The number of rows of each, the least recently used first."""
+        self._last: ClassResults | None = None
+        self._size = 0
+
+    def use(self, results: ClassResults, size: int) -> None:
+        """Record a use of results, and release those that were not used for longest. size: as rows."""
+        if results is self._last:
+            return
+        self._last = results
+        self._size += size - self._sizes.pop(results, 0)
+        self._sizes[results] = size
+        while self._size > _MAX_RESULT_CELLS and len(self._sizes) > _MIN_RESULTS:
+            oldest = next(iter(self._sizes))
+            self._size -= self._sizes.pop(oldest)
+            oldest.release()
+
+
 class IncrementalCounts:
     """Counts and domains of one snapshot as it changes."""
 
@@ -90,6 +135,9 @@ class IncrementalCounts:
         """By topology keys that nodes have, the least recently used first."""
         self._no_domains: DomainColumn | None = None
         """The column of every key that no node has."""
+        self._shared: dict[Hashable, Any] = {}
+        """Values that depend on nodes' labels and taints alone, the least recently used first."""
+        self.recent_results = RecentResults()
 
     def catch_up(self) -> None:
         """Apply the changes since the last call."""
@@ -117,6 +165,7 @@ class IncrementalCounts:
     def _invalidate(self) -> None:
         self.version += 1
         self._domains.clear()
+        self._shared.clear()
         self._no_domains = None
         if self._keys_version != self.snapshot.labels.keys_version:
             self._keys_version = self.snapshot.labels.keys_version
@@ -128,15 +177,50 @@ class IncrementalCounts:
             if self._no_domains is None:
                 self._no_domains = DomainColumn(self.snapshot.label(key))
             return self._no_domains
-        column = self._domains.pop(key, None) or DomainColumn(self.snapshot.label(key))
-        self._domains[key] = column
-        if len(self._domains) > max(_MAX_CELLS // len(self.snapshot), _MIN_COLUMNS):
-            del self._domains[next(iter(self._domains))]
-        return column
+        return self._kept(self._domains, key, lambda: DomainColumn(self.snapshot.label(key)))
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """A value with arrays by row that depends on nodes' labels and taints alone.
+
+        All equivalence classes share it, as long as `version` stays.
+        """
+        value: Shared = self._kept(self._shared, key, make)
+        return value
+
+    def _kept(self, values: dict[Any, Shared], key: Hashable, make: Callable[[], Shared]) -> Shared:
+        value = values[key] = values.pop(key) if key in values else make()
+        if len(values) > max(_MAX_CELLS // len(self.snapshot), _MIN_COLUMNS):
+            del values[next(iter(values))]
+        return value
 
     def count(self, count: RowCount, key: str) -> IncrementalCount:
         """A count by node as one by domain, as long as `version` stays."""
         return IncrementalCount(count, key, self.domains(key))
+
+
+class ExistingTermsCounter:
+    """The counter of a query about the terms of existing pods; there is none while no terms may count."""
+
+    __slots__ = ("_counter", "_counters", "_query", "by_key")
+
+    def __init__(self, counters: TermsCounters, query: CountQuery[PodTerms, TermsVocabulary]) -> None:
+        self._counters = counters
+        self._query = query
+        self._counter = counters.counter_for(query) if counters.may_count(query) else None
+        self.by_key: Mapping[str, RowCount] = _NO_COUNTS if self._counter is None else self._counter.by_key
+        """The counts by topology key."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the counter is kept up to date, and whether there is still none if there is none."""
+        if self._counter is None:
+            return not self._counters.may_count(self._query)
+        return self._counter.is_kept
+
+    def touch(self) -> None:
+        """Record a use."""
+        if self._counter is not None:
+            self._counters.touch(self._counter)
 
 
 class LatestIncrementalCounts:

@@ -2,7 +2,8 @@
 
 A query is about a pod's class (does a selector match it?) or about its affinity terms (do they match an
 incoming pod?). Each distinct class or set of terms is matched once for each query. From then on a pod that
-comes or goes costs one step for each query that counts it, and nothing for the others.
+comes or goes costs one step for each query that counts it, and nothing for the others. Pods are grouped by
+class, or terms, so that a new query is answered from the groups that it may match.
 
 Users choose topology keys, but not the labels of nodes: terms with a key that no node has are not counted.
 The counts of all counters together are bounded; the least recently used counters are dropped first.
@@ -10,37 +11,31 @@ The counts of all counters together are bounded; the least recently used counter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
-from moorage.cluster.columns import CodeColumn, V, Vocabulary
+from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary
 from moorage.cluster.journal import Journal
 from moorage.cluster.pod_class import PodClass
 from moorage.cluster.pod_table import Move, PodTable
 from moorage.cluster.vocabularies import ClassVocabulary, Mark, TermsVocabulary, term_marks
+from moorage.plugins.topology_counts.row_count import FEW_ROWS_CELLS, MAX_FEW_ROWS, RowCount
 
 Asked = TypeVar("Asked", contravariant=True)
 Words = TypeVar("Words", contravariant=True)
 Vocab = TypeVar("Vocab", bound=Vocabulary[Any])
 
-_KEPT_STEPS: Final = 256
-"""Minimum number of kept steps of a count; applying more is hardly cheaper than adding up by row."""
-_MOST_COUNTS: Final = 4096
-"""Maximum number of counts of all counters together: one for each topology key of a counter, at least one."""
-_MIN_COUNTS: Final = 64
-"""Number of counts that are kept for any number of rows."""
-_MAX_ROWS: Final = 4_000_000
-"""Maximum number of rows of all counts together, at 8 or 16 bytes."""
-
+_MAX_CELLS: Final = 16_777_216
+"""Maximum size of all counts of a `PodCounters` together; at 8 bytes, 128 MB."""
+_MAX_COUNTERS_PER_GROUP: Final = 1024
+"""Maximum number of counters that count the pods of one class, or with one set of terms."""
 _MAX_MATCHES: Final = 16_384
-"""Maximum number of queries times new classes or terms; beyond it, counting all pods again is cheaper."""
-
-_NO_PODS: Final = np.zeros(0, np.int32)
-_NO_WEIGHTS: Final = np.zeros(0, np.int64)
+"""Maximum number of matches of queries with new classes or terms; beyond it, all counters are dropped."""
 
 
 class CountQuery(Hashable, Protocol[Asked, Words]):
@@ -57,57 +52,14 @@ class CountQuery(Hashable, Protocol[Asked, Words]):
         """What a pod with this class, or these terms, counts for: topology key and weight, any number."""
 
 
-class RowCount:
-    """Pods, and the sum of their weights, by node row."""
-
-    __slots__ = ("_pods", "_weight", "steps")
-
-    def __init__(self, rows: NDArray[np.int32], weights: NDArray[np.int64] | None) -> None:
-        """Count pods, given by their nodes' rows; without weights each of them, and any other, weighs 1."""
-        self._pods = np.bincount(rows)
-        self._weight = None if weights is None else np.bincount(rows, weights).astype(np.int64)
-        self.steps: Journal[tuple[int, int, int]] = Journal(_KEPT_STEPS)
-        """What was counted since, in order: node row, pods, weight."""
-
-    def add(self, row: int, pods: int, weight: int) -> None:
-        """Count pods on a node, or, negative, count them no longer."""
-        if row >= len(self._pods):
-            self._reach(2 * (row + 1))
-        self._pods[row] += pods
-        if self._weight is not None:
-            self._weight[row] += weight
-        self.steps.note((row, pods, weight))
-
-    def _reach(self, rows: int) -> None:
-        if rows > len(self._pods):
-            more = (0, rows - len(self._pods))
-            self._pods = np.pad(self._pods, more)
-            if self._weight is not None:
-                self._weight = np.pad(self._weight, more)
-
-    def free(self) -> None:
-        """Free the memory of a count that is not used any more."""
-        self._pods, self._weight = np.zeros(0, np.int64), None
-        self.steps = Journal(_KEPT_STEPS)
-
-    def pods(self, rows: int) -> NDArray[np.int64]:
-        """The number of pods that count on each of `rows` nodes; a view, valid until the next change."""
-        self._reach(rows)
-        return self._pods[:rows]
-
-    def weight(self, rows: int) -> NDArray[np.int64]:
-        """The sum of weights on each of `rows` nodes; a view, valid until the next change."""
-        pods = self.pods(rows)
-        return pods if self._weight is None else self._weight[:rows]
-
-
 class PodCounter:
     """The result of one query: a count for each topology key that a node has."""
 
-    __slots__ = ("_weighted", "by_key", "is_kept", "used")
+    __slots__ = ("_is_weighted", "by_key", "is_kept", "query", "used")
 
-    def __init__(self, *, weighted: bool) -> None:
-        self._weighted = weighted
+    def __init__(self, query: CountQuery[Any, Any], *, is_weighted: bool) -> None:
+        self.query = query
+        self._is_weighted = is_weighted
         self.by_key: dict[str, RowCount] = {}
         self.is_kept = True
         """Whether this is kept up to date; if not, the query must be made again."""
@@ -117,7 +69,7 @@ class PodCounter:
         """The count for a key, which may be empty."""
         count = self.by_key.get(key)
         if count is None:
-            count = self.by_key[key] = RowCount(_NO_PODS, _NO_WEIGHTS if self._weighted else None)
+            count = self.by_key[key] = RowCount(is_weighted=self._is_weighted)
         return count
 
     def free(self) -> None:
@@ -127,18 +79,27 @@ class PodCounter:
 
     @property
     def size(self) -> int:
-        """How many counts this is charged for."""
-        return max(len(self.by_key), 1)
+        """The size of all counts, as a number of array elements."""
+        return sum(count.size for count in self.by_key.values()) or FEW_ROWS_CELLS
 
 
-class _Links(Generic[V]):
-    """Where pods with one class, or one set of terms, are counted, and with which weight."""
+class _Group:
+    """The pods with one class, or one set of terms: their number by node row, and where they are counted."""
 
-    __slots__ = ("counts", "value")
+    __slots__ = ("counts", "rows")
 
-    def __init__(self, value: V) -> None:
-        self.value = value
+    def __init__(self) -> None:
+        self.rows: dict[int, int] = {}
         self.counts: list[tuple[RowCount, int, PodCounter]] = []
+        """Counts, and the weight of each of the pods."""
+
+    def add(self, row: int, pods: int) -> None:
+        """Pods were added to a node, or, negative, removed from it."""
+        now = self.rows.get(row, 0) + pods
+        if now:
+            self.rows[row] = now
+        else:
+            del self.rows[row]
 
 
 class PodCounters(Generic[V, Vocab]):
@@ -154,7 +115,7 @@ class PodCounters(Generic[V, Vocab]):
         countable: Callable[[V], V],
         judgements: Callable[[V], int],
         *,
-        weighted: bool,
+        is_weighted: bool,
     ) -> None:
         """labels_of: the labels of a class, or those that terms ask for. countable: the part that can count.
 
@@ -167,15 +128,15 @@ class PodCounters(Generic[V, Vocab]):
         self._labels_of = labels_of
         self._countable = countable
         self._judgements = judgements
-        self._weighted = weighted
+        self._is_weighted = is_weighted
         self._position = moves.position
         self._counters: dict[CountQuery[V, Vocab], PodCounter] = {}
         self._by_label: dict[Mark, dict[CountQuery[V, Vocab], PodCounter]] = {}
         """The same by the labels without which no pod counts, so that a new class is not matched with all."""
-        self._links: dict[int, _Links[V]] = {}
+        self._groups: dict[int, _Group] | None = None
+        """The pods by code, each matched with all queries; None until the first query."""
         self._size = 0
-        """The number of counts of all counters together."""
-        self._max_size = _MOST_COUNTS
+        """The size of all counters together."""
         self._dropped: list[PodCounter] = []
         """Dropped counters whose counts are not freed yet."""
         self._uses = 0
@@ -186,21 +147,25 @@ class PodCounters(Generic[V, Vocab]):
         if position == self._position:
             return
         since, self._position = self._position, position
-        if not self._counters:
+        groups = self._groups
+        if groups is None:
             return
         moves = self._moves.since(since)
-        if moves is None or self._work(moves) > _MAX_MATCHES:
+        if moves is None:
             self.clear()
+            self._groups = None
             return
+        matches = 0
         for code, value, node_row, sign in moves:
-            links = self._links.get(code)
-            if links is None or links.value is not value:
-                links = self._match(code, value)
-                if self._size > self._max_size:
-                    self.clear()
-                    return
-            for count, weight, _ in links.counts:
-                count.add(node_row, sign, sign * weight)
+            group = groups.get(code)
+            if group is None:
+                group = groups[code] = _Group()
+                matches = self._match(group, value, matches)
+            group.add(node_row, sign)
+            if not group.rows:
+                del groups[code]
+            for count, weight, _ in group.counts:
+                self._size += count.add(node_row, sign, sign * weight)
 
     def free_dropped(self) -> None:
         """Free the counts of dropped counters: equivalence classes refer to them until the next use.
@@ -213,25 +178,18 @@ class PodCounters(Generic[V, Vocab]):
 
     def clear(self) -> None:
         """Drop all counters."""
-        self._drop(list(self._counters))
+        self._drop(list(self._counters.values()))
 
-    def _work(self, moves: Iterable[Move[V]]) -> int:
-        """An upper bound of the matches of classes, or sets of terms, that no query was matched with."""
-        known = self._links
-        unknown = {
-            code: value for code, value, _, _ in moves if code not in known or known[code].value is not value
-        }
-        return sum(map(self._judgements, unknown.values())) * len(self._counters)
-
-    def counter_for(self, query: CountQuery[V, Vocab], rows: int) -> PodCounter:
-        """The counter of a query, updated at every `catch_up`. rows: the number of nodes."""
+    def counter_for(self, query: CountQuery[V, Vocab]) -> PodCounter:
+        """The counter of a query, updated at every `catch_up`."""
         self.catch_up()
         counter = self._counters.get(query)
         if counter is None:
-            self._make_room(rows)
-            counter = self._counters[query] = PodCounter(weighted=self._weighted)
+            self._make_room()
+            counter = self._counters[query] = PodCounter(query, is_weighted=self._is_weighted)
             for label in _labels(query):
                 self._by_label.setdefault(label, {})[query] = counter
+            self.touch(counter)
             self._count(query, counter)
             self._size += counter.size
         self.touch(counter)
@@ -242,76 +200,115 @@ class PodCounters(Generic[V, Vocab]):
         self._uses += 1
         counter.used = self._uses
 
-    def _match(self, code: int, value: V) -> _Links[V]:
-        """Match a class, or a set of terms, with all queries."""
-        links = self._links[code] = _Links(value)
+    def _match(self, group: _Group, value: V, matches: int) -> int:
+        """Match a new class, or set of terms, with all queries.
+
+        matches: the work so far, which is returned with this; beyond a limit all counters are dropped.
+        """
         value = self._countable(value)
-        for query, counter in self._queries_for(value).items():
+        found = self._queries_for(value)
+        matches += self._judgements(value) * sum(map(len, found))
+        if matches > _MAX_MATCHES:
+            self.clear()
+            return 0
+        queries = found[0] if len(found) == 1 else dict(chain.from_iterable(map(dict.items, found)))
+        for query, counter in queries.items():
             size = counter.size
             for key, weight in _by_key(query(value)).items():
-                links.counts.append((counter.count(key), weight, counter))
+                group.counts.append((counter.count(key), weight, counter))
             self._size += counter.size - size
-            if self._size > self._max_size:
-                break
-        return links
+            if self._size > _MAX_CELLS:
+                self.clear()
+                return matches
+        self._thin_out(group)
+        return matches
 
-    def _queries_for(self, value: V) -> Mapping[CountQuery[V, Vocab], PodCounter]:
-        """The queries that may count a class, or a set of terms."""
+    def _queries_for(self, value: V) -> list[dict[CountQuery[V, Vocab], PodCounter]]:
+        """The queries that may count a class, or a set of terms; some perhaps several times."""
         labels = self._labels_of(value)
         if None in labels:
-            return self._counters
-        found = dict(self._by_label.get(None, {}))
-        for label in labels:
-            found |= self._by_label.get(label, {})
-        return found
+            return [self._counters]
+        return [found for label in (None, *labels) if (found := self._by_label.get(label))]
 
     def _count(self, query: CountQuery[V, Vocab], counter: PodCounter) -> None:
         """Count the pods of a new query."""
-        vocabulary = self._vocabulary
-        # Classes and terms without pods are dropped; they are judged again if a pod with them is added.
-        self._links = {
-            code: links for code, links in self._links.items() if vocabulary.values[code] is links.value
-        }
+        groups = self._groups
+        if groups is None:
+            groups = self._groups = self._grouped()
         found: dict[str, list[tuple[int, int]]] = {}
-        for code in query.candidates(vocabulary):
-            value: V | None = vocabulary.values[code]
+        for code in query.candidates(self._vocabulary):
+            value: V | None = self._vocabulary.values[code]
             assert value is not None
             for key, weight in _by_key(query(self._countable(value))).items():
                 found.setdefault(key, []).append((code, weight))
         for key, chosen in found.items():
-            codes, weights = [code for code, _ in chosen], [weight for _, weight in chosen]
-            count = counter.by_key[key] = self._counted(codes, weights)
+            count = counter.count(key)
+            self._count_pods(count, groups, chosen)
             for code, weight in chosen:
-                if code in self._links:
-                    self._links[code].counts.append((count, weight, counter))
+                groups[code].counts.append((count, weight, counter))
+                self._thin_out(groups[code])
 
-    def _counted(self, codes: list[int], weights: list[int]) -> RowCount:
-        """All pods that have one of some codes, with its weight."""
+    def _grouped(self) -> dict[int, _Group]:
+        """All pods by code."""
+        groups: dict[int, _Group] = {}
+        pods = np.flatnonzero(self._column.codes != ABSENT)
+        codes, rows = self._column.codes[pods].tolist(), self._node_rows()[pods].tolist()
+        for code, row in zip(codes, rows, strict=True):
+            group = groups.get(code)
+            if group is None:
+                group = groups[code] = _Group()
+            group.add(row, 1)
+        return groups
+
+    def _count_pods(
+        self, count: RowCount, groups: Mapping[int, _Group], chosen: Sequence[tuple[int, int]]
+    ) -> None:
+        """Count all pods that have one of some codes, with its weight."""
+        if sum(len(groups[code].rows) for code, _ in chosen) <= MAX_FEW_ROWS:
+            count.count_few(
+                (row, pods, pods * weight)
+                for code, weight in chosen
+                for row, pods in groups[code].rows.items()
+            )
+            return
         size = len(self._column.vocabulary) + 1
-        chosen, weight_of = np.zeros(size, bool), np.zeros(size, np.int64)
-        chosen[codes], weight_of[codes] = True, weights
-        pods = np.flatnonzero(chosen[self._column.codes])
-        rows = self._node_rows()[pods]
-        return RowCount(rows, weight_of[self._column.codes[pods]] if self._weighted else None)
+        is_chosen, weight_of = np.zeros(size, bool), np.zeros(size, np.int64)
+        codes = [code for code, _ in chosen]
+        is_chosen[codes], weight_of[codes] = True, [weight for _, weight in chosen]
+        pods_chosen = np.flatnonzero(is_chosen[self._column.codes])
+        count.count_all(self._node_rows()[pods_chosen], weight_of[self._column.codes[pods_chosen]])
 
-    def _make_room(self, rows: int) -> None:
-        self._max_size = min(_MOST_COUNTS, max(_MAX_ROWS // max(rows, 1), _MIN_COUNTS))
-        while self._counters and self._size >= self._max_size:
-            longest_unused = sorted(self._counters, key=lambda query: self._counters[query].used)
-            self._drop(longest_unused[: (len(longest_unused) + 1) // 2])
+    def _thin_out(self, group: _Group) -> None:
+        """Drop the least recently used half of the counters of a group that has too many.
 
-    def _drop(self, queries: Iterable[CountQuery[V, Vocab]]) -> None:
-        for query in queries:
-            counter = self._counters.pop(query)
+        Each of them costs a step whenever a pod of the group is added or removed.
+        """
+        if len(group.counts) > _MAX_COUNTERS_PER_GROUP:
+            counters = {counter for _, _, counter in group.counts}
+            if len(counters) > 1:
+                self._drop_unused(counters)
+
+    def _make_room(self) -> None:
+        while self._counters and self._size >= _MAX_CELLS:
+            self._drop_unused(self._counters.values())
+
+    def _drop_unused(self, counters: Collection[PodCounter]) -> None:
+        """Drop the least recently used half of some counters."""
+        longest_unused = sorted(counters, key=lambda counter: counter.used)
+        self._drop(longest_unused[: (len(longest_unused) + 1) // 2])
+
+    def _drop(self, counters: Iterable[PodCounter]) -> None:
+        for counter in counters:
+            del self._counters[counter.query]
             counter.is_kept = False
             self._dropped.append(counter)
             self._size -= counter.size
-            for label in _labels(query):
-                del self._by_label[label][query]
+            for label in _labels(counter.query):
+                del self._by_label[label][counter.query]
                 if not self._by_label[label]:
                     del self._by_label[label]
-        for links in self._links.values():
-            links.counts = [each for each in links.counts if each[2].is_kept]
+        for group in (self._groups or {}).values():
+            group.counts = [each for each in group.counts if each[2].is_kept]
 
 
 def of_classes(pods: PodTable) -> PodCounters[PodClass, ClassVocabulary]:
@@ -324,13 +321,22 @@ def of_classes(pods: PodTable) -> PodCounters[PodClass, ClassVocabulary]:
         lambda each: each.labels,
         lambda each: each,
         lambda each: 1,
-        weighted=False,
+        is_weighted=False,
     )
 
 
-def of_terms(pods: PodTable) -> PodCounters[PodTerms, TermsVocabulary]:
+class TermsCounters(PodCounters[PodTerms, TermsVocabulary]):
     """Counters for queries about the affinity terms of pods on nodes."""
-    return PodCounters(
+
+    def may_count(self, query: CountQuery[PodTerms, TermsVocabulary]) -> bool:
+        """Whether there are terms that a query may count; if not, it counts nothing."""
+        labels = query.labels
+        return self._vocabulary.any_may_mean(() if labels is None else labels)
+
+
+def of_terms(pods: PodTable) -> TermsCounters:
+    """Counters for queries about the affinity terms of pods on nodes."""
+    return TermsCounters(
         pods.terms,
         pods.terms_codes,
         pods.terms_moves,
@@ -338,7 +344,7 @@ def of_terms(pods: PodTable) -> PodCounters[PodTerms, TermsVocabulary]:
         term_marks,
         pods.terms_codes.in_domains,
         len,
-        weighted=True,
+        is_weighted=True,
     )
 
 
