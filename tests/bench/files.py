@@ -11,7 +11,7 @@ import yaml
 from moorage.bench.engine import engine_target
 from moorage.bench.plan import PlannedWorkload, read_workloads
 from moorage.bench.results import Report, Result
-from moorage.bench.runner import run_all
+from moorage.bench.runner import OpenTarget, Runner, new_report
 
 BENCH = Path(__file__).parents[2] / "bench"
 WAIT_SECONDS = 20.0
@@ -84,8 +84,12 @@ class Files:
         return failed.reason
 
 
-def run(workloads: list[PlannedWorkload], wait_seconds: float = WAIT_SECONDS) -> Report:
+def run(
+    workloads: list[PlannedWorkload],
+    wait_seconds: float = WAIT_SECONDS,
+    open_target: OpenTarget = lambda workload: engine_target(workload.config),
+) -> Report:
     """What comes of workloads over a store."""
-    return asyncio.run(
-        run_all(workloads, "engine", lambda each: engine_target(each.config), wait_seconds=wait_seconds)
-    )
+    report = new_report("engine")
+    asyncio.run(Runner(open_target=open_target, wait_seconds=wait_seconds).run(workloads, report))
+    return report

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from moorage.bench.results import Report, read_report, write_report
 from moorage.cli.main import app
 from tests.bench.files import MEASURED, NODES, Files
 
@@ -18,7 +20,7 @@ def config(files: Files) -> str:
     return str(files.case(NODES, MEASURED))
 
 
-def bench(*words: str) -> Any:
+def bench(*words: str) -> Result:
     return CliRunner().invoke(app, ["bench", *words])
 
 
@@ -64,6 +66,40 @@ def test_figures_as_tables(config: str, tmp_path: Path) -> None:
     assert ratios["peak_memory_bytes"] > 0
 
 
+def test_a_report_is_written_after_every_workload(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "report.json"
+    written: list[list[str]] = []
+
+    def write(path: Path, report: Report) -> None:
+        write_report(path, report)
+        written.append([each.name for each in read_report(output).workloads])
+
+    monkeypatch.setattr("moorage.cli.bench.write_report", write)
+    config = str(files.case(NODES, MEASURED, workloads=[{"name": "a"}, {"name": "b"}]))
+    assert bench(config, "--output", str(output)).exit_code == 0
+    assert written == [[], ["Case/a"], ["Case/a", "Case/b"], ["Case/a", "Case/b"]]
+    assert "new / old" in bench(config, "--compare", str(output)).stdout
+    assert [each.name for each in tmp_path.glob("*report*")] == ["report.json"]
+
+
+def test_rounds_give_the_median_and_the_spread(config: str) -> None:
+    report = json.loads(bench(config, "--json", "--rounds", "3").stdout)
+    (workload,) = report["workloads"]
+    rates = sorted(each["pods_per_second"] for each in workload["rounds"])
+    assert len(rates) == 3
+    assert workload["pods_per_second"]["average"] == rates[1]
+    table = bench(config, "--rounds", "3").stdout
+    assert re.search(r"Case/tiny .* [\d,]+ \([\d,]+ - [\d,]+\)", table)
+
+
+def test_progress_goes_to_standard_error(config: str) -> None:
+    answer = bench(config, "--json")
+    assert answer.stderr == "moorage bench: workload 1 of 1: Case/tiny\n"
+    json.loads(answer.stdout)
+
+
 def test_only_some_are_run(files: Files) -> None:
     sizes = [{"name": "a", "labels": ["short"]}, {"name": "b", "labels": ["long"]}]
     config = str(files.case(NODES, MEASURED, workloads=sizes))
@@ -100,6 +136,7 @@ def test_what_is_refused_or_fails_is_said(files: Files) -> None:
         (["--profile", "x.html", "--http"], "--profile: only what runs in this process can be looked at"),
         (["--compare", "gone.json"], "gone.json: No such file or directory"),
         (["--kubeconfig", "gone"], "there is no kubeconfig at gone"),
+        (["--output", "gone/report.json"], "gone/report.json: No such file or directory"),
     ],
 )
 def test_wrong_words(config: str, words: list[str], message: str) -> None:

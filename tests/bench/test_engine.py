@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,11 +12,10 @@ from moorage.bench.engine import EngineTarget, engine_target
 from moorage.bench.plan import PlannedWorkload, read_workloads
 from moorage.bench.pods import PodGroup, SeenPod
 from moorage.bench.results import Report
-from moorage.bench.runner import run_all
 from moorage.bench.store import Store
 from moorage.client.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, SERVICE
 from moorage.scheduler.scheduler import Scheduler
-from tests.bench.files import BENCH, MEASURED, NODES, WAIT_SECONDS, Files, node, pod, run
+from tests.bench.files import BENCH, MEASURED, NODES, Files, node, pod, run
 
 
 class World:
@@ -26,9 +24,7 @@ class World:
     def __init__(self, files: Files, *ops: dict[str, Any], **fields: Any) -> None:
         self._targets: list[EngineTarget] = []
         workloads = read_workloads(files.case(*ops, **fields))
-        self.report: Report = asyncio.run(
-            run_all(workloads, "engine", self._opened, wait_seconds=WAIT_SECONDS)
-        )
+        self.report: Report = run(workloads, open_target=self._opened)
         assert not self.report.failed, self.report.failed
 
     @asynccontextmanager

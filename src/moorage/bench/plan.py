@@ -47,6 +47,8 @@ class PlannedWorkload:
     notes: Sequence[str] = ()
     refused: str = ""
     """Why it cannot be run; empty if it can."""
+    file: Path = Path()
+    """The file that it is from."""
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ def read_workloads(file: Path) -> list[PlannedWorkload]:
     for index, item in enumerate(documents[0]):
         named = isinstance(item, dict) and isinstance(item.get("name"), str)
         where = f"{file}: {item['name'] if named else f'test case {index}'}"
-        planned += _Case(convert(item, TestCase, where), where, file.parent, templates).workloads()
+        planned += _Case(convert(item, TestCase, where), where, file, templates).workloads()
     _check_unique([each.name for each in planned], str(file))
     return planned
 
@@ -83,10 +85,10 @@ def read_workloads(file: Path) -> list[PlannedWorkload]:
 class _Case:
     """Expands one test case into workloads."""
 
-    def __init__(self, case: TestCase, where: str, directory: Path, templates: Templates) -> None:
+    def __init__(self, case: TestCase, where: str, file: Path, templates: Templates) -> None:
         self._case = case
         self._where = where
-        self._directory = directory
+        self._file = file
         self._templates = templates
         self._opcodes = [str(each.get("opcode", "")) for each in case.workload_template]
 
@@ -102,7 +104,7 @@ class _Case:
             opcode = self._opcodes[refused]
             reason = f"op {refused} ({opcode}): {REFUSED[opcode]}"
             return [
-                PlannedWorkload(case.name, each.name, self._labels(each), refused=reason)
+                PlannedWorkload(case.name, each.name, self._labels(each), refused=reason, file=self._file)
                 for each in case.workloads
             ]
         ops = [self._op(index, item) for index, item in enumerate(case.workload_template)]
@@ -129,7 +131,7 @@ class _Case:
         if not self._case.scheduler_config_path:
             return None
         try:
-            return load_config(self._directory / self._case.scheduler_config_path)
+            return load_config(self._file.parent / self._case.scheduler_config_path)
         except (ConfigError, InputError) as error:
             raise InputError(self._where, "; ".join(str(error).splitlines())) from None
 
@@ -169,6 +171,7 @@ class _Case:
             or ThresholdMetricSelector(),
             config,
             notes,
+            file=self._file,
         )
 
     def _read_templates(self, op: Op) -> None:

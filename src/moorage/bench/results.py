@@ -59,8 +59,26 @@ class Threshold(msgspec.Struct, kw_only=True):
     """None if the figure was not measured."""
 
 
+class Round(msgspec.Struct, kw_only=True):
+    """The figures of one of several runs of a workload."""
+
+    pods_per_second: float
+    """The average from the first creation to the last binding."""
+    sampled_pods_per_second: float
+    """The average of windows of one second, as scheduler_perf counts."""
+    cpu_seconds_per_pod: Parts
+    reference_pods_per_second: float | None = None
+    """The figure of the scheduler that this one is compared with, as scheduler_perf counts."""
+
+    @property
+    def ratio(self) -> float | None:
+        """This scheduler's throughput divided by the other's, both as scheduler_perf counts."""
+        other = self.reference_pods_per_second
+        return self.sampled_pods_per_second / other if other else None
+
+
 class Result(msgspec.Struct, kw_only=True):
-    """The figures of one workload."""
+    """The figures of one workload: those of the median round if it was run several times."""
 
     name: str
     pods: int
@@ -80,6 +98,13 @@ class Result(msgspec.Struct, kw_only=True):
     peak_memory_bytes: Parts
     threshold: Threshold | None
     notes: list[str]
+    rounds: list[Round] = []
+    """The figures of every round, in order; one at least in a report of this version."""
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratio to the other scheduler's throughput in each round; empty without a comparison."""
+        return [ratio for each in self.rounds if (ratio := each.ratio) is not None]
 
 
 class NotRun(msgspec.Struct, kw_only=True):
@@ -102,6 +127,8 @@ class Report(msgspec.Struct, kw_only=True):
     """Workloads that failed."""
     compared: dict[str, dict[str, float | None]] = {}
     """By workload, the ratio of each figure to that of an older report, if one was given."""
+    reference: str = ""
+    """The name of the scheduler that every workload is compared with; empty if there is none."""
 
 
 def read_report(path: Path) -> Report:
@@ -110,6 +137,21 @@ def read_report(path: Path) -> Report:
         return msgspec.json.decode(read_text(path), type=Report)
     except msgspec.MsgspecError as error:
         raise InputError(str(path), f"not a report of moorage bench: {error}") from None
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write a report to a file, which is complete at all times; InputError if it cannot be written."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_bytes(report_json(report))
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error)) from None
+
+
+def report_json(report: Report) -> bytes:
+    """A report as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(report)) + b"\n"
 
 
 def comparison(then: Result, now: Result) -> dict[str, float | None]:

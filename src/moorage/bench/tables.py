@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rich.table import Table
 
 from moorage.bench.results import PARTS, Parts, Report, Result, comparison
+from moorage.bench.rounds import Spread, spread
 
 _MEBIBYTE: Final = 1024 * 1024
 _NAME_WIDTH: Final = 24
@@ -28,13 +29,20 @@ def report_table(report: Report) -> Table:
             result.name,
             f"{result.nodes:,}",
             f"{result.pods:,}",
-            f"{rates.average:,.0f}{_mark(result)}",
+            f"{_rates(result)}{_mark(result)}",
             f"{rates.p50:,.0f}, {rates.p99:,.0f}",
             ", ".join(map(_time, times)),
             _parts(result.cpu_seconds_per_pod, _time),
             _parts(result.peak_memory_bytes, lambda size: f"{size / _MEBIBYTE:,.0f} MiB"),
         )
     return table
+
+
+def _rates(result: Result) -> str:
+    """Pods/s, with the spread if there were several rounds."""
+    if not result.rounds:
+        return f"{result.pods_per_second.average:,.0f}"
+    return shown_spread(spread(each.pods_per_second for each in result.rounds), ",.0f")
 
 
 def _mark(result: Result) -> str:
@@ -96,6 +104,44 @@ def comparison_table(old: Report, new: Report) -> Table:
             *(_ratio(ratios[name]) for name in ratios),
         )
     return table
+
+
+def reference_table(report: Report) -> Table:
+    """Throughput divided by that of the other scheduler in the same round, the smallest ratio first."""
+    title = f"compared with {report.reference}, pods/s as scheduler_perf counts: median (min - max)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("workload", overflow="fold", min_width=_NAME_WIDTH)
+    for name in ("rounds", report.reference, "moorage", "ratio"):
+        table.add_column(name, justify="right")
+    for result in by_ratio(report.workloads):
+        others = [each.reference_pods_per_second or 0.0 for each in result.rounds]
+        own = [each.sampled_pods_per_second for each in result.rounds]
+        table.add_row(
+            result.name,
+            str(len(result.ratios)),
+            shown_spread(spread(others), ",.0f"),
+            shown_spread(spread(own), ",.0f"),
+            shown_spread(spread(result.ratios), ".1f", "x"),
+        )
+    return table
+
+
+def by_ratio(results: Iterable[Result]) -> list[Result]:
+    """The results that were compared with another scheduler, the smallest median ratio first."""
+    return sorted((each for each in results if each.ratios), key=lambda each: spread(each.ratios).median)
+
+
+def smallest_ratio(results: Iterable[Result]) -> str:
+    """A sentence about the workload with the smallest ratio; empty if nothing was compared."""
+    for result in by_ratio(results):
+        return f"smallest ratio: {shown_spread(spread(result.ratios), '.1f', 'x')}, {result.name}"
+    return ""
+
+
+def shown_spread(values: Spread, format_spec: str, unit: str = "") -> str:
+    """The median, and the least and the greatest value if they differ from it."""
+    median, least, most = (format(value, format_spec) for value in values)
+    return f"{median}{unit}" if least == most else f"{median}{unit} ({least} - {most})"
 
 
 def _ratio(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -10,24 +11,24 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
-import msgspec
 import typer
 import uvloop
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from moorage.api.decode import InputError
 from moorage.bench.cluster import cluster_target
 from moorage.bench.engine import engine_target
-from moorage.bench.ops import CreatePods
 from moorage.bench.plan import PlannedWorkload, read_workloads, workload_files
 from moorage.bench.processes import served_target
 from moorage.bench.profiling import Profile
-from moorage.bench.results import Report, comparison, read_report
-from moorage.bench.runner import OpenTarget, Watcher, run_all
+from moorage.bench.progress import LogProgress, Progress, TerminalProgress
+from moorage.bench.results import Report, comparison, read_report, report_json, write_report
+from moorage.bench.runner import OpenTarget, Runner, Watcher, new_report
+from moorage.bench.scheduler_perf import SchedulerPerf
 from moorage.bench.selection import select
-from moorage.bench.tables import comparison_table, report_table, time_table
+from moorage.bench.tables import comparison_table, reference_table, report_table, smallest_ratio, time_table
 from moorage.bench.target import Target
+from moorage.cli.commands.bench import COMPARED_ROUNDS
 from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
@@ -38,8 +39,10 @@ from moorage.laptop_cluster import is_installed, missing
 
 _WRONG: Final = 1
 """Exit status: the input is wrong, or a workload failed."""
-_LOOK_SECONDS: Final = 0.5
-"""Update interval of the progress bar, in seconds."""
+_SIGNALLED: Final = 128
+"""Exit status of a run that a signal ended, less the signal's number."""
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end the run, which prints what it has."""
 _WIDTH: Final = 160
 """Default line width if the terminal's is unknown, in characters."""
 
@@ -52,7 +55,10 @@ def measure(
     kubeconfig: Path | None,
     only: list[str] | None,
     label: list[str] | None,
+    rounds: int | None,
+    compare_with: str,
     as_json: bool,
+    output: Path | None,
     profile: Path | None,
     compare: Path | None,
     timeout: Duration,
@@ -69,8 +75,24 @@ def measure(
         old = None if compare is None else read_report(compare)
         planned = [each for file in workload_files(files) for each in read_workloads(file)]
         chosen = select(planned, only or [], label or [])
-        watcher = _Watcher(chosen, looking, shows=sys.stderr.isatty() and not as_json)
-        report = uvloop.run(_run(chosen, mode, open_target, watcher, timeout))
+        reference = _reference(compare_with, chosen)
+        report = new_report(mode, "" if reference is None else reference.name)
+        times = rounds or (1 if reference is None else COMPARED_ROUNDS)
+        progress = _progress(chosen, times)
+        watchers: list[Watcher] = [progress]
+        if looking is not None:
+            watchers.append(_Profiler(looking))
+        if output is not None:
+            write_report(output, report)
+            watchers.append(_Output(output))
+        runner = Runner(
+            open_target=open_target,
+            watchers=watchers,
+            wait_seconds=float(timeout),
+            rounds=times,
+            reference=reference,
+        )
+        stopped_by = uvloop.run(_run(runner, progress, chosen, report))
         if looking is not None and not looking.write():
             typer.echo("moorage bench: nothing was measured, so there is no profile", err=True)
     except (InputError, KubeconfigError) as error:
@@ -80,8 +102,36 @@ def measure(
         report.compared = {
             now.name: comparison(before[now.name], now) for now in report.workloads if now.name in before
         }
+    if output is not None:
+        write_report(output, report)
     _show(report, old, as_json)
+    if stopped_by is not None:
+        measured = f"{len(report.workloads)} of {len(chosen)} workloads are measured"
+        typer.echo(f"moorage bench: interrupted by {stopped_by.name}: {measured}", err=True)
+        raise typer.Exit(_SIGNALLED + stopped_by)
     raise typer.Exit(_WRONG if report.failed else 0)
+
+
+def _reference(option: str, workloads: list[PlannedWorkload]) -> SchedulerPerf | None:
+    """The scheduler to compare with; InputError if it cannot be run."""
+    if not option:
+        return None
+    name, equals, binary = option.partition("=")
+    if not (name and equals and binary):
+        raise InputError("--compare-with", f"expected NAME=BINARY, not {option!r}")
+    reference = SchedulerPerf(name, Path(binary))
+    reference.check(workloads)
+    return reference
+
+
+def _progress(workloads: list[PlannedWorkload], rounds: int) -> Progress:
+    """Progress on standard error: bars on a terminal, lines otherwise."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return TerminalProgress(workloads, rounds, LoopClock(), console)
+    return LogProgress(
+        workloads, rounds, LoopClock(), lambda line: typer.echo(f"moorage bench: {line}", err=True)
+    )
 
 
 def _fail(message: str) -> NoReturn:
@@ -125,77 +175,61 @@ async def _elsewhere(access: Access, workload: PlannedWorkload) -> AsyncIterator
 
 
 async def _run(
-    workloads: list[PlannedWorkload],
-    mode: str,
-    open_target: OpenTarget,
-    watcher: _Watcher,
-    timeout: Duration,
-) -> Report:
-    with watcher:
-        return await run_all(workloads, mode, open_target, watcher, wait_seconds=float(timeout))
+    runner: Runner, progress: Progress, workloads: list[PlannedWorkload], report: Report
+) -> signal.Signals | None:
+    """Run workloads; the signal that ended the run early, if there was one."""
+    loop, received = asyncio.get_running_loop(), []
+    running = asyncio.create_task(runner.run(workloads, report))
+
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
+        running.cancel()
+        for each in _STOPPING:  # A second signal ends the process at once.
+            loop.remove_signal_handler(each)
+
+    for each in _STOPPING:
+        loop.add_signal_handler(each, stop, each)
+    with progress:
+        try:
+            await running
+        except asyncio.CancelledError:
+            if not received:
+                raise
+    return received[0] if received else None
 
 
-class _Watcher(Watcher):
-    """Updates a progress bar, and profiles the process while it is measured."""
+class _Profiler(Watcher):
+    """Profiles the process while it is measured."""
 
-    def __init__(self, workloads: list[PlannedWorkload], profile: Profile | None, *, shows: bool) -> None:
+    def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            auto_refresh=False,
-            transient=True,
-            disable=not shows,
-        )
-        self._all = self._progress.add_task("workloads", total=sum(not each.refused for each in workloads))
-        self._one: TaskID | None = None
-        self._target: Target | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __enter__(self) -> None:
-        self._progress.start()
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
-
-    def begins(self, workload: PlannedWorkload, target: Target) -> None:
-        """A workload begins in a cluster."""
-        pods = sum(op.count for op in workload.ops if isinstance(op, CreatePods))
-        self._one = self._progress.add_task(workload.name, total=pods)
-        self._target = target
-        self._look()
-
-    def _look(self) -> None:
-        if self._target is None or self._one is None or self._progress.disable:
-            return
-        self._progress.update(self._one, completed=self._target.pods.bound, refresh=True)
-        self._timer = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
 
     def collecting(self, begins: bool) -> None:
         """Measuring starts or stops."""
-        if self._profile is not None:
-            self._profile.look(begins)
+        self._profile.look(begins)
 
-    def ended(self, workload: PlannedWorkload) -> None:
-        """A workload has ended."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._one is not None:
-            self._progress.remove_task(self._one)
-        self._one = self._target = self._timer = None
-        self._progress.advance(self._all)
+
+class _Output(Watcher):
+    """Writes the report to a file whenever a workload was added to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def reported(self, report: Report) -> None:
+        """A workload was added to the report."""
+        write_report(self._path, report)
 
 
 def _show(report: Report, old: Report | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
+        typer.echo(report_json(report), nl=False)
     else:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH)
         if report.workloads:
             console.print(report_table(report))
+        if report.reference and (smallest := smallest_ratio(report.workloads)):
+            console.print(smallest, highlight=False)
+            console.print(reference_table(report))
         if len(report.workloads) == 1:
             console.print(time_table(report.workloads[0]))
         if old is not None:

@@ -10,8 +10,9 @@ import typer
 from moorage.cli.durations import duration
 from moorage.config.duration import Duration
 
+COMPARED_ROUNDS: Final = 3
+"""Default number of rounds where two schedulers are compared."""
 _MODE: Final = "Where the workloads run (one of these)"
-
 
 _FILES = typer.Argument(
     help="Files in scheduler_perf's format; a directory stands for every performance-config.yaml in it.",
@@ -31,7 +32,19 @@ _LABEL = typer.Option(
     metavar="LABELS", help="Only workloads with these labels: performance,-short. Several: one of them."
 )
 _PROFILE = typer.Option(help="Write a flame graph of what is measured: .html, .json (speedscope) or .txt.")
-_COMPARE = typer.Option(help="Compare with what --json printed before.")
+_COMPARE = typer.Option(help="Compare with a report that --json or --output wrote before.")
+_COMPARE_WITH = typer.Option(
+    metavar="NAME=BINARY",
+    help="Run every workload with a scheduler_perf test binary, too, in turn with this scheduler, and print"
+    " ratios: kube-scheduler=./scheduler_perf.test. Needs etcd in PATH.",
+)
+_ROUNDS = typer.Option(
+    min=1,
+    help=f"Run every workload this many times: median and spread. [default: 1; {COMPARED_ROUNDS} with"
+    " --compare-with]",
+    show_default=False,
+)
+_OUTPUT = typer.Option(help="Write the report as JSON to this file, again after every workload.")
 _TIMEOUT = typer.Option(
     help="Give a workload up whose pods wait this long.", parser=duration, metavar="DURATION"
 )
@@ -44,7 +57,10 @@ def bench(
     kubeconfig: Annotated[Path | None, _KUBECONFIG] = None,
     only: Annotated[list[str] | None, _ONLY] = None,
     label: Annotated[list[str] | None, _LABEL] = None,
+    rounds: Annotated[int | None, _ROUNDS] = None,
+    compare_with: Annotated[str, _COMPARE_WITH] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    output: Annotated[Path | None, _OUTPUT] = None,
     profile: Annotated[Path | None, _PROFILE] = None,
     compare: Annotated[Path | None, _COMPARE] = None,
     timeout: Annotated[Duration, _TIMEOUT] = "10m",  # type: ignore[assignment]  # typer parses defaults, too
@@ -59,7 +75,10 @@ def bench(
         kubeconfig=kubeconfig,
         only=only,
         label=label,
+        rounds=rounds,
+        compare_with=compare_with,
         as_json=as_json,
+        output=output,
         profile=profile,
         compare=compare,
         timeout=timeout,
