@@ -21,10 +21,10 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random fuzz lint format bench lock audit sbom clean
+.PHONY: help setup up test test-fast test-random fuzz lint format bench bench-all bench-trend lock audit sbom clean
 
 help: ## List the targets.
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(STAMP) ## Make the Python environment (.venv) with all that is needed.
 
@@ -69,6 +69,13 @@ format: setup ## Format the code.
 
 bench: setup ## Measure scheduling at 5,000 nodes and print a table; BENCH="--http --only OneTemplate" for more.
 	$(BIN)/moorage bench bench/workloads --label performance $(BENCH)
+
+bench-all: setup ## Measure all that bench/RESULTS.md has rows for, and write its tables; PERF=DIR COMPARE=NAME=BINARY.
+	$(BIN)/python -m bench.publish $(if $(PERF),--perf $(abspath $(PERF))) $(if $(COMPARE),--compare-with $(COMPARE)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS))
+
+bench-trend: setup ## Add the reports of bench-all to bench/trend.csv, and draw it; REPORTS=FILES for others.
+	$(BIN)/python -m bench.trend $(if $(REPORTS),$(REPORTS),$(wildcard build/bench/*-engine.json))
 
 $(SUPPLY_STAMP): requirements/supply.txt
 	$(PYTHON) -m venv $(SUPPLY)

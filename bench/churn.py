@@ -221,7 +221,7 @@ def write(samples: list[Sample], output: Path) -> None:
         table.writerow([field.name for field in fields(Sample)])
         table.writerows(map(astuple, samples))
     points = [(each.pods_created, each.resident_mib) for each in samples]
-    output.with_suffix(".svg").write_text(line_chart(points, "pods created", "resident memory (MiB)"))
+    output.with_suffix(".svg").write_text(line_chart({"": points}, "pods created", "resident memory (MiB)"))
 
 
 def main() -> int:

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 WIDTH, HEIGHT, MARGIN = 800, 400, 60
 TICKS = 5
+LEGEND_WIDTH, LEGEND_ROW = 380, 18
+COLOURS = ("#326ce5", "#d6461f", "#1f8a4c", "#8e44ad", "#b8860b", "#008b8b", "#c2185b", "#555555")
+
+Points = Sequence[tuple[float, float]]
 
 
-def line_chart(points: Sequence[tuple[float, float]], x_label: str, y_label: str) -> str:
-    """One line through all points; both axes begin at zero."""
+def line_chart(
+    lines: Mapping[str, Points], x_label: str, y_label: str, x_names: Mapping[float, str] | None = None
+) -> str:
+    """A line through the points of each name; both axes begin at zero.
+
+    A single line needs no name; with several there is a legend. x_names: what is written below the x axis
+    instead of numbers.
+    """
+    points = [point for each in lines.values() for point in each]
     most_x = max(x for x, _ in points) or 1
     most_y = max(y for _, y in points) * 1.1 or 1
+    width = WIDTH + (LEGEND_WIDTH if len(lines) > 1 else 0)
+    height = max(HEIGHT, 2 * MARGIN + LEGEND_ROW * len(lines)) if len(lines) > 1 else HEIGHT
+    below = x_names or {value: f"{value:.0f}" for value in _ticks(most_x)}
 
     def across(x: float) -> float:
         return MARGIN + x / most_x * (WIDTH - 2 * MARGIN)
 
     def down(y: float) -> float:
-        return HEIGHT - MARGIN - y / most_y * (HEIGHT - 2 * MARGIN)
+        return height - MARGIN - y / most_y * (height - 2 * MARGIN)
 
-    line = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in points)
+    def line(points: Points, colour: str, dashes: str) -> str:
+        path = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in points)
+        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+
+    styles = [
+        (COLOURS[at % len(COLOURS)], ' stroke-dasharray="6 3"' if at >= len(COLOURS) else "")
+        for at in range(len(lines))
+    ]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif"'
         ' font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
         *_grid([(down(value), f"{value:.0f}") for value in _ticks(most_y)]),
-        *(_text(across(value), HEIGHT - MARGIN + 20, f"{value:.0f}", "middle") for value in _ticks(most_x)),
-        f'<polyline points="{line}" fill="none" stroke="#326ce5" stroke-width="1.5"/>',
-        _text(WIDTH / 2, HEIGHT - 15, x_label, "middle"),
+        *(_text(across(value), height - MARGIN + 20, name, "middle") for value, name in below.items()),
+        *(line(each, *style) for each, style in zip(lines.values(), styles, strict=True)),
+        *_legend(lines, styles),
+        _text(WIDTH / 2, height - 15, x_label, "middle"),
         _text(MARGIN, MARGIN - 20, y_label, "start"),
         "</svg>",
     ]
@@ -43,6 +65,16 @@ def _grid(rows: list[tuple[float, str]]) -> Iterator[str]:
     for y, label in rows:
         yield f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
         yield _text(MARGIN - 8, y + 4, label, "end")
+
+
+def _legend(names: Mapping[str, Points], styles: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if len(names) < 2:
+        return
+    for row, (name, (colour, dashes)) in enumerate(zip(names, styles, strict=True)):
+        y = MARGIN + row * LEGEND_ROW
+        ends = f'x1="{WIDTH - MARGIN + 20}" x2="{WIDTH - MARGIN + 45}" y1="{y}" y2="{y}"'
+        yield f'<line {ends} stroke="{colour}" stroke-width="1.5"{dashes}/>'
+        yield _text(WIDTH - MARGIN + 50, y + 4, name, "start")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -68,7 +68,7 @@ def test_a_process_has_memory() -> None:
 
 
 def test_a_chart_has_every_point_and_is_well_formed() -> None:
-    chart = ElementTree.fromstring(line_chart([(0, 1), (5, 2), (10, 3)], "pods <&>", "MiB"))
+    chart = ElementTree.fromstring(line_chart({"": [(0, 1), (5, 2), (10, 3)]}, "pods <&>", "MiB"))
     (line,) = chart.iter("{http://www.w3.org/2000/svg}polyline")
     points = [tuple(map(float, each.split(","))) for each in line.attrib["points"].split()]
     assert len(points) == 3

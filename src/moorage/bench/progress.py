@@ -99,7 +99,7 @@ class Progress(Watcher):
 
 
 class TerminalProgress(Progress):
-    """A bar for all workloads and one for the pods of the current one; they are gone at the end."""
+    """A bar for the pods of the current workload, which is gone at its end."""
 
     def __init__(
         self, workloads: Sequence[PlannedWorkload], rounds: int, clock: Clock, console: Console

@@ -154,6 +154,12 @@ def report_json(report: Report) -> bytes:
     return msgspec.json.format(msgspec.json.encode(report)) + b"\n"
 
 
+def comparisons(old: Report, new: Report) -> dict[str, dict[str, float | None]]:
+    """The ratios of all workloads that both reports have, by name."""
+    before = {result.name: result for result in old.workloads}
+    return {now.name: comparison(before[now.name], now) for now in new.workloads if now.name in before}
+
+
 def comparison(then: Result, now: Result) -> dict[str, float | None]:
     """The ratio of each figure to the older one; None if either is unknown."""
     figures: dict[str, Callable[[Result], float | None]] = {

@@ -114,11 +114,12 @@ def reference_table(report: Report) -> Table:
     for name in ("rounds", report.reference, "moorage", "ratio"):
         table.add_column(name, justify="right")
     for result in by_ratio(report.workloads):
-        others = [each.reference_pods_per_second or 0.0 for each in result.rounds]
-        own = [each.sampled_pods_per_second for each in result.rounds]
+        rounds = [each for each in result.rounds if each.reference_pods_per_second]
+        others = [each.reference_pods_per_second or 0.0 for each in rounds]
+        own = [each.sampled_pods_per_second for each in rounds]
         table.add_row(
             result.name,
-            str(len(result.ratios)),
+            str(len(rounds)),
             shown_spread(spread(others), ",.0f"),
             shown_spread(spread(own), ",.0f"),
             shown_spread(spread(result.ratios), ".1f", "x"),

@@ -22,7 +22,7 @@ from moorage.bench.plan import PlannedWorkload, read_workloads, workload_files
 from moorage.bench.processes import served_target
 from moorage.bench.profiling import Profile
 from moorage.bench.progress import LogProgress, Progress, TerminalProgress
-from moorage.bench.results import Report, comparison, read_report, report_json, write_report
+from moorage.bench.results import Report, comparisons, read_report, report_json, write_report
 from moorage.bench.runner import OpenTarget, Runner, Watcher, new_report
 from moorage.bench.scheduler_perf import SchedulerPerf
 from moorage.bench.selection import select
@@ -79,31 +79,24 @@ def measure(
         report = new_report(mode, "" if reference is None else reference.name)
         times = rounds or (1 if reference is None else COMPARED_ROUNDS)
         progress = _progress(chosen, times)
-        watchers: list[Watcher] = [progress]
-        if looking is not None:
-            watchers.append(_Profiler(looking))
-        if output is not None:
-            write_report(output, report)
-            watchers.append(_Output(output))
         runner = Runner(
             open_target=open_target,
-            watchers=watchers,
+            watchers=_watchers(progress, looking, output),
             wait_seconds=float(timeout),
             rounds=times,
             reference=reference,
         )
+        if output is not None:
+            write_report(output, report)  # Reports before the run that the file cannot be written.
         stopped_by = uvloop.run(_run(runner, progress, chosen, report))
         if looking is not None and not looking.write():
             typer.echo("moorage bench: nothing was measured, so there is no profile", err=True)
+        if old is not None:
+            report.compared = comparisons(old, report)
+        if output is not None:
+            write_report(output, report)
     except (InputError, KubeconfigError) as error:
         _fail(str(error))
-    if old is not None:
-        before = {result.name: result for result in old.workloads}
-        report.compared = {
-            now.name: comparison(before[now.name], now) for now in report.workloads if now.name in before
-        }
-    if output is not None:
-        write_report(output, report)
     _show(report, old, as_json)
     if stopped_by is not None:
         measured = f"{len(report.workloads)} of {len(chosen)} workloads are measured"
@@ -196,6 +189,15 @@ async def _run(
             if not received:
                 raise
     return received[0] if received else None
+
+
+def _watchers(progress: Progress, profile: Profile | None, output: Path | None) -> list[Watcher]:
+    watchers: list[Watcher] = [progress]
+    if profile is not None:
+        watchers.append(_Profiler(profile))
+    if output is not None:
+        watchers.append(_Output(output))
+    return watchers
 
 
 class _Profiler(Watcher):
