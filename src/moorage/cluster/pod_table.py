@@ -73,12 +73,14 @@ class PodInfo:
         self.pod = pod
 
     def renewed(self, pod: Pod) -> PodInfo:
-        """The same for another pod with the same values: nothing is computed twice."""
+        """The same for another pod with the same values, but for the names of claims."""
         if "holds" not in self.__dict__:
             _ = self.load, self.holds, self.pod_class, self.terms
         twin = PodInfo(pod)
         twin.__dict__.update(self.__dict__)
         twin.pod = pod
+        if self.holds:
+            twin.__dict__.pop("claims", None)
         return twin
 
     def relabelled(self, pod: Pod) -> PodInfo:

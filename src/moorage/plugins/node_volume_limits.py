@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.api.persistent_volumes import claim_class
 from moorage.api.pod import Pod
@@ -139,8 +140,16 @@ class NodeVolumeLimits:
         return NODE_FOR_ANY_POD if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Only claims and migrated disks are attached by CSI drivers."""
-        return None if any(claim_uses(pod)) or _disks(pod) else SKIP
+        """Skip without claims and disks for CSI drivers, and where every node is far below its limits."""
+        if not any(claim_uses(pod)) and not _disks(pod):
+            return SKIP
+        wanted = _wanted(pod, nodes.objects)
+        if isinstance(wanted, Status):
+            return None  # The filter rejects the pod.
+        cycle.write(_WANTED, wanted)
+        if wanted.untranslatable or self._near_limit(self._brought(wanted, nodes), nodes).any():
+            return None
+        return SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes where a driver's limit would be exceeded."""
@@ -152,22 +161,32 @@ class NodeVolumeLimits:
         csi_nodes = nodes.objects.of(CSINode)
         if wanted.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
             return refuse_everywhere(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
-        limits = self._limits.subjects(csi_nodes)
-        brought = Counter(driver for driver, _ in wanted.volumes if driver in limits)
-        if not brought:
+        brought = self._brought(wanted, nodes)
+        doubtful = np.flatnonzero(self._near_limit(brought, nodes)).tolist()
+        if not doubtful:
             return ALL
-        attachments = nodes.objects.of(VolumeAttachment)
-        most = self._held.count(nodes) + self._attached.column(attachments, _ALL_DRIVERS, nodes)
         allowed = {driver: self._limits.column(csi_nodes, driver, nodes) for driver in brought}
-        doubtful = np.zeros(len(nodes), bool)
-        for driver, count in brought.items():
-            doubtful |= most + count > allowed[driver]
         refused = np.zeros(len(nodes), bool)
-        in_use, attached = _InUse(nodes), self._attachments.of(attachments)
-        for index in np.flatnonzero(doubtful).tolist():
+        in_use, attached = _InUse(nodes), self._attachments.of(nodes.objects.of(VolumeAttachment))
+        for index in doubtful:
             needed = in_use.with_new(index, wanted.volumes, attached.get(nodes.name(index), ()))
             refused[index] = any(needed[driver] > limit[index] for driver, limit in allowed.items())
         return refuse_where(refused, TOO_MANY_VOLUMES)
+
+    def _brought(self, wanted: _Wanted, nodes: Nodes) -> Counter[str]:
+        """How many volumes a pod brings of each driver that has a limit on any node."""
+        limits = self._limits.subjects(nodes.objects.of(CSINode))
+        return Counter(driver for driver, _ in wanted.volumes if driver in limits)
+
+    def _near_limit(self, brought: Counter[str], nodes: Nodes) -> NDArray[np.bool_]:
+        """The nodes where a limit may be exceeded; on all others it is not. Shape (nodes,)."""
+        near = np.zeros(len(nodes), bool)
+        if brought:
+            attachments, csi_nodes = nodes.objects.of(VolumeAttachment), nodes.objects.of(CSINode)
+            most = self._held.count(nodes) + self._attached.column(attachments, _ALL_DRIVERS, nodes)
+            for driver, count in brought.items():
+                near |= most + count > self._limits.column(csi_nodes, driver, nodes)
+        return near
 
 
 def _disks(pod: Pod) -> list[MigratedDisk]:

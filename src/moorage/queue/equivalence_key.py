@@ -10,15 +10,35 @@ from moorage.api.pod import Pod, Volume
 _encode = msgspec.msgpack.Encoder(enc_hook=hex).encode
 
 
-def equivalence_key(pod: Pod) -> bytes:
+def equivalence_key(pod: Pod, *, any_claims: bool = False) -> bytes:
     """Equal for pods with the same namespace, labels, spec and managing owner.
 
     Volumes without any field that scheduling reads are left out: every pod has one with a unique name for its
     credentials. Where a volume has a claim named after the pod, the pod's name is part of the key.
+    any_claims: whether the names of claims are left out, too.
     """
-    spec = pod.spec
-    read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
-    if len(read) != len(spec.volumes):
+    spec, name = pod.spec, ""
+    if spec.volumes:
+        read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+        if any_claims:
+            read = [_with_any_claim(volume) for volume in read]
+        elif any(volume.ephemeral is not None for volume in read):
+            name = pod.name
         spec = msgspec.structs.replace(spec, volumes=tuple(read))
-    name = pod.name if any(volume.ephemeral is not None for volume in read) else ""
     return _encode((pod.namespace, pod.labels, spec, pod.controller, name))
+
+
+def has_claims(pod: Pod) -> bool:
+    """Whether a pod uses volume claims, named in it or after it."""
+    return any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None
+        for volume in pod.spec.volumes
+    )
+
+
+def _with_any_claim(volume: Volume) -> Volume:
+    claim = volume.persistent_volume_claim
+    if claim is None:
+        return volume
+    unnamed = msgspec.structs.replace(claim, claim_name="")
+    return msgspec.structs.replace(volume, persistent_volume_claim=unnamed)

@@ -296,14 +296,15 @@ def test_templates_share_the_answers_of_plugins_that_read_equal_parts() -> None:
     for name in ("TaintToleration", "NodeAffinity", "NodeResourcesFit"):
         for call in framework.at("filter"):
             if call.plugin == name:
-                _count_calls(call, called)
+                count_calls(call, called)
     for number in range(3):
         pod = make_pod("p", requests={"cpu": str(number + 1)}, node_selector={HOSTNAME: "a"})
         engine.decide(framework, pod, snapshot)
     assert Counter(called) == {"TaintToleration": 1, "NodeAffinity": 1, "NodeResourcesFit": 3}
 
 
-def _count_calls(call: PluginCall, called: list[str]) -> None:
+def count_calls(call: PluginCall, called: list[str]) -> None:
+    """Note the calls of a plugin."""
     method = call.method
 
     def counted(*arguments: Any) -> Any:

@@ -50,7 +50,7 @@ pre_filter           VolumeBinding      runs
 pre_filter           PodTopologySpread  left out: skips_pod
 filter               NodeName           answers from the result cache
 filter               NodeResourcesFit   answers from the result cache
-filter               VolumeBinding      runs
+filter               VolumeBinding      left out: pre_filter answered Skip
 filter               PodTopologySpread  left out: skips_pod
 pre_score            NodeResourcesFit   answers from the result cache
 pre_score            VolumeBinding      runs

@@ -12,7 +12,13 @@ from moorage.api.node import Node
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volume_binding.matching import NONE, Reach, match_volumes, volumes_by_class
+from moorage.plugins.volume_binding.matching import (
+    NONE,
+    Reach,
+    ReachCache,
+    match_volumes,
+    volumes_by_class,
+)
 from tests.builders import HOSTNAME, ZONE, expression, make_node
 from tests.plugins.volumes.volume_objects import affinity, claim, in_zone, volume
 
@@ -120,15 +126,32 @@ def test_reach_equals_looking_at_each_node(
     cluster: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
 ) -> None:
     members, volumes, _ = cluster
-    nodes = Nodes(Cache(members).snapshot())
+    cache, kept = Cache(members), ReachCache()
+    nodes = Nodes(cache.snapshot())
     some = nodes.where(np.arange(len(nodes)) % 2 == 0)
     for view in (nodes, some):
         reach = Reach(view)
         for item in volumes:
             wanted = None if item.spec.node_affinity is None else item.spec.node_affinity.required
             expected = [reaches(item, each.node) for each in view]
-            assert reach.mask(wanted).tolist() == expected
+            assert kept.mask(wanted, view).tolist() == expected
             assert reach.indices(wanted).tolist() == np.flatnonzero(expected).tolist()
+
+
+@given(clusters(), clusters())
+def test_kept_reach_follows_changes_of_nodes(
+    cluster: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
+    other: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
+) -> None:
+    members, volumes, _ = cluster
+    cache, kept = Cache(members), ReachCache()
+    for member in (None, *other[0]):
+        if member is not None:
+            cache.put_node(member)
+        nodes = Nodes(cache.snapshot())
+        for item in volumes:
+            wanted = None if item.spec.node_affinity is None else item.spec.node_affinity.required
+            assert kept.mask(wanted, nodes).tolist() == [reaches(item, each.node) for each in nodes]
 
 
 def test_equal_volumes_are_taken_by_name_in_whatever_order_they_came() -> None:

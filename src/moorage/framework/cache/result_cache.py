@@ -27,6 +27,7 @@ from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.plan import Plan, Plans, ProfileCalls
+from moorage.queue.equivalence_key import has_claims
 
 
 class PluginResultCache:
@@ -83,17 +84,22 @@ class ResultCaches:
         self._shared = SharedAnswers(profile, plugins)
 
     def make(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> PluginResultCache:
-        """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins."""
+        """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins.
+
+        Pods of a class may differ in their claims. Of moorage's own plugins, those that read claims return no
+        dependencies for pods that have any; whether a plugin from outside reads them is not known.
+        """
         dependencies: dict[str, DependsOn] = {}
         shared: dict[str, PluginAnswers] = {}
         preparations: dict[str, PluginPreparation] = {}
         prepared = CycleState()
         prepared.is_sampled = is_sampled
+        uncached = self._profile.outside if has_claims(pod) else frozenset()
         for call in self._profile.depending:
-            depends_on = call(pod, snapshot.objects)
+            plugin = call.plugin
+            depends_on = None if plugin in uncached else call(pod, snapshot.objects)
             if depends_on is None:
                 continue
-            plugin = call.plugin
             dependencies[plugin] = depends_on
             if depends_on.reads is None:
                 preparations[plugin] = PluginPreparation(prepared)
@@ -103,8 +109,7 @@ class ResultCaches:
                 if answers.has_results:
                     shared[plugin] = answers
         self._prepare(pod, snapshot, prepared, preparations)
-        uncached = [plugin for plugin, each in preparations.items() if not each.is_cached]
-        for plugin in uncached:
+        for plugin in [plugin for plugin, each in preparations.items() if not each.is_cached]:
             del dependencies[plugin]
             shared.pop(plugin, None)
         return PluginResultCache(

@@ -329,6 +329,7 @@ class DependsOnPlugin(Protocol):
         """What this plugin's answers for a pod depend on; None: on more than can be declared here.
 
         Called once for all pods of an equivalence class, and again when a declared table has changed.
+        Plugins from outside run for every pod with volume claims, since pods of a class may differ in those.
 
         It applies to `pre_filter`, `filter`, `pre_score` and `score`, which may depend on nothing else: not
         on which nodes they are called with, on the time, or on earlier calls. A `normalize_score` may only

@@ -54,6 +54,7 @@ class ProfileCalls:
         pre-flights of pre-bind.
     skipping: the calls of `skips_pod`, where a plugin is enabled at pre-filter and pre-score.
     depending: the calls of `depends_on`.
+    outside: the plugins that are not moorage's own.
     disabled: the names of plugins that have a method of an extension point, and are not enabled there.
     """
 
@@ -61,6 +62,7 @@ class ProfileCalls:
     by_method: Mapping[str, Calls]
     skipping: Calls
     depending: Calls
+    outside: frozenset[str]
     disabled: Mapping[str, tuple[str, ...]]
 
 

@@ -53,7 +53,8 @@ def profile_calls(
         for name, plugin in plugins.items()
         if isinstance(plugin, DependsOnPlugin)
     )
-    return ProfileCalls(enabled, by_method, skipping, depending, _disabled(plugins, enabled))
+    outside = frozenset(name for name, plugin in plugins.items() if not is_from_moorage(plugin))
+    return ProfileCalls(enabled, by_method, skipping, depending, outside, _disabled(plugins, enabled))
 
 
 def _disabled(plugins: Mapping[str, Plugin], enabled: Mapping[str, Calls]) -> dict[str, tuple[str, ...]]:

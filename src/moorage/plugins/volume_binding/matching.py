@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,14 @@ from moorage.api.selectors import (
 )
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.columns import ABSENT
+from moorage.cluster.row_reader import RowReader
 from moorage.framework.interface.nodes import Label, Nodes
 from moorage.plugins.volumes.persistent_volume_claims import VolumeError
 
 NONE = -1
 """Instead of a volume's number: no volume."""
+
+_MAX_REACH_BYTES: Final = 16 << 20
 
 
 def volumes_by_class(volumes: Iterable[PersistentVolume]) -> dict[str, list[PersistentVolume]]:
@@ -68,19 +72,10 @@ class Reach:
             known = self._known[affinity] = self._allowed(affinity_terms(affinity))
         return known
 
-    def mask(self, affinity: NodeSelector | None) -> NDArray[np.bool_]:
-        """Which nodes an affinity allows. Shape (nodes,)."""
-        mask = np.zeros(len(self._nodes), bool)
-        mask[self.indices(affinity)] = True
-        return mask
-
     def _allowed(self, terms: tuple[NodeTerm, ...]) -> NDArray[np.intp]:
         if len(terms) == 1 and len(terms[0].labels) == 1 and terms[0].labels[0].operator is Operator.IN:
             return self._labelled(terms[0].labels[0].key, terms[0].labels[0].values)
-        mask = np.zeros(len(self._nodes), bool)
-        for term in terms:
-            mask |= self._nodes.matching_term(term)
-        return np.flatnonzero(mask)
+        return np.flatnonzero(_matching_any(terms, self._nodes))
 
     def _labelled(self, key: str, values: frozenset[str]) -> NDArray[np.intp]:
         """The nodes with one of a label's values: local volumes need this once for every node."""
@@ -91,6 +86,34 @@ class Reach:
         if len(found) == 1:
             return found[0]
         return np.sort(np.concatenate(found)) if found else self._everywhere[:0]
+
+
+class ReachCache:
+    """Which nodes each affinity of a bound volume allows, kept from pod to pod until a node changes."""
+
+    def __init__(self) -> None:
+        self._reader = RowReader()
+        self._masks: dict[NodeSelector, NDArray[np.bool_]] = {}
+
+    def mask(self, affinity: NodeSelector | None, nodes: Nodes) -> NDArray[np.bool_]:
+        """Which nodes an affinity allows. Shape (nodes,)."""
+        if affinity is None:
+            return np.ones(len(nodes), bool)
+        snapshot = nodes.snapshot
+        is_full = len(self._masks) * len(snapshot) > _MAX_REACH_BYTES
+        if self._reader.new_rows(snapshot, snapshot.node_changes) != [] or is_full:
+            self._masks.clear()
+        mask = self._masks.get(affinity)
+        if mask is None:
+            mask = self._masks[affinity] = _matching_any(affinity_terms(affinity), Nodes(snapshot))
+        return nodes.pick(mask)
+
+
+def _matching_any(terms: Iterable[NodeTerm], nodes: Nodes) -> NDArray[np.bool_]:
+    mask = np.zeros(len(nodes), bool)
+    for term in terms:
+        mask |= nodes.matching_term(term)
+    return mask
 
 
 def _by_value(label: Label) -> dict[str, NDArray[np.intp]]:

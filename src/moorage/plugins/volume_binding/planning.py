@@ -21,7 +21,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volume_binding.matching import (
     NONE,
     Match,
-    Reach,
+    ReachCache,
     affinity_of,
     affinity_terms,
     match_volumes,
@@ -29,6 +29,7 @@ from moorage.plugins.volume_binding.matching import (
 )
 from moorage.plugins.volume_binding.provisioning import Provisioning, capacities_by_class, provisioning
 from moorage.plugins.volumes.csi_migration import (
+    MigratedDisk,
     TranslationError,
     migrated_affinity,
     migrated_disk,
@@ -104,25 +105,36 @@ class Planner:
             capacities_by_class
         )
         self._migrated: NodeColumns[CSINode] = NodeColumns(_migrated_nodes)
+        self._reach = ReachCache()
+
+    def reach_everywhere(self, claims: Iterable[PersistentVolumeClaim], objects: Objects) -> bool:
+        """Whether it is certain that every node reaches the volumes of bound claims."""
+        for claim in claims:
+            volume = objects.of(PersistentVolume).get("", claim.spec.volume_name)
+            if volume is None or affinity_of(volume) is not None:
+                return False
+            disk = migrated_disk(volume.spec)
+            if disk is not None and not _is_migrated_everywhere(volume, disk):
+                return False
+        return True
 
     def check(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> BoundCheck:
         """Where the volumes of bound claims are; the first claim that has a problem on a node decides."""
-        reach = Reach(nodes)
         undecided = np.ones(len(nodes), bool)
         out_of_reach = np.zeros(len(nodes), bool)
         for claim in claims:
             volume = nodes.objects.of(PersistentVolume).get("", claim.spec.volume_name)
             if volume is None:
                 return BoundCheck(out_of_reach, undecided)
-            reachable = self._reachable(volume, reach, nodes, undecided)
+            reachable = self._reachable(volume, nodes, undecided)
             out_of_reach |= undecided & ~reachable
             undecided &= reachable
         return BoundCheck(out_of_reach, np.zeros(len(nodes), bool))
 
     def _reachable(
-        self, volume: PersistentVolume, reach: Reach, nodes: Nodes, asked: NDArray[np.bool_]
+        self, volume: PersistentVolume, nodes: Nodes, asked: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        plain = reach.mask(affinity_of(volume))
+        plain = self._reach.mask(affinity_of(volume), nodes)
         disk = migrated_disk(volume.spec)
         if disk is None:
             return plain
@@ -130,13 +142,16 @@ class Planner:
         replaced = self._migrated.column(csi_nodes, migration_of(disk).old_name, nodes) > 0
         if not (replaced & asked).any():
             return plain
-        return np.where(replaced, reach.mask(_translated(volume)), plain)
+        return np.where(replaced, self._reach.mask(_translated(volume), nodes), plain)
 
-    def plan(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> Plan:
+    def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Plan:
         """How claims that waited for a node would get volumes.
 
         A claim that an earlier attempt asked a provisioner to serve stays with the node chosen then.
         """
+        if not claims:
+            nowhere = np.zeros(len(nodes), bool)
+            return Plan((), (), nowhere, nowhere)
         everywhere = np.ones(len(nodes), bool)
         undecided = everywhere.copy()
         chosen, unchosen = [], []
@@ -164,6 +179,14 @@ class Planner:
             undecided &= ~(unbindable | short_of_space)
             provisions.append((new, needed))
         return Plan(matches, provisions, unbindable, short_of_space)
+
+
+def _is_migrated_everywhere(volume: PersistentVolume, disk: MigratedDisk) -> bool:
+    """Whether a disk has no node affinity for its CSI driver either."""
+    try:
+        return migrated_affinity(volume, disk) is None
+    except TranslationError:
+        return False
 
 
 def _translated(volume: PersistentVolume) -> NodeSelector | None:

@@ -135,13 +135,18 @@ class VolumeBinding:
         return NO_CONCERN if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        """Check the pod's claims; one that is unusable, or should be bound and is not, ends the attempt."""
+        """Check the pod's claims; one that is unusable, or should be bound and is not, ends the attempt.
+
+        Where all claims are bound and every node reaches their volumes, there is nothing to filter.
+        """
         if not any(claim_uses(pod)):
             return SKIP
         claims = _sort_claims(pod, nodes)
         if isinstance(claims, Status):
             return claims
         cycle.write(_CLAIMS, claims)
+        if not claims.waiting and self._planner.reach_everywhere(claims.bound, nodes.objects):
+            return SKIP
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:

@@ -56,14 +56,14 @@ class NodeColumns(Generic[T]):
 
 
 class HeldVolumes:
-    """How many claims and disks the pods on each node use."""
+    """How many claims and disks the pods on each node, and those nominated to it, use at most."""
 
     def __init__(self) -> None:
         self._reader = RowReader()
         self._counts = np.zeros(0, np.int64)
 
     def count(self, nodes: Nodes) -> NDArray[np.int64]:
-        """How many there are on each node. Shape (nodes,)."""
+        """The number on each node, or more: what several pods use may count several times. Shape (nodes,)."""
         if nodes.hypothetical_pods is not None:
             return _counted(nodes)
         self._catch_up(nodes)
@@ -74,9 +74,19 @@ class HeldVolumes:
         rows = self._reader.new_rows(snapshot, snapshot.changes)
         if rows is None:
             self._counts = _counted(nodes.all)
-            return
+            names = (name for name, _ in snapshot.nominated.items())
+            rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
         for row in rows:
-            self._counts[row] = len(snapshot.claims[row] or ()) + len(snapshot.disks[row] or ())
+            self._counts[row] = _count_on(snapshot, row)
+
+
+def _count_on(snapshot: Snapshot, row: int) -> int:
+    nominated = snapshot.nominated.on(snapshot.names[row]) if snapshot.nominated else ()
+    return (
+        len(snapshot.claims[row] or ())
+        + len(snapshot.disks[row] or ())
+        + sum(len(info.claims) + len(info.disks) for info in nominated)
+    )
 
 
 def _counted(nodes: Nodes) -> NDArray[np.int64]:
