@@ -1,21 +1,24 @@
 """The other objects that scheduling reads (services, namespaces, volumes, claims, ...), by kind.
 
 Each table has a version that is incremented by every change, and records the changes, so that a snapshot's
-replica is updated at their cost. An object can be assumed: changed here before the API server shows the
-change. The next update from the server ends the assumption.
+replica, and what is derived from a table, are updated at their cost. An object can be assumed: changed here
+before the API server shows the change. The next update from the server ends the assumption.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from moorage.api.base import Object
+from moorage.cluster.journal import Journal
 
 T = TypeVar("T", bound=Object)
 S = TypeVar("S")
 
+_KEPT_CHANGES: Final = 1024
+"""Minimum number of kept changes; a reader that is further behind has to read the whole table."""
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -24,6 +27,8 @@ class ObjectTable(Generic[T]):
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.version = 0
+        self.changes: Journal[tuple[str, str]] = Journal(_KEPT_CHANGES)
+        """The namespaces and names of objects that were put or removed, in order."""
         self._by_namespace: dict[str, dict[str, T]] = {}
         self._stored: dict[tuple[str, str], T] = {}
         self._changed: dict[tuple[str, str], None] = {}
@@ -68,7 +73,9 @@ class ObjectTable(Generic[T]):
 
     def _note(self, namespace: str, name: str) -> None:
         self.version += 1
-        self._changed[namespace, name] = None
+        key = (namespace, name)
+        self._changed[key] = None
+        self.changes.note(key)
         self._on_change()
 
     def get(self, namespace: str, name: str) -> T | None:

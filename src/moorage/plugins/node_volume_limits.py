@@ -8,7 +8,7 @@ claims alone; the driver of each claim is looked up only where that is not enoug
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -47,7 +47,6 @@ from moorage.plugins.volumes.node_columns import HeldVolumes, NodeColumns
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     VOLUME_KINDS,
-    Derived,
     claim_uses,
     foreign_claim,
     is_without_storage,
@@ -74,32 +73,22 @@ class _Wanted:
 _WANTED: StateKey[_Wanted] = StateKey("NodeVolumeLimits/filter")
 
 
-def _limits(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
-    """How many volumes of each driver each node takes, where that is limited."""
-    limits: dict[str, dict[str, int]] = {}
-    for csi_node in csi_nodes:
-        for driver in csi_node.spec.drivers:
-            if driver.allocatable is not None and driver.allocatable.count is not None:
-                limits.setdefault(driver.name, {})[csi_node.name] = driver.allocatable.count
-    return limits
+def _limits(csi_nodes: Iterable[CSINode]) -> dict[str, int]:
+    """How many volumes of each driver a node takes, where that is limited."""
+    return {
+        driver.name: driver.allocatable.count
+        for csi_node in csi_nodes
+        for driver in csi_node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
 
 
 _ALL_DRIVERS = ""
 
 
-def _attached_counts(attachments: Iterable[VolumeAttachment]) -> dict[str, dict[str, int]]:
-    """Number of volumes attached to each node, of all drivers."""
-    return {_ALL_DRIVERS: {name: len(there) for name, there in _attachments(attachments).items()}}
-
-
-def _attachments(attachments: Iterable[VolumeAttachment]) -> dict[str, list[tuple[str, str]]]:
-    """What is attached to each node: attacher and name of the persistent volume."""
-    by_node: dict[str, list[tuple[str, str]]] = {}
-    for attachment in attachments:
-        volume_name = attachment.spec.source.persistent_volume_name
-        if attachment.spec.attacher and volume_name is not None:
-            by_node.setdefault(attachment.spec.node_name, []).append((attachment.spec.attacher, volume_name))
-    return by_node
+def _attached_count(attachments: Collection[VolumeAttachment]) -> dict[str, int]:
+    """Number of volumes attached to a node, of all drivers."""
+    return {_ALL_DRIVERS: len(attachments)}
 
 
 class NodeVolumeLimits:
@@ -114,10 +103,13 @@ class NodeVolumeLimits:
     )
 
     def __init__(self) -> None:
-        self._limits: NodeColumns[CSINode] = NodeColumns(_limits, absent=_NO_LIMIT)
-        self._attached: NodeColumns[VolumeAttachment] = NodeColumns(_attached_counts)
+        self._limits: NodeColumns[CSINode] = NodeColumns(
+            lambda csi_node: csi_node.name, _limits, absent=_NO_LIMIT
+        )
+        self._attached: NodeColumns[VolumeAttachment] = NodeColumns(
+            lambda attachment: attachment.spec.node_name, _attached_count
+        )
         self._held = HeldVolumes()
-        self._attachments: Derived[VolumeAttachment, dict[str, list[tuple[str, str]]]] = Derived(_attachments)
 
     def events(self) -> tuple[Interest, ...]:
         """A limit is raised, a volume detached, or a missing claim created."""
@@ -167,9 +159,10 @@ class NodeVolumeLimits:
             return ALL
         allowed = {driver: self._limits.column(csi_nodes, driver, nodes) for driver in brought}
         refused = np.zeros(len(nodes), bool)
-        in_use, attached = _InUse(nodes), self._attachments.of(nodes.objects.of(VolumeAttachment))
+        in_use, attachments = _InUse(nodes), nodes.objects.of(VolumeAttachment)
         for index in doubtful:
-            needed = in_use.with_new(index, wanted.volumes, attached.get(nodes.name(index), ()))
+            attached = self._attached.on_node(attachments, nodes.name(index))
+            needed = in_use.with_new(index, wanted.volumes, attached)
             refused[index] = any(needed[driver] > limit[index] for driver, limit in allowed.items())
         return refuse_where(refused, TOO_MANY_VOLUMES)
 
@@ -249,7 +242,7 @@ class _InUse:
         self._known: dict[str, CSIVolumeId | None] = {}
 
     def with_new(
-        self, index: int, wanted: set[CSIVolumeId], attached: Iterable[tuple[str, str]]
+        self, index: int, wanted: set[CSIVolumeId], attached: Iterable[VolumeAttachment]
     ) -> Counter[str]:
         """How many volumes a node would have of each driver that gets a new one.
 
@@ -277,23 +270,22 @@ class _InUse:
             self._known[key] = None if claim is None else claimed_volume(claim, self._objects)
         return self._known[key]
 
-    def _attached(self, attached: Iterable[tuple[str, str]]) -> set[CSIVolumeId]:
+    def _attached(self, attached: Iterable[VolumeAttachment]) -> set[CSIVolumeId]:
         volumes = self._objects.of(PersistentVolume)
-        found = ((attacher, volumes.get("", name)) for attacher, name in attached)
+        found = (
+            (each.spec.attacher, volumes.get("", each.spec.source.persistent_volume_name or ""))
+            for each in attached
+        )
         return {
             (attacher, volume.spec.csi.volume_handle)
             for attacher, volume in found
-            if volume is not None and volume.spec.csi is not None
+            if attacher and volume is not None and volume.spec.csi is not None
         }
-
-
-def _limit_of_drivers(csi_node: CSINode) -> dict[str, int]:
-    return {driver: limits[csi_node.name] for driver, limits in _limits((csi_node,)).items()}
 
 
 def _raises_limit(pod: Pod, old: CSINode, new: CSINode) -> bool:
     """Whether a driver takes more volumes than before; one without a limit takes all."""
-    before, after = _limit_of_drivers(old), _limit_of_drivers(new)
+    before, after = _limits((old,)), _limits((new,))
     return any(
         after.get(driver, _NO_LIMIT) > before.get(driver, 0) for driver in before.keys() | after.keys()
     )

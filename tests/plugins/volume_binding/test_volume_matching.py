@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from moorage.plugins.volume_binding.matching import (
     Reach,
     ReachCache,
     match_volumes,
-    volumes_by_class,
 )
+from moorage.plugins.volumes.persistent_volume_claims import volume_class
 from tests.builders import HOSTNAME, ZONE, expression, make_node
 from tests.plugins.volumes.volume_objects import affinity, claim, in_zone, volume
 
@@ -106,13 +107,18 @@ def clusters(draw: st.DrawFn) -> tuple[list[Node], list[PersistentVolume], list[
     return nodes, volumes, claims
 
 
+def by_class(volumes: list[PersistentVolume]) -> Callable[[str], list[PersistentVolume]]:
+    """The volumes of a storage class."""
+    return lambda name: [each for each in volumes if volume_class(each) == name]
+
+
 @given(clusters())
 def test_all_nodes_at_once_equals_one_node_after_another(
     cluster: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
 ) -> None:
     members, volumes, claims = cluster
     nodes = Nodes(Cache(members).snapshot())
-    matches = match_volumes(claims, volumes_by_class(volumes), nodes)
+    matches = match_volumes(claims, by_class(volumes), nodes)
     for index, view in enumerate(nodes):
         found = {
             match.claim.name: None if match.choice[index] == NONE else match.volumes[match.choice[index]].name
@@ -158,5 +164,5 @@ def test_equal_volumes_are_taken_by_name_in_whatever_order_they_came() -> None:
     nodes = Nodes(Cache([make_node("n")]).snapshot())
     for names in ("xyz", "zyx"):
         volumes = [volume(name) for name in names]
-        (match,) = match_volumes([claim("c")], volumes_by_class(volumes), nodes)
+        (match,) = match_volumes([claim("c")], by_class(volumes), nodes)
         assert match.volumes[match.choice[0]].name == "x"

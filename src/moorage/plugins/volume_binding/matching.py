@@ -7,7 +7,7 @@ volumes are then assigned, smallest first, to the nodes in their list that have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import NodeSelector
-from moorage.api.persistent_volumes import claim_class, matching_volumes, storage_size, volume_class
+from moorage.api.persistent_volumes import claim_class, matching_volumes, storage_size
 from moorage.api.selectors import (
     NodeTerm,
     Operator,
@@ -33,14 +33,6 @@ NONE = -1
 """Instead of a volume's number: no volume."""
 
 _MAX_REACH_BYTES: Final = 16 << 20
-
-
-def volumes_by_class(volumes: Iterable[PersistentVolume]) -> dict[str, list[PersistentVolume]]:
-    """The volumes of each storage class."""
-    by_class: dict[str, list[PersistentVolume]] = {}
-    for volume in volumes:
-        by_class.setdefault(volume_class(volume), []).append(volume)
-    return by_class
 
 
 def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
@@ -138,15 +130,18 @@ class Match:
 
 def match_volumes(
     claims: Iterable[PersistentVolumeClaim],
-    by_class: Mapping[str, Sequence[PersistentVolume]],
+    by_class: Callable[[str], Collection[PersistentVolume]],
     nodes: Nodes,
 ) -> list[Match]:
-    """The volume of every claim on every node, smaller claims first; no volume is taken twice."""
+    """The volume of every claim on every node, smaller claims first; no volume is taken twice.
+
+    by_class: the volumes of a storage class.
+    """
     reach = Reach(nodes)
     matches: list[Match] = []
     taken: list[tuple[dict[str, int], NDArray[np.intp]]] = []
     for claim in sorted(claims, key=lambda each: storage_size(each.spec.resources.requests)):
-        candidates = _candidates(claim, by_class)
+        candidates = _candidates(claim, by_class(claim_class(claim)))
         choice = np.full(len(nodes), NONE, np.intp)
         left = len(nodes)
         for number, volume in enumerate(candidates):
@@ -164,11 +159,9 @@ def match_volumes(
     return matches
 
 
-def _candidates(
-    claim: PersistentVolumeClaim, by_class: Mapping[str, Sequence[PersistentVolume]]
-) -> list[PersistentVolume]:
-    """The volumes a claim could take somewhere, the best first."""
+def _candidates(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> list[PersistentVolume]:
+    """The volumes of its class that a claim could take somewhere, the best first."""
     try:
-        return matching_volumes(claim, by_class.get(claim_class(claim), ()))
+        return matching_volumes(claim, volumes)
     except SelectorError as error:
         raise VolumeError(str(error)) from error

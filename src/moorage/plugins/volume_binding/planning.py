@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import NodeSelector
 from moorage.api.node import Node
-from moorage.api.persistent_volumes import SELECTED_NODE
+from moorage.api.persistent_volumes import SELECTED_NODE, volume_class
 from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
@@ -25,9 +26,8 @@ from moorage.plugins.volume_binding.matching import (
     affinity_of,
     affinity_terms,
     match_volumes,
-    volumes_by_class,
 )
-from moorage.plugins.volume_binding.provisioning import Provisioning, capacities_by_class, provisioning
+from moorage.plugins.volume_binding.provisioning import Provisioning, provisioning
 from moorage.plugins.volumes.csi_migration import (
     MigratedDisk,
     TranslationError,
@@ -35,20 +35,18 @@ from moorage.plugins.volumes.csi_migration import (
     migrated_disk,
     migration_of,
 )
+from moorage.plugins.volumes.grouped_objects import GroupedObjects
 from moorage.plugins.volumes.node_columns import NodeColumns
-from moorage.plugins.volumes.persistent_volume_claims import Derived, VolumeError
+from moorage.plugins.volumes.persistent_volume_claims import VolumeError
 
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 """On a CSINode: the old drivers whose volumes CSI drivers serve on the node, separated by commas."""
 
 
-def _migrated_nodes(csi_nodes: Iterable[CSINode]) -> dict[str, dict[str, int]]:
-    """1 for the nodes on which each old driver has been replaced."""
-    nodes: dict[str, dict[str, int]] = {}
-    for csi_node in csi_nodes:
-        for old_name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(","):
-            nodes.setdefault(old_name, {})[csi_node.name] = 1
-    return nodes
+def _migrated_plugins(csi_nodes: Iterable[CSINode]) -> dict[str, int]:
+    """1 for each old driver that has been replaced on a node."""
+    listed = (each.metadata.annotations.get(MIGRATED_PLUGINS, "") for each in csi_nodes)
+    return {old_name: 1 for text in listed for old_name in text.split(",")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,16 +93,14 @@ class Choice:
 
 
 class Planner:
-    """Makes plans; values derived from the tables of volumes are computed only when those change."""
+    """Makes plans; values derived from the tables of volumes follow their changes."""
 
     def __init__(self) -> None:
-        self._volumes: Derived[PersistentVolume, dict[str, list[PersistentVolume]]] = Derived(
-            volumes_by_class
+        self._volumes: GroupedObjects[PersistentVolume] = GroupedObjects(volume_class)
+        self._capacities: GroupedObjects[CSIStorageCapacity] = GroupedObjects(
+            lambda capacity: capacity.storage_class_name
         )
-        self._capacities: Derived[CSIStorageCapacity, dict[str, list[CSIStorageCapacity]]] = Derived(
-            capacities_by_class
-        )
-        self._migrated: NodeColumns[CSINode] = NodeColumns(_migrated_nodes)
+        self._migrated: NodeColumns[CSINode] = NodeColumns(lambda csi_node: csi_node.name, _migrated_plugins)
         self._reach = ReachCache()
 
     def reach_everywhere(self, claims: Iterable[PersistentVolumeClaim], objects: Objects) -> bool:
@@ -164,8 +160,9 @@ class Planner:
                 undecided &= nodes.row_numbers() == nodes.snapshot.row_of.get(node_name, -1)
         unbindable = ~undecided
         short_of_space = np.zeros(len(nodes), bool)
-        by_class = self._volumes.of(nodes.objects.of(PersistentVolume))
-        matches = match_volumes(unchosen, by_class, nodes)
+        volumes = partial(self._volumes.members, nodes.objects.of(PersistentVolume))
+        capacities = partial(self._capacities.members, nodes.objects.of(CSIStorageCapacity))
+        matches = match_volumes(unchosen, volumes, nodes)
         needs = [(claim, everywhere) for claim in chosen]
         needs += [(match.claim, match.choice == NONE) for match in matches]
         provisions = []
@@ -173,7 +170,7 @@ class Planner:
             asked = needed & undecided
             if not asked.any():
                 continue
-            new = provisioning(claim, nodes, self._capacities.of(nodes.objects.of(CSIStorageCapacity)))
+            new = provisioning(claim, nodes, capacities)
             unbindable |= asked & ~new.allowed
             short_of_space |= asked & new.allowed & ~new.roomy
             undecided &= ~(unbindable | short_of_space)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +16,6 @@ from moorage.framework.interface.nodes import Nodes
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 """Provisioner name of classes whose volumes are created manually."""
-
-
-def capacities_by_class(capacities: Iterable[CSIStorageCapacity]) -> dict[str, list[CSIStorageCapacity]]:
-    """The capacities that drivers report of each storage class, in a deterministic order."""
-    by_class: dict[str, list[CSIStorageCapacity]] = {}
-    for capacity in capacities:
-        by_class.setdefault(capacity.storage_class_name, []).append(capacity)
-    for members in by_class.values():
-        members.sort(key=lambda capacity: (capacity.namespace, capacity.name))
-    return by_class
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +34,9 @@ class Provisioning:
 
 
 def provisioning(
-    claim: PersistentVolumeClaim, nodes: Nodes, capacities: Mapping[str, Sequence[CSIStorageCapacity]]
+    claim: PersistentVolumeClaim, nodes: Nodes, capacities: Callable[[str], Collection[CSIStorageCapacity]]
 ) -> Provisioning:
-    """Where a volume for a claim can be made."""
+    """Where a volume for a claim can be made; `capacities`: what drivers report of a storage class."""
     storage_class = nodes.objects.of(StorageClass).get("", claim_class(claim))
     everywhere = np.ones(len(nodes), bool)
     if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
@@ -58,7 +48,8 @@ def provisioning(
         return Provisioning(claim, allowed, everywhere)
     roomy = np.zeros(len(nodes), bool)
     left = np.zeros(len(nodes), np.int64)
-    for capacity in capacities.get(storage_class.name, ()):
+    reported = sorted(capacities(storage_class.name), key=lambda each: (each.namespace, each.name))
+    for capacity in reported:
         largest = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
         if largest is None or largest.value < size.value:
             continue

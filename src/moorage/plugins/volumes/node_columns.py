@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -13,46 +13,87 @@ from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volumes.persistent_volume_claims import Derived
+from moorage.plugins.volumes.grouped_objects import GroupedObjects
 
 T = TypeVar("T", bound=Object)
 
-ByNode = Mapping[str, Mapping[str, int]]
-"""Numbers by subject, and by the node's name."""
+Values = Mapping[str, int]
+"""Numbers by subject, such as a CSI driver."""
 
 
 class NodeColumns(Generic[T]):
-    """Values by node from objects of a kind, as columns; `absent` for nodes without a value."""
+    """Values by node from objects of a kind, as columns; `absent` for nodes without a value.
 
-    def __init__(self, work_out: Callable[[Iterable[T]], ByNode], absent: int = 0) -> None:
-        self._said: Derived[T, ByNode] = Derived(work_out)
+    node_of: the name of the node that an object is about. values_of: the values from all objects of a node.
+    """
+
+    def __init__(
+        self,
+        node_of: Callable[[T], str],
+        values_of: Callable[[Collection[T]], Values],
+        absent: int = 0,
+    ) -> None:
+        self._objects = GroupedObjects(node_of)
+        self._values_of = values_of
         self._absent = absent
-        self._of: ByNode | None = None
+        self._values: dict[str, dict[str, int]] = {}
+        """By subject, and by the node's name."""
         self._reader = RowReader()
         self._columns: dict[str, NDArray[np.int64]] = {}
+        self._stale: dict[str, None] = {}
+        """The names of nodes whose values have changed since the columns were written."""
 
-    def subjects(self, table: ObjectTable[T]) -> ByNode:
-        """The subjects of all columns."""
-        return self._said.of(table)
+    def on_node(self, table: ObjectTable[T], name: str) -> Collection[T]:
+        """The objects about a node."""
+        return self._objects.members(table, name)
+
+    def subjects(self, table: ObjectTable[T]) -> Collection[str]:
+        """The subjects that have a value on any node."""
+        self._follow(table)
+        return self._values.keys()
 
     def column(self, table: ObjectTable[T], subject: str, nodes: Nodes) -> NDArray[np.int64]:
         """The value of each node for a subject. Shape (nodes,)."""
-        said, snapshot = self._said.of(table), nodes.snapshot
-        if self._reader.new_rows(snapshot, snapshot.node_changes) is None or self._of is not said:
-            self._of = said
+        self._follow(table)
+        snapshot = nodes.snapshot
+        if self._reader.new_rows(snapshot, snapshot.node_changes) is None:
             self._columns.clear()
-        column = self._columns.get(subject)
-        if column is None:
-            column = self._columns[subject] = self._laid_out(said.get(subject, {}), snapshot)
-        return nodes.pick(column)
+        for each, column in self._columns.items():
+            self._write(column, each, self._stale, snapshot)
+        self._stale.clear()
+        known = self._columns.get(subject)
+        if known is None:
+            known = self._columns[subject] = np.full(len(snapshot), self._absent, np.int64)
+            self._write(known, subject, self._values.get(subject, ()), snapshot)
+        return nodes.pick(known)
 
-    def _laid_out(self, by_name: Mapping[str, int], snapshot: Snapshot) -> NDArray[np.int64]:
-        column = np.full(len(snapshot), self._absent, np.int64)
-        for name, number in by_name.items():
+    def _write(
+        self, column: NDArray[np.int64], subject: str, names: Iterable[str], snapshot: Snapshot
+    ) -> None:
+        values = self._values.get(subject, {})
+        for name in names:
             row = snapshot.row_of.get(name)
             if row is not None:
-                column[row] = number
-        return column
+                column[row] = values.get(name, self._absent)
+
+    def _follow(self, table: ObjectTable[T]) -> None:
+        names = self._objects.follow(table)
+        if names is None:
+            self._values.clear()
+            self._columns.clear()
+            names = self._objects.keys()
+        for name in names:
+            self._update(name, self._values_of(self._objects.members(table, name)))
+
+    def _update(self, name: str, values: Values) -> None:
+        """Replace the values of a node."""
+        for subject in [each for each, by_node in self._values.items() if name in by_node]:
+            del self._values[subject][name]
+            if not self._values[subject]:
+                del self._values[subject]
+        for subject, value in values.items():
+            self._values.setdefault(subject, {})[name] = value
+        self._stale[name] = None
 
 
 class HeldVolumes:

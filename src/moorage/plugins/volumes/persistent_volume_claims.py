@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 import numpy as np
 
-from moorage.api.base import Object
 from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, claim_class
 from moorage.api.pod import Pod, Volume
 from moorage.api.storage import PersistentVolumeClaim, StorageClass
 from moorage.client import kinds
-from moorage.cluster.object_tables import Objects, ObjectTable
+from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError, Status
@@ -23,27 +22,9 @@ VOLUME_KINDS: Final = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, k
 
 CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
 
-T = TypeVar("T", bound=Object)
-D = TypeVar("D")
-
 
 class VolumeError(Exception):
     """An error of a volume or claim that fails the attempt, rather than rejecting a node."""
-
-
-class Derived(Generic[T, D]):
-    """A value derived from a table of objects, cached until the table changes."""
-
-    def __init__(self, work_out: Callable[[Iterable[T]], D]) -> None:
-        self._work_out = work_out
-        self._known: tuple[ObjectTable[T], int, D] | None = None
-
-    def of(self, table: ObjectTable[T]) -> D:
-        """The value derived from the current table."""
-        known = self._known
-        if known is None or known[0] is not table or known[1] != table.version:
-            known = self._known = (table, table.version, self._work_out(table))
-        return known[2]
 
 
 @dataclass(frozen=True, slots=True)
