@@ -263,6 +263,14 @@ class Pod(Object, weakref=True, gc=True):
     status: PodStatus = PodStatus()
 
     @property
+    def has_claims(self) -> bool:
+        """Whether the pod uses volume claims, named in it or after it."""
+        return any(
+            volume.persistent_volume_claim is not None or volume.ephemeral is not None
+            for volume in self.spec.volumes
+        )
+
+    @property
     def uid(self) -> str:
         """The pod's uid; the key for pods that were never stored."""
         return self.metadata.uid or self.key

@@ -133,7 +133,7 @@ class NodeVolumeLimits:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Skip without claims and disks for CSI drivers, and where every node is far below its limits."""
-        if not any(claim_uses(pod)) and not _disks(pod):
+        if not pod.has_claims and not _disks(pod):
             return SKIP
         wanted = _wanted(pod, nodes.objects)
         if isinstance(wanted, Status):
@@ -176,7 +176,9 @@ class NodeVolumeLimits:
         near = np.zeros(len(nodes), bool)
         if brought:
             attachments, csi_nodes = nodes.objects.of(VolumeAttachment), nodes.objects.of(CSINode)
-            most = self._held.count(nodes) + self._attached.column(attachments, _ALL_DRIVERS, nodes)
+            most = self._held.count(nodes)
+            if len(attachments):
+                most = most + self._attached.column(attachments, _ALL_DRIVERS, nodes)
             for driver, count in brought.items():
                 near |= most + count > self._limits.column(csi_nodes, driver, nodes)
         return near
@@ -292,7 +294,7 @@ def _raises_limit(pod: Pod, old: CSINode, new: CSINode) -> bool:
 
 
 def _frees_volume(pod: Pod, old: Pod, new: None) -> bool:
-    return is_placed(old) and (any(claim_uses(old)) or bool(_disks(old)))
+    return is_placed(old) and (old.has_claims or bool(_disks(old)))
 
 
 def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:
@@ -302,4 +304,4 @@ def _is_its_claim(pod: Pod, old: None, new: PersistentVolumeClaim) -> bool:
 def _detaches(pod: Pod, old: VolumeAttachment, new: None) -> bool:
     """Which volume a claim needs is not looked up: any detached volume may make room for it."""
     drivers = (migration_of(disk).driver for disk in _disks(pod))
-    return any(claim_uses(pod)) or old.spec.attacher in drivers
+    return pod.has_claims or old.spec.attacher in drivers

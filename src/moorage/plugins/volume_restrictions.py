@@ -21,6 +21,7 @@ from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.volumes.claim_users import ClaimUsers
 from moorage.plugins.volumes.persistent_volume_claims import (
     claim_uses,
     is_without_storage,
@@ -74,6 +75,9 @@ class VolumeRestrictions:
     name = "VolumeRestrictions"
     watched_kinds: tuple[Kind, ...] = (kinds.PERSISTENT_VOLUME_CLAIM,)
 
+    def __init__(self) -> None:
+        self._claim_users = ClaimUsers()
+
     def events(self) -> tuple[Interest, ...]:
         """A disk or claim becomes free, a node is added where the disk is, or the claim is created."""
         return (
@@ -103,10 +107,13 @@ class VolumeRestrictions:
         wanted = _wanted(pod, nodes)
         if isinstance(wanted, Status):
             return wanted
-        if not wanted.disks and not any(users.any() for users in _users(nodes, wanted.claims).values()):
+        if not wanted.disks and not self._is_used(wanted.claims, nodes):
             return SKIP
         cycle.write(_WANTED, wanted)
         return None
+
+    def _is_used(self, claims: tuple[str, ...], nodes: Nodes) -> bool:
+        return bool(claims) and self._claim_users.has_any(claims, nodes.snapshot)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes with a disk in use, and all nodes while a claim for one pod has a user.

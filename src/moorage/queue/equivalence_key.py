@@ -28,14 +28,6 @@ def equivalence_key(pod: Pod, *, any_claims: bool = False) -> bytes:
     return _encode((pod.namespace, pod.labels, spec, pod.controller, name))
 
 
-def has_claims(pod: Pod) -> bool:
-    """Whether a pod uses volume claims, named in it or after it."""
-    return any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None
-        for volume in pod.spec.volumes
-    )
-
-
 def _with_any_claim(volume: Volume) -> Volume:
     claim = volume.persistent_volume_claim
     if claim is None:

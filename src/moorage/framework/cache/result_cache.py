@@ -27,7 +27,6 @@ from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.plan import Plan, Plans, ProfileCalls
-from moorage.queue.equivalence_key import has_claims
 
 
 class PluginResultCache:
@@ -94,7 +93,7 @@ class ResultCaches:
         preparations: dict[str, PluginPreparation] = {}
         prepared = CycleState()
         prepared.is_sampled = is_sampled
-        uncached = self._profile.outside if has_claims(pod) else frozenset()
+        uncached = self._profile.outside if pod.has_claims else frozenset()
         for call in self._profile.depending:
             plugin = call.plugin
             depends_on = None if plugin in uncached else call(pod, snapshot.objects)

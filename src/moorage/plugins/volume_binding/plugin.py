@@ -139,7 +139,7 @@ class VolumeBinding:
 
         Where all claims are bound and every node reaches their volumes, there is nothing to filter.
         """
-        if not any(claim_uses(pod)):
+        if not pod.has_claims:
             return SKIP
         claims = _sort_claims(pod, nodes)
         if isinstance(claims, Status):

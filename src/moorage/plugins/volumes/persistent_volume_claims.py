@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ class VolumeError(Exception):
     """An error of a volume or claim that fails the attempt, rather than rejecting a node."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimUse:
+class ClaimUse(NamedTuple):
     """A claim that a pod uses: one it names, or one that is made for an ephemeral volume of its own."""
 
     name: str
