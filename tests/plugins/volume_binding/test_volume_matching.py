@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from moorage.api.node import Node
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.nodes import Nodes
+from moorage.plugins.volume_binding import matching
 from moorage.plugins.volume_binding.matching import (
     NONE,
     Reach,
@@ -158,6 +160,16 @@ def test_kept_reach_follows_changes_of_nodes(
         for item in volumes:
             wanted = None if item.spec.node_affinity is None else item.spec.node_affinity.required
             assert kept.mask(wanted, nodes).tolist() == [reaches(item, each.node) for each in nodes]
+
+
+def test_kept_reach_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_MAX_REACH_BYTES", 10_000)
+    nodes, kept = Nodes(Cache([make_node("n", labels={ZONE: "9"})]).snapshot()), ReachCache()
+    for number in range(50):
+        item = volume("v", nodeAffinity=in_zone(str(number)))
+        assert item.spec.node_affinity is not None
+        assert kept.mask(item.spec.node_affinity.required, nodes).tolist() == [number == 9]
+    assert len(kept) <= 10
 
 
 def test_equal_volumes_are_taken_by_name_in_whatever_order_they_came() -> None:

@@ -33,6 +33,8 @@ NONE = -1
 """Instead of a volume's number: no volume."""
 
 _MAX_REACH_BYTES: Final = 16 << 20
+_AFFINITY_BYTES: Final = 1024
+"""Size of an affinity and of an empty mask."""
 
 
 def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
@@ -87,12 +89,16 @@ class ReachCache:
         self._reader = RowReader()
         self._masks: dict[NodeSelector, NDArray[np.bool_]] = {}
 
+    def __len__(self) -> int:
+        """Number of kept affinities."""
+        return len(self._masks)
+
     def mask(self, affinity: NodeSelector | None, nodes: Nodes) -> NDArray[np.bool_]:
         """Which nodes an affinity allows. Shape (nodes,)."""
         if affinity is None:
             return np.ones(len(nodes), bool)
         snapshot = nodes.snapshot
-        is_full = len(self._masks) * len(snapshot) > _MAX_REACH_BYTES
+        is_full = len(self._masks) * (len(snapshot) + _AFFINITY_BYTES) > _MAX_REACH_BYTES
         if self._reader.new_rows(snapshot, snapshot.node_changes) != [] or is_full:
             self._masks.clear()
         mask = self._masks.get(affinity)
