@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.node import Node
+from moorage.api.persistent_volumes import volume_class
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.nodes import Nodes
@@ -21,7 +22,6 @@ from moorage.plugins.volume_binding.matching import (
     ReachCache,
     match_volumes,
 )
-from moorage.plugins.volumes.persistent_volume_claims import volume_class
 from tests.builders import HOSTNAME, ZONE, expression, make_node
 from tests.plugins.volumes.volume_objects import affinity, claim, in_zone, volume
 

@@ -4,7 +4,7 @@ Every rule has one form, for all nodes at once:
 
     plugin        extension points, events and hints
     planning      what each node could give to the claims of a pod
-    matching      existing volumes for claims, chosen as the PersistentVolume controller does
+    matching      existing volumes for claims, chosen as the PV controller does
                   (api/persistent_volumes.py)
     provisioning  new volumes: allowed topologies and storage capacity
     scoring       how much of a node's storage would be used
