@@ -78,7 +78,7 @@ class Cache:
         if entry is None:
             return
         entry.node = None
-        entry.come = None
+        entry.moves = None
         self._node_tree.remove(name)
         self._changed[name] = None
         self._tidy(entry)
@@ -139,7 +139,7 @@ class Cache:
 
     def pods(self) -> Iterator[Pod]:
         """All pods on nodes, assumed ones included."""
-        return (info.pod for entry in self._entries.values() for info in entry.pods.values())
+        return (info.pod for entry in self._entries.values() for info in entry.pods.infos)
 
     @property
     def node_count(self) -> int:
@@ -221,8 +221,8 @@ class Cache:
         for entry in self._entries.values():
             if entry.node is not None:
                 fresh.put_node(entry.node)
-            for uid, info in entry.pods.items():
-                assert self._node_of[uid] == entry.name == info.pod.spec.node_name, uid
+            for info in entry.pods.infos:
+                assert self._node_of[info.pod.uid] == entry.name == info.pod.spec.node_name, info.pod.uid
                 fresh.put_pod(info.pod)
             assert entry.node is not None or entry.pods, f"empty entry {entry.name}"
         assert self._node_of == fresh._node_of
@@ -239,6 +239,8 @@ class Cache:
             assert sorted(current.search_order().tolist()) == list(range(len(current)))
         for name, entry in self._entries.items():
             rebuilt = fresh._entries[name]
+            if entry.node is not None:
+                assert list(current.pods_of(current.row_of[name])) == list(entry.pods), name
             assert entry.requested == rebuilt.requested, name
             assert entry.ports == rebuilt.ports, name
             assert (entry.claims, entry.disks) == (rebuilt.claims, rebuilt.disks), name

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from moorage.api.node import Node
 from moorage.cluster.columns import V
 from moorage.cluster.pod_table import Disk, HostPort, PodInfo
+from moorage.cluster.pods_on_node import PodsOnNode
+
+_MAX_MOVES: Final = 1024
+"""Maximum number of moves kept until the next snapshot; with more, all pods of the node are written again."""
 
 
 class NodeEntry:
-    """A node and its pods. Pods may be added before their node: then `node` is None.
-
-    The order of `pods` is kube-scheduler's: the last pod takes the place of a removed one. It decides between
-    equally important pods in preemption.
-    """
+    """A node and its pods. Pods may be added before their node: then `node` is None."""
 
     __slots__ = (
         "claims",
-        "come",
         "disks",
+        "moves",
         "name",
         "node",
         "pods",
@@ -33,9 +34,9 @@ class NodeEntry:
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Node | None = None
-        self.pods: dict[str, PodInfo] = {}
-        self.come: list[PodInfo] | None = None
-        """The pods added since the last snapshot, if they are the only change."""
+        self.pods = PodsOnNode()
+        self.moves: list[tuple[PodInfo, bool]] | None = None
+        """The pods added (True) and removed (False) since the last snapshot, in order; None: not known."""
         self.requested: Mapping[str, int] = {}
         """What the pods request; replaced, not changed: the snapshot keeps it until it is written again."""
         self.scoring_cpu_milli = 0
@@ -46,20 +47,21 @@ class NodeEntry:
 
     def add(self, info: PodInfo) -> None:
         """Add a pod."""
-        self.pods[info.pod.uid] = info
+        self.pods.append(info.pod.uid, info)
         self._count(info, 1)
-        if self.come is not None:
-            self.come.append(info)
+        self._note(info, True)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
-        self.come = None
-        info = self.pods[uid]
-        order = list(self.pods)
-        order[order.index(uid)] = order[-1]
-        order.pop()
-        self.pods = {key: self.pods[key] for key in order}
+        info = self.pods.remove(uid)
         self._count(info, -1)
+        self._note(info, False)
+
+    def _note(self, info: PodInfo, is_added: bool) -> None:
+        if self.moves is not None:
+            self.moves.append((info, is_added))
+            if len(self.moves) > _MAX_MOVES:
+                self.moves = None
 
     def _count(self, info: PodInfo, sign: int) -> None:
         load = info.load

@@ -283,6 +283,9 @@ class PodTable:
 
         return InfoColumn(self.infos, Column(np.int64), loads)
 
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._row_of
+
     def add(self, uid: str, node_row: int, info: PodInfo) -> None:
         """Add a pod."""
         row = self._row_of[uid] = len(self.infos)

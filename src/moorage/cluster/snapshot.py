@@ -10,7 +10,6 @@ recorded in `changes`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -26,7 +25,8 @@ from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.pod_table import Disk, HostPort, PodTable
+from moorage.cluster.pods_on_node import PodsOnNode
 from moorage.cluster.resources import NATIVE_RESOURCES, ResourceColumns
 from moorage.cluster.row_log import RowLog
 
@@ -71,7 +71,7 @@ class Snapshot:
         self.claims: CodeColumn[frozenset[str]] = CodeColumn()
         self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
-        self._pods_of: list[dict[str, PodInfo]] = []
+        self._pods_of: list[PodsOnNode] = []
         self.changes = RowLog()
         """The rows written recently, and those whose nominations changed."""
         self.node_changes = RowLog()
@@ -100,8 +100,8 @@ class Snapshot:
             self._search_order = np.fromiter(rows, np.intp, len(self))
         return self._search_order
 
-    def pods_of(self, row: int) -> Mapping[str, PodInfo]:
-        """The pods on a node, by uid."""
+    def pods_of(self, row: int) -> PodsOnNode:
+        """The pods on a node."""
         return self._pods_of[row]
 
     def places_on_nodes(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -122,22 +122,24 @@ class Snapshot:
                 self.changes.note(row)
 
     def release(self, entry: NodeEntry) -> None:
-        """Remove the pods that are no longer on a node; `write` must follow."""
+        """Remove the pods that are no longer on a node from the pod table; `write` must follow.
+
+        A pod that was only relabelled stays there.
+        """
         row = self.row_of.get(entry.name)
-        if row is None or entry.come is not None:
+        if row is None or entry.moves == []:
             return
-        stay = {}
-        for uid, info in self._pods_of[row].items():
-            now = entry.pods.get(uid)
-            if (
-                now is not None and now.load is info.load
-            ):  # The load is shared only if all but the labels is equal.
-                if now is not info:
-                    self.pods.relabel(uid, now)
-                stay[uid] = now
-            else:
+        here = self._pods_of[row]
+        if entry.moves is None:
+            for uid in here:
                 self.pods.remove(uid)
-        self._pods_of[row] = stay
+            self._pods_of[row] = PodsOnNode()
+            return
+        for uid in {info.pod.uid for info, is_added in entry.moves if not is_added}:
+            known, now = here.get(uid), entry.pods.get(uid)
+            # The load is shared only if all but the labels is equal.
+            if known is not None and (now is None or now.load is not known.load):
+                self.pods.remove(uid)
 
     def write(self, entry: NodeEntry) -> None:
         """Write a node's row, adding it if it is new."""
@@ -199,7 +201,7 @@ class Snapshot:
         row = self.row_of[name] = len(self.names)
         self.names.append(name)
         self.nodes.append(node)
-        self._pods_of.append({})
+        self._pods_of.append(PodsOnNode())
         for column in self._columns():
             column.append()
         self._rows_moved()
@@ -221,18 +223,25 @@ class Snapshot:
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
         self.requested[row] = entry.requested
-        here = self._pods_of[row]
-        come = entry.come
-        holders_move = come is None
-        if come is None:
-            come = [info for uid, info in entry.pods.items() if uid not in here]
-            here = self._pods_of[row] = dict(entry.pods)
-        for info in come:
-            uid = info.pod.uid
-            here[uid] = info
-            self.pods.add(uid, row, info)
+        here, moves = self._pods_of[row], entry.moves
+        holders_move = moves is None
+        if moves is None:
+            moves = [(info, True) for info in entry.pods.infos]
+        for info, is_added in moves:
+            if is_added:
+                here.append(info.pod.uid, info)
+            else:
+                here.remove(info.pod.uid)
             holders_move = holders_move or info.holds
-        entry.come = []
+        for info, is_added in moves:
+            uid = info.pod.uid
+            if not is_added or here.get(uid) is not info:
+                continue
+            if uid in self.pods:
+                self.pods.relabel(uid, info)
+            else:
+                self.pods.add(uid, row, info)
+        entry.moves = []
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
         if holders_move:

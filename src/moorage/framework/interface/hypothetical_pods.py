@@ -137,5 +137,5 @@ class HypotheticalPods:
     def pods_on(self, index: int, row: int) -> list[PodInfo]:
         """The pods on one node, as if the changes had been made."""
         gone = {info.pod.uid for info in self.removed_on(index)}
-        stay = [info for uid, info in self._snapshot.pods_of(row).items() if uid not in gone]
+        stay = [info for info in self._snapshot.pods_of(row).infos if info.pod.uid not in gone]
         return stay + self.added_on(index)

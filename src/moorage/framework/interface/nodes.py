@@ -138,10 +138,8 @@ class NodeView:
     @property
     def pods(self) -> list[PodInfo]:
         """The pods on the node."""
-        here = self.snapshot.pods_of(self.row)
-        staying = (
-            (info for uid, info in here.items() if uid not in self.removed) if self.removed else here.values()
-        )
+        here = self.snapshot.pods_of(self.row).infos
+        staying = (info for info in here if info.pod.uid not in self.removed) if self.removed else here
         return [*staying, *self.added]
 
     @property
@@ -324,7 +322,7 @@ class Nodes:
         """The pods on one node of this view."""
         row = index if self.rows is None else int(self.rows[index])
         if self.hypothetical_pods is None:
-            return list(self.snapshot.pods_of(row).values())
+            return list(self.snapshot.pods_of(row).infos)
         return self.hypothetical_pods.pods_on(index, row)
 
     @property

@@ -258,7 +258,7 @@ def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> str:
     row = nodes.snapshot.row_of.get(pod.status.nominated_node_name)
     if row is None or diagnosis.code_of(row) is Code.UNRESOLVABLE:
         return ""
-    leaving = (info.pod for info in nodes.snapshot.pods_of(row).values() if info.pod.priority < pod.priority)
+    leaving = (info.pod for info in nodes.snapshot.pods_of(row).infos if info.pod.priority < pod.priority)
     return STILL_TERMINATING if any(_preempted(other) for other in leaving) else ""
 
 

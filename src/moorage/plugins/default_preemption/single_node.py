@@ -40,7 +40,7 @@ def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[Victim]:
     """The pods of lower priority on a node, the most important first: see `victims.importance`."""
     lower = [
         (place, info)
-        for place, info in enumerate(snapshot.pods_of(row).values())
+        for place, info in enumerate(snapshot.pods_of(row).infos)
         if info.pod.priority < priority
     ]
     if not lower:

@@ -1,0 +1,53 @@
+"""The pods on one node, in kube-scheduler's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from moorage.cluster.pod_table import PodInfo
+
+
+class PodsOnNode:
+    """Pods by uid, in order: the last pod takes the place of a removed one, whose cost is constant.
+
+    The order decides between equally important pods in preemption.
+    """
+
+    __slots__ = ("_index_of", "infos")
+
+    def __init__(self) -> None:
+        self.infos: list[PodInfo] = []
+        """The pods in order."""
+        self._index_of: dict[str, int] = {}
+
+    def append(self, uid: str, info: PodInfo) -> None:
+        """Add a pod that is not here."""
+        self._index_of[uid] = len(self.infos)
+        self.infos.append(info)
+
+    def remove(self, uid: str) -> PodInfo:
+        """Remove a pod and return it."""
+        index, last = self._index_of.pop(uid), self.infos.pop()
+        if index == len(self.infos):
+            return last
+        info, self.infos[index] = self.infos[index], last
+        self._index_of[last.pod.uid] = index
+        return info
+
+    def get(self, uid: str) -> PodInfo | None:
+        """A pod by uid; None if it is not here."""
+        index = self._index_of.get(uid)
+        return None if index is None else self.infos[index]
+
+    def __getitem__(self, uid: str) -> PodInfo:
+        return self.infos[self._index_of[uid]]
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._index_of
+
+    def __iter__(self) -> Iterator[str]:
+        """The uids in order."""
+        return (info.pod.uid for info in self.infos)
+
+    def __len__(self) -> int:
+        return len(self.infos)
