@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.queue import event_of_change
 from moorage.queue.event_of_change import lost_nomination, node_events, pod_events
 from tests.builders import container, make, make_node, make_pod, node, taint
 
@@ -32,6 +33,20 @@ PODS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
             "status": {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]},
         },
         ["Update"],
+    ),
+    "the kubelet refuses a resize": (
+        {
+            "containers": [container({"cpu": "2"})],
+            "status": {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+        },
+        {
+            "containers": [container({"cpu": "2"})],
+            "status": {
+                "containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+            },
+        },
+        ["UpdatePodScaleDown"],
     ),
     "the last gate": ({"scheduling_gates": [{"name": "a"}]}, {}, ["UpdatePodSchedulingGatesEliminated"]),
     "a gate of two": (
@@ -141,3 +156,16 @@ NOMINATIONS = {
 def test_lost_nomination(before: str, after: str, lost: bool) -> None:
     old, new = (make_pod("p", status={"nominatedNodeName": name}) for name in (before, after))
     assert lost_nomination(old, new) is lost
+
+
+def test_requests_are_not_computed_for_a_condition_that_they_do_not_depend_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def computed(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("requests are computed")
+
+    monkeypatch.setattr(event_of_change, "pod_requests", computed)
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    old = make_pod("p", requests={"cpu": "1"})
+    new = make_pod("p", requests={"cpu": "1"}, status={"conditions": [condition]})
+    assert len(pod_events(old, new)) == 1

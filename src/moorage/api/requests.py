@@ -83,7 +83,7 @@ spec_requests: Remembered[Pod, Mapping[str, int]] = Remembered(pod_requests)
 
 def current_requests(pod: Pod) -> Mapping[str, int]:
     """A pod's requests in billionths, with what the kubelet has given; that is nothing for a pending pod."""
-    return pod_requests(pod, use_status=True) if _has_status(pod) else spec_requests(pod)
+    return pod_requests(pod, use_status=True) if any(resources_in_status(pod)) else spec_requests(pod)
 
 
 def scoring_requests(pod: Pod) -> Mapping[str, int]:
@@ -93,16 +93,22 @@ def scoring_requests(pod: Pod) -> Mapping[str, int]:
     return spec_requests(pod)
 
 
-def _has_status(pod: Pod) -> bool:
-    """Whether the kubelet has reported resources of a pod."""
-    status = pod.status
-    return bool(status.container_statuses or status.init_container_statuses or status.resources)
-
-
 def _needs_defaults(pod: Pod, defaults: Mapping[str, Quantity]) -> bool:
     """Whether some container names no request for a resource that has a default."""
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     return any(name not in each.resources.requests for each in containers for name in defaults)
+
+
+def resources_in_status(pod: Pod) -> tuple[object, ...]:
+    """What `use_status` reads: the resources that the kubelet reports, and its answer to a resize."""
+    status = pod.status
+    return (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        next((each.reason for each in status.conditions if each.type == "PodResizePending"), None),
+    )
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
@@ -182,7 +188,7 @@ def pod_load(pod: Pod) -> PodLoad:
     defaults = dict(SCORING_DEFAULTS)
     if has_pod_level_requests(pod):
         defaults = {name: amount for name, amount in defaults.items() if name not in requests}
-    is_same = not defaults or not (_has_status(pod) or _needs_defaults(pod, defaults))
+    is_same = not defaults or not (any(resources_in_status(pod)) or _needs_defaults(pod, defaults))
     scoring = requests if is_same else pod_requests(pod, use_status=True, defaults=defaults)
     return PodLoad(
         resource_amounts(requests),

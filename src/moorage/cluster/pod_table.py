@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
 from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod
-from moorage.api.requests import PodLoad, pod_load
+from moorage.api.requests import PodLoad, pod_load, resources_in_status
 from moorage.api.storage import (
     ISCSI,
     RBD,
@@ -98,7 +98,7 @@ class PodInfo:
             return False
         if old.status.start_time != pod.status.start_time or old.spec != pod.spec:
             return False
-        return _given(old) == _given(pod) or self.load == pod_load(pod)
+        return resources_in_status(old) == resources_in_status(pod) or self.load == pod_load(pod)
 
     @cached_property
     def load(self) -> PodLoad:
@@ -146,18 +146,6 @@ class PodInfo:
             log.warning(message, pod=kobj(self.pod), node=self.pod.spec.node_name)
             return NO_TERMS
         return placed_pod_terms(self.pod)
-
-
-def _given(pod: Pod) -> tuple[object, ...]:
-    """The resources that the kubelet reports as allocated: a resize may change what the pod uses."""
-    status = pod.status
-    return (
-        status.container_statuses,
-        status.init_container_statuses,
-        status.resources,
-        status.allocated_resources,
-        next((each.reason for each in status.conditions if each.type == "PodResizePending"), None),
-    )
 
 
 def _priorities(infos: Sequence[PodInfo]) -> NDArray[np.int64]:

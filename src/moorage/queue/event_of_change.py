@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.quantity import NANO, round_up
-from moorage.api.requests import pod_requests
+from moorage.api.requests import pod_requests, resources_in_status
 from moorage.queue.cluster_events import Action, ClusterEvent, Resource, event
 
 _MILLI = NANO // 1000
@@ -47,18 +47,8 @@ def _scaled_down(old: Pod, new: Pod) -> bool:
 
 
 def _what_requests_depend_on(pod: Pod) -> tuple[Any, ...]:
-    spec, status = pod.spec, pod.status
-    return (
-        spec.containers,
-        spec.init_containers,
-        spec.resources,
-        spec.overhead,
-        status.container_statuses,
-        status.init_container_statuses,
-        status.resources,
-        status.allocated_resources,
-        [(each.type, each.reason) for each in status.conditions],
-    )
+    spec = pod.spec
+    return spec.containers, spec.init_containers, spec.resources, spec.overhead, resources_in_status(pod)
 
 
 def _generated_claims(pod: Pod) -> tuple[Any, ...]:
