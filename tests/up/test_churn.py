@@ -36,6 +36,8 @@ BOUNDED = {
     "._scheduler._schedule_one.engine._equivalence_classes._known": "160 MiB of equivalence classes",
     "._scheduler._profiles._frameworks[]._result_caches._shared._known": "16,384 answers of plugins",
     "._scheduler._profiles._frameworks[].plugins[]._incremental_counts._incremental": "4,096 counters",
+    "._scheduler.cache.objects._tables[].changes._entries": "2,048 changes of a kind",
+    "._scheduler.cache._snapshot.objects._tables[].changes._entries": "the same tables",
     "._scheduler.cache._snapshot.pods.class_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.changes._entries": "8,192 rows",
