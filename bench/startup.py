@@ -20,7 +20,7 @@ from typing import Any
 
 import uvloop
 
-from moorage.cli.process import collect_in_passing
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access

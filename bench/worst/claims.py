@@ -18,7 +18,7 @@ from moorage.api.decode import convert
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cli.process import collect_in_passing
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
@@ -27,7 +27,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.sim.effects import CacheEffects
+from moorage.sim.cache_effects import CacheEffects
 
 DRIVER = "gpu.example.com"
 NODE_COUNT = 5000

@@ -28,7 +28,7 @@ from moorage.api.base import Object
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.pod import Pod
-from moorage.bench.store import Store
+from moorage.bench.object_store import Store
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client import kinds
 from moorage.client.kinds import POD, Kind

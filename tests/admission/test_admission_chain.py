@@ -6,7 +6,7 @@ from moorage.admission.attributes import Attributes, Reader
 from moorage.admission.chain import Chain
 from moorage.admission.plugin import ANY, Call, Plugin
 from moorage.http.api_error import ApiError
-from tests.admission.world import World, call_of, pod, refused, write
+from tests.admission.harness import World, call_of, pod, refused, write
 
 
 def test_plugins_are_called_in_order_and_only_for_what_they_handle() -> None:

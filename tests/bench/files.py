@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-from moorage.bench.engine import engine_target
-from moorage.bench.plan import PlannedWorkload, read_workloads
+from moorage.bench.engine_target import engine_target
 from moorage.bench.results import Report, Result
 from moorage.bench.runner import OpenTarget, Runner, new_report
+from moorage.bench.workload_files import PlannedWorkload, read_workloads
 
 BENCH = Path(__file__).parents[2] / "bench"
 WAIT_SECONDS = 20.0

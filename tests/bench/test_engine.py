@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from moorage.bench.engine import EngineTarget, engine_target
-from moorage.bench.plan import PlannedWorkload, read_workloads
-from moorage.bench.pods import PodGroup, SeenPod
+from moorage.bench.engine_target import EngineTarget, engine_target
+from moorage.bench.object_store import Store
+from moorage.bench.pod_watch import PodGroup, SeenPod
 from moorage.bench.results import Report
-from moorage.bench.store import Store
+from moorage.bench.workload_files import PlannedWorkload, read_workloads
 from moorage.client.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, SERVICE
 from moorage.scheduler.scheduler import Scheduler
 from tests.bench.files import BENCH, MEASURED, NODES, Files, node, pod, run

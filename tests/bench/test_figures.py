@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from moorage.bench.histograms import Histogram, by_labels, read_histograms, summarize
+from moorage.bench.process_usage import own_usage, usage_of
 from moorage.bench.throughput import windows
-from moorage.bench.usage import own_usage, usage_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import yaml
 
 from moorage.api.decode import InputError
 from moorage.bench.ops import CreatePods
-from moorage.bench.plan import PlannedWorkload, read_workloads, workload_files
-from moorage.bench.selection import has_labels, select
+from moorage.bench.workload_files import PlannedWorkload, read_workloads, workload_files
+from moorage.bench.workload_selection import has_labels, select
 from tests.bench.files import MEASURED, NODES, SIZE, Files
 
 PODS = {"opcode": "createPods", "count": 1}

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from moorage.bench.plan import PlannedWorkload, read_workloads
 from moorage.bench.progress import LogProgress, TerminalProgress
 from moorage.bench.target import Target
+from moorage.bench.workload_files import PlannedWorkload, read_workloads
 from moorage.clock import VirtualClock
 from tests.bench.files import MEASURED, NODES, Files
 

@@ -8,9 +8,9 @@ import pytest
 
 from bench.cold import Times
 from bench.publish import RESULTS, UNWANTED, WORKLOAD, Run, runs, sections, updated
-from moorage.bench.plan import FILE_NAME, read_workloads
 from moorage.bench.results import NotRun, Parts, Rates, Report, Result, Round, write_report
 from moorage.bench.runner import new_report
+from moorage.bench.workload_files import FILE_NAME, read_workloads
 from tests.bench.files import BENCH
 
 DOCUMENT = """\

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.decode import KINDS, convert
-from moorage.bench.store import Store
+from moorage.bench.object_store import Store
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client.client import Client
 from moorage.client.informer import Informer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moorage.api.decode import InputError
-from moorage.bench.templates import Template, Templates
+from moorage.bench.object_templates import Template, Templates
 
 
 def value(expression: str, index: int = 7, count: int = 20) -> Any:

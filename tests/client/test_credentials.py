@@ -21,7 +21,7 @@ from moorage.client.credentials import Access, find_access, from_kubeconfig, in_
 from moorage.client.exec_credentials import ExecCredentials
 from moorage.client.kinds import NODE
 from moorage.clock import VirtualClock
-from moorage.http.client import HttpTransport
+from moorage.http.client_transport import HttpTransport
 from moorage.http.errors import ConnectionFailed, KubeconfigError, NoAccess, RequestError
 from moorage.http.transport import Request
 from tests.client.pki import Authority, data

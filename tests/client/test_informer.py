@@ -17,8 +17,8 @@ from moorage.client.informer import Informer
 from moorage.client.kinds import CONFIG_MAP, NODE
 from moorage.http.transport import Response, Stream
 from tests.client.faults import refusal
+from tests.client.harness import Heard, World, in_world, running, settled
 from tests.client.scripted import ALL_SENT, Changed, ScriptedTransport, said, scripted_object, watched
-from tests.client.world import Heard, World, in_world, running, settled
 
 # -- odd servers, by script
 

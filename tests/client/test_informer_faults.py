@@ -8,7 +8,7 @@ import pytest
 
 from moorage.client.retry import Retrying
 from tests.client.faults import Faults, FaultyTransport
-from tests.client.world import Heard, World, in_world, versions
+from tests.client.harness import Heard, World, in_world, versions
 
 SEEDS = range(4)
 WRITES = 60

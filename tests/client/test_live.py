@@ -20,8 +20,8 @@ from moorage.clock import LoopClock
 from moorage.http.errors import ConnectionFailed, NoAccess, RequestError
 from tests.apiserver.client import node
 from tests.apiserver.running import RunningServer, start_server
+from tests.client.harness import config_map, version_of
 from tests.client.pki import Authority, data
-from tests.client.world import config_map, version_of
 
 WITHIN_SECONDS = 60.0
 

@@ -10,8 +10,8 @@ import pytest
 from moorage.client.rate_limit import RateLimited
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response
+from tests.client.harness import settled
 from tests.client.scripted import ScriptedTransport
-from tests.client.world import settled
 
 GET = Request("GET", "/api/v1/nodes")
 STEP_SECONDS = 0.125

@@ -13,8 +13,8 @@ from moorage.clock import VirtualClock
 from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response
 from tests.client.faults import refusal
+from tests.client.harness import settled
 from tests.client.scripted import Answer, ScriptedTransport
-from tests.client.world import settled
 
 OK = Response(200, b"{}")
 GET = Request("GET", "/api/v1/nodes")

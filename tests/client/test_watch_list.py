@@ -14,8 +14,8 @@ from moorage.client.kinds import CONFIG_MAP
 from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response, Transport
 from tests.client.faults import refusal
+from tests.client.harness import World, config_map, in_default, in_world, running, settled, versions
 from tests.client.scripted import BOOKMARK, Changed, Pieces, said, scripted_object, watched
-from tests.client.world import World, config_map, in_default, in_world, running, settled, versions
 
 MANY = 1201
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.cluster import labels, resources
+from moorage.cluster import label_columns as labels
+from moorage.cluster import resources
 from moorage.cluster.cache import Cache
 from tests.builders import ZONE, make_node, make_pod
 

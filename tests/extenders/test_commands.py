@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from moorage.cli import decide, extender
 from moorage.cli.main import app
-from moorage.http.client import Endpoint
+from moorage.http.client_transport import Endpoint
 from moorage.services.extender_client import http_extenders
 from tests import builders
-from tests.extenders.answering import Service, keeping, scoring, told
+from tests.extenders.extender_responses import Service, keeping, scoring, told
 
 PLUGINS = """
 class One:

@@ -26,7 +26,7 @@ from moorage.http.transport import Response
 from moorage.plugins import default_registry
 from moorage.services.extender_client import http_extenders
 from tests.builders import make_node, make_pod
-from tests.extenders.answering import Service, keeping, names_in, scoring, told
+from tests.extenders.extender_responses import Service, keeping, names_in, scoring, told
 
 FAILING = Response(500, b"")
 

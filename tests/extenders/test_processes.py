@@ -18,7 +18,7 @@ import yaml
 
 from tests.apiserver.client import node
 from tests.apiserver.running import Kubectl, RunningServer, start_server
-from tests.extenders.answering import told
+from tests.extenders.extender_responses import told
 from tests.extenders.processes import Program
 from tests.run.running import RunningScheduler
 from tests.services.authorities import Authority

@@ -16,7 +16,7 @@ from moorage.plugins import default_registry
 from moorage.queue.scheduling_queue import Place
 from moorage.scheduler.debugging import cache_view
 from moorage.scheduler.scheduler import Scheduler
-from tests.extenders.answering import Service, keeping, names_in, scoring, told
+from tests.extenders.extender_responses import Service, keeping, names_in, scoring, told
 from tests.scheduler.plugins import Hold, profile, registry_with
 from tests.scheduler.running import World, in_world
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from moorage.framework.extenders.extenders import ChosenVictims
-from moorage.services import extender_asking as wire
+from moorage.services import extender_client_messages as wire
 from moorage.services.go_json import GoJsonError
 
 POD = b'{"metadata":{"name":"p","uid":"u"},"spec":{"x":1}}'

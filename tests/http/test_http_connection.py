@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from moorage.http.guard import MAX_BODY_BYTES
-from moorage.http.requests import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
+from moorage.http.request_reader import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES
 from moorage.http.server_connection import HttpConnection
 from moorage.http.transport import Response
 from tests.http.wire import (

@@ -14,9 +14,9 @@ import pytest
 import uvloop
 
 from moorage.http.certificates import load_or_make
+from moorage.http.server import HttpServer, listen
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
-from moorage.http.serving import HttpServer, listen
 from moorage.http.transport import Request, Response, Transport
 from tests.http.wire import AtOnce, Lines, echoed, get, settled
 

@@ -13,7 +13,7 @@ import uvloop
 
 from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
-from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
 from moorage.http.pool import ConnectionPool

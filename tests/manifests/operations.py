@@ -24,8 +24,8 @@ from moorage.services.leader_election import LeaderElection
 from moorage.services.metrics import Metrics
 from moorage.services.serving import Endpoints, metric_routes
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
+from tests.manifests.harness import METRICS_READER, NAMESPACE, RoleWorld, refusal
 from tests.manifests.printing import Manifest
-from tests.manifests.world import METRICS_READER, NAMESPACE, RoleWorld, refusal
 
 Deed = Callable[[RoleWorld, list[Manifest]], Awaitable[bool]]
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.manifests import operations as deeds
 from tests.manifests.grants import AUTHORITIES, Grant, grants, without
+from tests.manifests.harness import RoleWorld, in_role_world
 from tests.manifests.operations import Deed
 from tests.manifests.printing import Manifest, printed
-from tests.manifests.world import RoleWorld, in_role_world
 
 OBJECTS = printed()
 GRANTS = grants(OBJECTS)

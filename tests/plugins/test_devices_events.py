@@ -17,7 +17,7 @@ from tests.plugins.dynamic_resources.device_objects import (
     pod_claiming,
     pool_slice,
 )
-from tests.plugins.waking import wakes
+from tests.plugins.requeueing import wakes
 
 USES_C = pod_claiming("p", "c", uid="p")
 FREE, TAKEN = claim("c"), claim("c", status=allocated("p/d"))

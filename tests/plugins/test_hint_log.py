@@ -8,6 +8,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import make_node, make_pod
 from tests.logs import without_heads, written
+from tests.plugins.requeueing import wakes
 from tests.plugins.test_node_events import (
     CORDONED,
     HDD,
@@ -23,7 +24,6 @@ from tests.plugins.test_node_events import (
     with_port,
 )
 from tests.plugins.test_resources_events import LARGE, SMALL, running, sized, wanting
-from tests.plugins.waking import wakes
 
 LINES: dict[str, list[tuple[Pod, Object | None, Object | None, str]]] = {
     "NodeResourcesFit": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import container, make_node, make_pod
-from tests.plugins.rules import scores
+from tests.plugins.plugin_rules import scores
 
 MB = 1024 * 1024
 

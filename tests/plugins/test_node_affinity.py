@@ -8,7 +8,7 @@ import pytest
 
 from moorage.plugins.node_affinity import NO_MATCH, NOT_ENFORCED
 from tests.builders import expression, make_node, make_pod
-from tests.plugins.rules import refusals, scores
+from tests.plugins.plugin_rules import refusals, scores
 
 Manifest = dict[str, Any]
 

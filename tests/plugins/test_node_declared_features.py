@@ -12,7 +12,7 @@ from moorage.plugins.node_declared_features import (
     USER_NAMESPACES_HOST_NETWORK,
 )
 from tests.builders import container, make_node, make_pod
-from tests.plugins.rules import refusals
+from tests.plugins.plugin_rules import refusals
 
 RESTARTING = container(
     restart_policy="Never",

@@ -9,7 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import REQUIRED, container, expression, make_node, make_pod, port
-from tests.plugins.waking import wakes
+from tests.plugins.requeueing import wakes
 
 POD = make_pod("p", uid="p")
 PLAIN = make_node("n")

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.plugins.node_name import OTHER_NODE
 from tests.builders import make_node, make_pod
-from tests.plugins.rules import refusals
+from tests.plugins.plugin_rules import refusals
 
 RULES = {
     "a pod without nodeName fits everywhere": ("", {"a": "", "b": ""}),

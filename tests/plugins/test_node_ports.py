@@ -8,7 +8,7 @@ import pytest
 
 from moorage.plugins.node_ports import PORT_TAKEN
 from tests.builders import container, make_node, make_pod, port
-from tests.plugins.rules import refusals
+from tests.plugins.plugin_rules import refusals
 
 Port = dict[str, Any]
 

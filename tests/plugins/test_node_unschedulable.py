@@ -8,7 +8,7 @@ import pytest
 
 from moorage.plugins.node_unschedulable import UNSCHEDULABLE
 from tests.builders import make_node, make_pod
-from tests.plugins.rules import refusals
+from tests.plugins.plugin_rules import refusals
 
 KEY = "node.kubernetes.io/unschedulable"
 

@@ -9,7 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import REQUIRED, ZONE, make_namespace, make_node, make_pod, make_service, pod_term, spread
-from tests.plugins.waking import wakes
+from tests.plugins.requeueing import wakes
 
 WEB = {"matchLabels": {"app": "web"}}
 DB = {"matchLabels": {"app": "db"}}

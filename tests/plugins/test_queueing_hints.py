@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.selectors import label_selector
-from moorage.plugins.queueing_hints import event_labels, is_placed, selector_labels, uses_claim
+from moorage.plugins.hint_helpers import event_labels, is_placed, selector_labels, uses_claim
 from tests.builders import expression, make, make_pod
 
 Labels = set[tuple[str, str]]

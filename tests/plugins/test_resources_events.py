@@ -10,7 +10,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import container, make_node, make_pod
 from tests.plugins.dynamic_resources.device_objects import device_class
-from tests.plugins.waking import wakes
+from tests.plugins.requeueing import wakes
 
 GPU = "example.com/gpu"
 BY_CLASS = "deviceclass.resource.kubernetes.io/gpu"

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.plugins.taint_toleration import UNTOLERATED
 from tests.builders import make_node, make_pod
-from tests.plugins.rules import refusals, scores
+from tests.plugins.plugin_rules import refusals, scores
 
 Tolerations = list[dict[str, Any]]
 DEDICATED = {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}

@@ -9,6 +9,7 @@ import pytest
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from tests.builders import ZONE, make_node, make_pod
+from tests.plugins.requeueing import wakes
 from tests.plugins.volumes.volume_objects import (
     DRIVER,
     EPHEMERAL,
@@ -23,7 +24,6 @@ from tests.plugins.volumes.volume_objects import (
     storage_class,
     volume,
 )
-from tests.plugins.waking import wakes
 
 USES_C = pod_with("c", uid="p")
 MAKES_C = pod_with_sources(EPHEMERAL, uid="p")

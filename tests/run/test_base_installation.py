@@ -20,5 +20,5 @@ def test_a_scheduler_starts_without_loading_any_of_it(program: tuple[str, ...], 
         assert scheduler.get("/readyz").status == 200
     loaded = set(re.findall(r"^import time: .*\| +(\S+)$", scheduler.log, re.MULTILINE))
     assert "moorage.scheduler.process" in loaded
-    assert "moorage.http.serving" in loaded
+    assert "moorage.http.server" in loaded
     assert [name for name in loaded if name.startswith("moorage_cluster")] == []

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.client.kinds import NODE, POD
 from moorage.http.transport import Request, Response, Transport
-from tests.client.world import World, in_world
+from tests.client.harness import World, in_world
 from tests.http.sockets import counting_in_flight
 
 PODS = 40

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from moorage.api.manifests import utc_now
 from moorage.client.client import Client
 from moorage.client.kinds import CONFIG_MAP
-from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.http.serving import ServingError
+from moorage.http.server import ServingError
 from moorage.http.transport import Request, Response
-from moorage.services import answers
+from moorage.services import responses as answers
 from moorage.services.client_certificates import (
     NAME,
     NAMESPACE,

@@ -24,8 +24,8 @@ from moorage.client.client import Client
 from moorage.clock import Clock
 from moorage.config.duration import Duration
 from moorage.config.types import LeaderElection as Config
-from moorage.http.client import Endpoint, HttpTransport
 from moorage.http.client_tls import client_context
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.services.election_thread import ElectionThread
 from moorage.services.leader_election import LeaderElection, LostLease
 from tests.apiserver.running import RunningServer, start_server

@@ -11,7 +11,7 @@ import pytest
 
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response
-from moorage.services import answers
+from moorage.services import responses as answers
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
 

@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from moorage.http.certificates import load_or_make
-from moorage.http.serving import ServingError, listen
+from moorage.http.server import ServingError, listen
 from moorage.services.server_tls import NamedCertificate, ServerTls, TlsOptions, named_certificate
 from moorage.services.tls_names import openssl_ciphers
 from tests.services.authorities import Authority, trusting_all

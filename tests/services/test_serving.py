@@ -20,12 +20,12 @@ from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
 from moorage.config.types import Extender, PluginRef, Plugins, PluginSet
 from moorage.http.certificates import load_or_make
-from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.http.serving import ServingError
+from moorage.http.server import ServingError
 from moorage.http.transport import Request, Response
 from moorage.klog import Logger
-from moorage.services import answers
+from moorage.services import responses as answers
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
 from moorage.services.event_broadcaster import Broadcaster

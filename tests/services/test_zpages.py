@@ -11,8 +11,8 @@ import yaml
 
 from moorage.http.transport import Request, Response
 from moorage.scheduler.endpoints import page_routes
-from moorage.services.answers import Handler
 from moorage.services.feature_gates import DEFAULT_GATES, set_gates
+from moorage.services.responses import Handler
 from moorage.services.zpages import flagz_routes, statusz_routes
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

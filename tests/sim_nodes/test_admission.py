@@ -6,7 +6,7 @@ import pytest
 
 from moorage.client.kinds import NODE
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 TEMPLATE = NodeTemplate(
     cpu="8",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moorage_cluster.nodes.containers import ContainerRun, Role, Running, Terminated, Waiting
-from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.simulated_workload import SimulatedWorkload
 from moorage_cluster.nodes.usage import usage_model
 

@@ -5,7 +5,7 @@ import pytest
 from moorage.client.kinds import NODE, POD
 from moorage_cluster.nodes.images import size_of
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 SMALL = NodeTemplate(memory="1Gi", reserved={}, ephemeral_storage="10Gi")
 

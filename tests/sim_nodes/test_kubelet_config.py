@@ -13,7 +13,7 @@ from moorage.client.kinds import NODE
 from moorage_cluster.cli.kubelets import read_kubelets
 from moorage_cluster.nodes.kubelet_config import Kubelets, configured
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 TEMPLATE = NodeTemplate(cpu="4", memory="8Gi", ephemeral_storage="100Gi")

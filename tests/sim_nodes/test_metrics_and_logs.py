@@ -9,7 +9,7 @@ from moorage.apimachinery.errors import ApiError
 from moorage.client.kinds import NAMESPACE, POD
 from moorage_cluster.nodes.logs import Logs
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 TEMPLATE = NodeTemplate(reserved={"cpu": "100m", "memory": "256Mi"})
 

@@ -8,7 +8,7 @@ import pytest
 from moorage.api.manifests import Manifest, moment
 from moorage.client.kinds import LEASE, NODE, POD
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 BARE: Manifest = {
     "metadata": {"name": "old"},

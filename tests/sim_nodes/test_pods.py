@@ -6,7 +6,7 @@ import pytest
 
 from moorage.client.kinds import CORE_EVENT, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import IMAGE, World
+from tests.sim_nodes.harness import IMAGE, World
 
 NODE = NodeTemplate()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.client.kinds import POD
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 TEMPLATE = NodeTemplate(cpu="8", reserved={})
 

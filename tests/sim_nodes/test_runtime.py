@@ -8,10 +8,10 @@ from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
-from moorage_cluster.nodes.program import Program
 from moorage_cluster.nodes.settings import NodeTemplate
+from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Ended, Host, Probed, Report, StartDelayed, Started, Tell
-from tests.sim_nodes.world import World
+from tests.sim_nodes.harness import World
 
 ADDRESS = "127.64.0.2"
 

@@ -8,7 +8,7 @@ import pytest
 from moorage_cluster.processes.command import CommandError
 from moorage_cluster.processes.environment import Environment, expand
 from moorage_cluster.processes.objects import NamespacedObjects
-from tests.sim_processes.world import ADDRESS, HOST, create_data, create_pod, new_client
+from tests.sim_processes.harness import ADDRESS, HOST, create_data, create_pod, new_client
 
 
 @pytest.mark.parametrize(

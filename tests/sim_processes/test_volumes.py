@@ -12,7 +12,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import CONFIG_MAP
 from moorage_cluster.processes.objects import NamespacedObjects
 from moorage_cluster.processes.volumes import MountError, PodVolumes
-from tests.sim_processes.world import ADDRESS, HOST, create_data, create_pod, new_client
+from tests.sim_processes.harness import ADDRESS, HOST, create_data, create_pod, new_client
 
 
 class Pod:

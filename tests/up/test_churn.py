@@ -21,8 +21,8 @@ from moorage.client.kinds import (
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.local import LocalSettings
 from tests.up.census import count_entries
+from tests.up.harness import World
 from tests.up.objects import apart, budget, claim, claim_template, job, pod, workload
-from tests.up.world import World
 
 ROUNDS = 2
 PROGRESS_DEADLINE_SECONDS = 600

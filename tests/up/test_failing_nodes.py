@@ -9,8 +9,8 @@ import pytest
 from moorage.client.kinds import CORE_EVENT, DAEMON_SET, DEPLOYMENT, NODE, POD
 from moorage_cluster.local import LocalSettings
 from moorage_cluster.nodes.settings import NodeTemplate
+from tests.up.harness import World
 from tests.up.objects import Manifest, pod, workload
-from tests.up.world import World
 
 HEARTBEATS = "moorage.io/heartbeats"
 GRACE_SECONDS = 50

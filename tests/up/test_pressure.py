@@ -9,8 +9,8 @@ import pytest
 from moorage.client.kinds import NODE, POD
 from moorage_cluster.local import LocalSettings
 from moorage_cluster.nodes.settings import NodeTemplate
+from tests.up.harness import World
 from tests.up.objects import pod
-from tests.up.world import World
 
 PRESSURE = ("memory-pressure", "NoSchedule")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from moorage.client.kinds import CORE_EVENT, NODE, POD
 from moorage_cluster.local import LocalSettings
+from tests.up.harness import World
 from tests.up.objects import node, pod
-from tests.up.world import World
 
 
 def test_what_fails_again_and_again_is_one_series() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from moorage.http.serving import HttpServer, listen
+from moorage.http.server import HttpServer, listen
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.cli.local_server import advertise, let_in, server_url
 from moorage_cluster.local import LocalCluster, LocalSettings

@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from moorage.api.manifests import Manifest, copy
-from moorage.bench.collecting import Collection
+from moorage.bench.base_objects import PodSource, base_namespace, nodes
 from moorage.bench.concurrency import at_once, overlapping
-from moorage.bench.objects import PodSource, base_namespace, nodes
+from moorage.bench.metrics_collector import Collection
 from moorage.bench.ops import (
     Barrier,
     Churn,
@@ -29,10 +29,10 @@ from moorage.bench.ops import (
 )
 from moorage.bench.params import ATTEMPTED as ATTEMPTED_STAGE
 from moorage.bench.params import seconds
-from moorage.bench.plan import PlannedWorkload
-from moorage.bench.pods import ATTEMPTED, SCHEDULED, PodGroup, selected
+from moorage.bench.pod_watch import ATTEMPTED, SCHEDULED, PodGroup, selected
 from moorage.bench.results import Result
 from moorage.bench.target import Prepared, Target, WorkloadFailed
+from moorage.bench.workload_files import PlannedWorkload
 from moorage.client.kinds import POD
 from moorage.client.waiting import sleep
 from moorage.clock import Clock

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 
 from moorage.bench.ops import CreatePods
-from moorage.bench.plan import PlannedWorkload
 from moorage.bench.runner import Watcher
 from moorage.bench.target import Target
+from moorage.bench.workload_files import PlannedWorkload
 from moorage.clock import Clock, Timer
 
 _BAR_SECONDS: Final = 0.5

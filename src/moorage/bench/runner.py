@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from moorage.bench.executor import WAIT_SECONDS, Executor
-from moorage.bench.plan import PlannedWorkload
 from moorage.bench.results import NotRun, Report, Result
 from moorage.bench.rounds import merged, round_of
 from moorage.bench.scheduler_perf import Measurement, SchedulerPerf
 from moorage.bench.target import Target, WorkloadFailed
+from moorage.bench.workload_files import PlannedWorkload
 from moorage.clock import Clock, LoopClock
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.version import __version__

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from moorage.api.decode import InputError
-from moorage.bench.plan import FILE_NAME, PlannedWorkload
 from moorage.bench.target import WorkloadFailed
+from moorage.bench.workload_files import FILE_NAME, PlannedWorkload
 
 _BENCHMARK: Final = "BenchmarkPerfScheduling"
 _THROUGHPUT: Final = "SchedulingThroughput"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest
-from moorage.bench.store import Store
+from moorage.bench.object_store import Store
 from moorage.client.client import Client, PatchType
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, POD, Kind

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from moorage.api.manifests import Manifest
-from moorage.bench.pods import PodWatch
-from moorage.bench.usage import Usage
+from moorage.bench.pod_watch import PodWatch
+from moorage.bench.process_usage import Usage
 from moorage.client.kinds import Kind
 
 

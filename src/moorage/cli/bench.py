@@ -16,20 +16,20 @@ import uvloop
 from rich.console import Console
 
 from moorage.api.decode import InputError
-from moorage.bench.cluster import cluster_target
-from moorage.bench.engine import engine_target
-from moorage.bench.plan import PlannedWorkload, read_workloads, workload_files
-from moorage.bench.processes import served_target
+from moorage.bench.cluster_target import cluster_target
+from moorage.bench.engine_target import engine_target
 from moorage.bench.profiling import Profile
 from moorage.bench.progress import LogProgress, Progress, TerminalProgress
 from moorage.bench.results import Report, comparisons, read_report, report_json, write_report
 from moorage.bench.runner import OpenTarget, Runner, Watcher, new_report
 from moorage.bench.scheduler_perf import SchedulerPerf
-from moorage.bench.selection import select
+from moorage.bench.served_target import served_target
 from moorage.bench.tables import comparison_table, reference_table, report_table, smallest_ratio, time_table
 from moorage.bench.target import Target
+from moorage.bench.workload_files import PlannedWorkload, read_workloads, workload_files
+from moorage.bench.workload_selection import select
 from moorage.cli.commands.bench import COMPARED_ROUNDS
-from moorage.cli.process import long_running
+from moorage.cli.garbage_collection import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock

@@ -18,8 +18,8 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
+from moorage.cli.garbage_collection import long_running
 from moorage.cli.plugin_loading import with_plugins
-from moorage.cli.process import long_running
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
 from moorage.clock import LoopClock
@@ -29,9 +29,9 @@ from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, plugin
 from moorage.framework.loading.registry import RegistryError
 from moorage.framework.runtime.framework import Framework
 from moorage.http.errors import KubeconfigError
+from moorage.http.server import HttpServer, ServingError, listen
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
-from moorage.http.serving import HttpServer, ServingError, listen
 from moorage.http.transport import Request, Response, Transport
 from moorage.scheduler.extender_cluster import ExtenderCluster
 from moorage.scheduler.extender_server import ExtenderServer, Guarded

@@ -16,7 +16,7 @@ from moorage.cli.checked_plugins import plugins_at
 from moorage.cli.new_plugin import names_from, write_package
 from moorage.framework.loading.registry import RegistryError
 from moorage.testing.checking import check_plugin
-from moorage.testing.report import Outcome, PluginReport, Result
+from moorage.testing.plugin_report import Outcome, PluginReport, Result
 
 BROKEN, UNUSABLE = 1, 2
 """Exit statuses: a rule is broken; there is no plugin to check, or the folder cannot be written."""

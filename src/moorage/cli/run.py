@@ -12,9 +12,9 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.cli.flags import FlagError, FlagValues
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.cli.kube_flags import fail
 from moorage.cli.logs import write_logs
-from moorage.cli.process import collect_in_passing
 from moorage.cli.run_options import (
     access_options,
     check_versions,
@@ -32,7 +32,7 @@ from moorage.config.without_effect import fields_without_effect
 from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, find_plugins
 from moorage.framework.loading.registry import NamedPlugin, Registry, RegistryError
 from moorage.http.errors import KubeconfigError
-from moorage.http.serving import ServingError
+from moorage.http.server import ServingError
 from moorage.klog import Logger, quoted
 from moorage.plugins import default_registry
 from moorage.scheduler.process import LiveScheduler, RunOptions

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from moorage.http.client import HttpTransport
+from moorage.http.client_transport import HttpTransport
 from moorage.http.errors import KubeconfigError, NoAccess
 from moorage.http.transport import Request, Response
 

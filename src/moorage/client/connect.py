@@ -13,7 +13,7 @@ from moorage.client.rate_limit import RateLimited
 from moorage.client.request_observer import RequestObserver
 from moorage.client.retry import Retrying
 from moorage.clock import Clock, LoopClock
-from moorage.http.client import HttpTransport
+from moorage.http.client_transport import HttpTransport
 
 
 @asynccontextmanager

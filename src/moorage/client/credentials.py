@@ -22,8 +22,8 @@ from moorage.client.exec_credentials import ExecCredentials, ProviderCredentials
 from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
 from moorage.client.token_credentials import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
-from moorage.http.client import Endpoint
 from moorage.http.client_tls import client_context, use_certificate
+from moorage.http.client_transport import Endpoint
 from moorage.http.errors import KubeconfigError
 from moorage.klog import Logger
 

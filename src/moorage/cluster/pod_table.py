@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
 from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod
-from moorage.api.requests import PodLoad, pod_load, resources_in_status
+from moorage.api.resource_requests import PodLoad, pod_load, resources_in_status
 from moorage.api.storage import (
     ISCSI,
     RBD,

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.cluster.columns import COLUMN_MAX, Column, clipped
 
 NATIVE_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)

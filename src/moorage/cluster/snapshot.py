@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.node import Node, Taint
-from moorage.api.requests import PODS, resource_amounts
+from moorage.api.resource_requests import PODS, resource_amounts
 from moorage.cluster.columns import CodeColumn, Column, clipped
-from moorage.cluster.images import ImageTable
-from moorage.cluster.labels import LabelColumns
+from moorage.cluster.image_table import ImageTable
+from moorage.cluster.label_columns import LabelColumns
 from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations

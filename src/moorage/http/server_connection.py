@@ -14,9 +14,9 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final, cast
 
-from moorage.http.answers import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
 from moorage.http.guard import MAX_BODY_BYTES
-from moorage.http.requests import Asked, RequestReader
+from moorage.http.request_reader import Asked, RequestReader
+from moorage.http.response_encoding import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
 from moorage.http.server_connections import Connections, Waiting
 from moorage.http.transport import Immediate, Response, Stream, Transport
 

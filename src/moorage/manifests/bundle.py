@@ -9,10 +9,10 @@ import yaml
 
 from moorage.api.manifests import Manifest
 from moorage.manifests.access import access
+from moorage.manifests.deployment import workload
 from moorage.manifests.installation import Installation
 from moorage.manifests.monitoring import monitoring
 from moorage.manifests.network import network_policy
-from moorage.manifests.workload import workload
 
 
 def bundle(installation: Installation) -> list[Manifest]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.manifests.deployment import PORT_NAME
 from moorage.manifests.installation import Installation
 from moorage.manifests.objects import RBAC, account, new_object, role, selector
-from moorage.manifests.workload import PORT_NAME
 
 _PATHS: Final = ("/metrics", "/metrics/resources")
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.manifests.defaults import CONTROL_PLANE
+from moorage.manifests.deployment import PORT_NAME
 from moorage.manifests.installation import Installation
 from moorage.manifests.objects import new_object, selector
-from moorage.manifests.workload import PORT_NAME
 
 _API_SERVER_PORTS: Final = (443, 6443)
 """Ports of the Service `kubernetes` and of API servers behind it: network plugins check one or the other."""

@@ -31,7 +31,7 @@ from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
 from moorage.framework.runtime.go_arithmetic import proportional
-from moorage.plugins.queueing_hints import Answer, explained
+from moorage.plugins.hint_helpers import Answer, explained
 
 NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

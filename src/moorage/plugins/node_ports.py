@@ -12,7 +12,7 @@ from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status
-from moorage.plugins.queueing_hints import Answer, explained, is_placed
+from moorage.plugins.hint_helpers import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 

@@ -13,7 +13,7 @@ from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code
-from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.hint_helpers import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 

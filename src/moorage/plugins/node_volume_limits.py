@@ -33,7 +33,7 @@ from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
-from moorage.plugins.queueing_hints import USES_CLAIM, is_placed, uses_claim
+from moorage.plugins.hint_helpers import USES_CLAIM, is_placed, uses_claim
 from moorage.plugins.volumes.csi_migration import (
     DRIVER_OF,
     MigratedDisk,

@@ -6,7 +6,7 @@ from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.status import Status, unresolvable
-from moorage.plugins.queueing_hints import about_itself
+from moorage.plugins.hint_helpers import about_itself
 
 
 class SchedulingGates:

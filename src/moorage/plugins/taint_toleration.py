@@ -17,7 +17,7 @@ from moorage.framework.interface.filter_result import FilterResult, Reason, refu
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code
 from moorage.framework.runtime.go_arithmetic import proportional
-from moorage.plugins.queueing_hints import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
+from moorage.plugins.hint_helpers import OTHER_TOLERATES_MORE, TOLERATES_MORE, Answer, explained
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 

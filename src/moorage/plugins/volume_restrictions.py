@@ -20,7 +20,7 @@ from moorage.framework.interface.events import Action, EventIndex, Interest, Res
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
-from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.claim_users import ClaimUsers
 from moorage.plugins.volumes.persistent_volume_claims import (
     claim_uses,

@@ -17,7 +17,7 @@ from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
-from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.csi_migration import SEPARATOR
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.quantity import NANO, round_up
-from moorage.api.requests import pod_requests, resources_in_status
+from moorage.api.resource_requests import pod_requests, resources_in_status
 from moorage.queue.cluster_events import Action, ClusterEvent, Resource, event
 
 _MILLI = NANO // 1000

@@ -22,13 +22,13 @@ from moorage.http.transport import Request, Response
 from moorage.klog import Logger
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services import answers
-from moorage.services.answers import Handler
+from moorage.services import responses as answers
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
 from moorage.services.feature_gates import FeatureGates
 from moorage.services.loop_thread import LoopHandlers
 from moorage.services.metrics import Metrics
+from moorage.services.responses import Handler
 from moorage.services.serving import (
     Endpoints,
     SecureServer,

@@ -39,8 +39,8 @@ from moorage.http.guard import Guard
 from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, kobj
 from moorage.scheduler.informers import decoder
-from moorage.services import answers
-from moorage.services import extender_answering as wire
+from moorage.services import extender_server_messages as wire
+from moorage.services import responses as answers
 from moorage.services.go_json import GoJsonError
 
 log = Logger(__name__)

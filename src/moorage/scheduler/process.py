@@ -48,7 +48,6 @@ from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services.answers import Handler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
@@ -57,6 +56,7 @@ from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
 from moorage.services.metrics import MetricOptions, Metrics
 from moorage.services.request_metrics import FromThread, MeasuredPlugin, MeasuredRequests
+from moorage.services.responses import Handler
 from moorage.services.serving import ServingOptions
 from moorage.services.termination import end_process, on_termination
 from moorage.services.timing import MonotonicClock

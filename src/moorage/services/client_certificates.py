@@ -29,7 +29,7 @@ from moorage.client.kinds import CONFIG_MAP
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.http.serving import ServingError
+from moorage.http.server import ServingError
 from moorage.http.transport import Request
 from moorage.klog import Logger
 from moorage.services.metric_values import Distribution

@@ -23,11 +23,11 @@ from moorage.framework.extenders.extenders import (
     Filtered,
     NodeVictims,
 )
-from moorage.http.client import Endpoint, HttpTransport
 from moorage.http.client_tls import client_context, use_certificate
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed, KubeconfigError
 from moorage.http.transport import Request, Response, Transport
-from moorage.services import extender_asking as wire
+from moorage.services import extender_client_messages as wire
 from moorage.services.go_json import GoJsonError
 from moorage.services.timing import within
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from moorage.http.transport import Request, Response
-from moorage.services import answers
-from moorage.services.answers import Handler
+from moorage.services import responses as answers
 from moorage.services.metrics import Metrics
+from moorage.services.responses import Handler
 
 
 class HealthCheck(NamedTuple):

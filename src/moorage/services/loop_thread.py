@@ -15,9 +15,9 @@ from http import HTTPStatus
 from typing import Any
 
 from moorage.http.transport import Request, Response
-from moorage.services import answers
-from moorage.services.answers import Handler
+from moorage.services import responses as answers
 from moorage.services.loop_watchdog import LoopWatchdog
+from moorage.services.responses import Handler
 
 
 def run_in_thread(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Future[None]:

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from moorage.api.names import is_pod_level_resource
 from moorage.api.pod import Pod
 from moorage.api.quantity import NANO
-from moorage.api.requests import pod_requests
+from moorage.api.resource_requests import pod_requests
 
 _LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from moorage.http.certificates import CertificateError, ServerCertificate, load_or_make, server_context
-from moorage.http.serving import ServingError
+from moorage.http.server import ServingError
 from moorage.klog import Logger
 from moorage.services.tls_names import CURVES, DEFAULT_VERSION, VERSIONS, openssl_ciphers
 

@@ -16,20 +16,20 @@ from urllib.parse import unquote
 
 from moorage.api.pod import Pod
 from moorage.config.types import SchedulerConfiguration
+from moorage.http.server import HttpServer, listen
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
-from moorage.http.serving import HttpServer, listen
 from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, quoted, set_verbosity
-from moorage.services import answers
+from moorage.services import responses as answers
 from moorage.services.access_reviews import ReviewFailed
-from moorage.services.answers import Handler
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.ports import SECURE_PORT
 from moorage.services.requesting_user import Unauthenticated, User
+from moorage.services.responses import Handler
 from moorage.services.server_tls import ServerTls, TlsOptions
 
 log = Logger(__name__)

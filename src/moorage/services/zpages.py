@@ -15,8 +15,8 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
 from moorage.http.transport import Request, Response
-from moorage.services import answers
-from moorage.services.answers import Handler
+from moorage.services import responses as answers
+from moorage.services.responses import Handler
 from moorage.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
 COMPONENT: Final = "kube-scheduler"

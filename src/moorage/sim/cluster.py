@@ -25,7 +25,7 @@ from moorage.framework.interface.status import Code, PluginError, Status
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.profiles import Profiles
-from moorage.sim.effects import CacheEffects
+from moorage.sim.cache_effects import CacheEffects
 
 
 class SimulatedCluster:

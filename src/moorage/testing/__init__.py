@@ -13,9 +13,9 @@ unchanged, are its results well-formed and within bounds, do its two forms agree
 
 from moorage.testing.checking import CHECKS, assert_plugin_ok, check_plugin
 from moorage.testing.clusters import Cluster, Extras, standard_clusters
-from moorage.testing.deciding import decide_alone
+from moorage.testing.isolated_decision import decide_alone
 from moorage.testing.objects import node, pod
-from moorage.testing.report import Finding, Outcome, PluginReport, Result
+from moorage.testing.plugin_report import Finding, Outcome, PluginReport, Result
 from moorage.testing.trial import Check
 
 __all__ = [

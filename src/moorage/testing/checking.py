@@ -8,11 +8,11 @@ from typing import Any, Final
 from moorage.api.decode import InputError
 from moorage.framework.interface.status import PluginError
 from moorage.framework.loading.registry import RegistryError
-from moorage.testing.asking import Answers, ask, is_refusal
 from moorage.testing.checks import answers, dependencies, events, pods, purity, raising, reserving, views
 from moorage.testing.clusters import Cluster, standard_clusters
-from moorage.testing.learning import learn_extras
-from moorage.testing.report import Finding, Outcome, PluginReport
+from moorage.testing.plugin_answers import Answers, ask, is_refusal
+from moorage.testing.plugin_report import Finding, Outcome, PluginReport
+from moorage.testing.read_attributes import learn_extras
 from moorage.testing.stage import Recipe, Stage, recipe_for
 from moorage.testing.trial import Check, Trial
 

@@ -21,7 +21,7 @@ from moorage.framework.loading.registry import Factory, Registry, RegistryError
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.plugins import default_registry
-from moorage.sim.effects import CacheEffects
+from moorage.sim.cache_effects import CacheEffects
 
 _REFUSES_LARGE_PODS: Final = "NodeResourcesFit"
 

@@ -9,7 +9,7 @@ import pytest
 from moorage.admission.plugin import CLAIMS
 from moorage.admission.plugins.limit_ranger import check_claim, check_pod, set_defaults
 from moorage.api.manifests import Manifest
-from tests.admission.world import World, asking, container, named, pod, refused, update, write
+from tests.admission.harness import World, asking, container, named, pod, refused, update, write
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 

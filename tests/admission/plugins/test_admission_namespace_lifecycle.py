@@ -6,7 +6,7 @@ import pytest
 
 from moorage.admission.plugin import Call
 from moorage.admission.plugins.namespace_lifecycle import PLUGIN, admit
-from tests.admission.world import World, named, namespace, pod, refused, write
+from tests.admission.harness import World, named, namespace, pod, refused, write
 
 HERE = World(namespaces=[namespace(), namespace("going", "Terminating")])
 

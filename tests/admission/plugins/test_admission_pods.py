@@ -9,7 +9,7 @@ import pytest
 from moorage.admission.plugins import default_toleration_seconds, pod_topology_labels, runtime_class
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission import taint_nodes_by_condition
-from tests.admission.world import World, named, pod, refused, write
+from tests.admission.harness import World, named, pod, refused, write
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

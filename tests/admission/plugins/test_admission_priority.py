@@ -16,7 +16,7 @@ from moorage.admission.plugins.priority import (
     keep_system_class,
 )
 from moorage.api.manifests import Manifest
-from tests.admission.world import World, named, pod, refused, update, write
+from tests.admission.harness import World, named, pod, refused, update, write
 
 LOWER = "PreemptLowerPriority"
 

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.admission.pods.defaults import default_pod, default_pod_template, pull_policy
 from moorage.api.manifests import Manifest, copy
-from tests.apiserver.pods.making import a_container, a_pod, defaulted
+from tests.apiserver.pods.pod_builders import a_container, a_pod, defaulted
 
 MINIMAL = {
     "restartPolicy": "Always",

@@ -7,7 +7,7 @@ import pytest
 from moorage.admission.pods.defaults import default_pod_template
 from moorage.admission.pods.validation import validate_template
 from moorage.api.manifests import Manifest
-from tests.apiserver.pods.making import a_container, a_pod, complaints
+from tests.apiserver.pods.pod_builders import a_container, a_pod, complaints
 
 _LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "

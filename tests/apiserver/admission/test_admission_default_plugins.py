@@ -11,7 +11,7 @@ from moorage.admission.chain import Chain
 from moorage.admission.plugin import Call
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
-from tests.admission.world import World, asking, named, namespace, pod, refused, write
+from tests.admission.harness import World, asking, named, namespace, pod, refused, write
 
 PLUGINS = default_plugins(Random(1))
 

@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission.quota.resource_quota import ResourceQuota, plugins, quota_usage
-from tests.admission.world import World, asking, container, named, pod, refused, update, write
+from tests.admission.harness import World, asking, container, named, pod, refused, update, write
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 QUOTAS = ResourceQuota(lambda: NOW)

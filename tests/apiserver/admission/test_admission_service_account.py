@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.admission.service_account import ServiceAccount, check_ephemeral
-from tests.admission.world import World, container, named, pod, refused, update, write
+from tests.admission.harness import World, container, named, pod, refused, update, write
 
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 

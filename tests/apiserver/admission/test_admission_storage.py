@@ -14,7 +14,7 @@ from moorage_cluster.apiserver.admission import (
     persistent_volume_claim_resize,
     storage_object_in_use_protection,
 )
-from tests.admission.world import World, named, refused, update, write
+from tests.admission.harness import World, named, refused, update, write
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 

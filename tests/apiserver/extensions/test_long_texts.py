@@ -18,7 +18,7 @@ from moorage_cluster.apiserver.extensions import patterns
 from moorage_cluster.apiserver.extensions.formats import _BY_NAME, conforms
 from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
 from moorage_cluster.apiserver.extensions.values import Check
-from moorage_cluster.apiserver.selection import parse_field_selector, parse_label_selector
+from moorage_cluster.apiserver.selector_parsing import parse_field_selector, parse_label_selector
 
 _ATTACK = """
 import resource, sys

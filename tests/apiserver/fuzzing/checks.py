@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.http.transport import Response
 from moorage_cluster.apiserver.embedded import EmbeddedServer
-from moorage_cluster.apiserver.selection import Fields
+from moorage_cluster.apiserver.selector_parsing import Fields
 from tests.apiserver.fuzzing.request import Shot
 
 _CODES = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 504}

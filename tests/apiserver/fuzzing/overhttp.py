@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from moorage.http.serving import HttpServer, listen
+from moorage.http.server import HttpServer, listen
 from moorage_cluster.apiserver.embedded import EmbeddedServer
 from tests.apiserver.fuzzing.checks import Wrong, check_answer
 from tests.apiserver.fuzzing.chunks import chunked

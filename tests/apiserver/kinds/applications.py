@@ -20,7 +20,7 @@ from moorage_cluster.apiserver.kinds.autoscalers import AutoscalerStrategy, Auto
 from moorage_cluster.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
 from moorage_cluster.apiserver.kinds.ingresses import IngressClassStrategy, IngressStrategy
 from moorage_cluster.apiserver.kinds.network_policies import NetworkPolicyStrategy
-from tests.apiserver.kinds.making import an_object
+from tests.apiserver.kinds.object_builders import an_object
 
 POLICY, INGRESS, CLASS, SLICE = (
     NetworkPolicyStrategy(),

@@ -25,7 +25,7 @@ from tests.apiserver.kinds.applications import (
     a_webhook,
     an_api_service,
 )
-from tests.apiserver.kinds.making import an_object, created
+from tests.apiserver.kinds.object_builders import an_object, created
 
 DEFAULTS: dict[str, tuple[Strategy, Manifest, Manifest]] = {
     "network policy": (POLICY, {"spec": {}}, {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),

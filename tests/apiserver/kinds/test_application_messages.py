@@ -30,7 +30,12 @@ from tests.apiserver.kinds.applications import (
     a_webhook,
     an_api_service,
 )
-from tests.apiserver.kinds.making import an_object, creation_problems, status_problems, update_problems
+from tests.apiserver.kinds.object_builders import (
+    an_object,
+    creation_problems,
+    status_problems,
+    update_problems,
+)
 
 VALID: dict[str, tuple[Strategy, Manifest]] = {
     "network policy": (

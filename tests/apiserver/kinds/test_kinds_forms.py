@@ -21,7 +21,7 @@ from moorage_cluster.apiserver.kinds.namespaces import (
 )
 from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
 from moorage_cluster.apiserver.kinds.scale import check_scale, scale_of, with_scale
-from tests.apiserver.kinds.making import an_object, status_problems, updated
+from tests.apiserver.kinds.object_builders import an_object, status_problems, updated
 
 CORE_EVENT: Manifest = {
     "apiVersion": "v1",

@@ -26,7 +26,7 @@ from moorage_cluster.apiserver.kinds.workloads import (
     DeploymentStrategy,
 )
 from moorage_cluster.apiserver.strategy import Strategy
-from tests.apiserver.kinds.making import (
+from tests.apiserver.kinds.object_builders import (
     an_object,
     creation_problems,
 )

@@ -5,7 +5,7 @@ import pytest
 from moorage.api.manifests import Manifest, copy
 from moorage_cluster.apiserver.kinds.addresses import ClusterIPs, NodePorts
 from moorage_cluster.apiserver.kinds.services import ServiceStrategy
-from tests.apiserver.kinds.making import an_object, created, updated
+from tests.apiserver.kinds.object_builders import an_object, created, updated
 
 SELECTOR = {"app": "web"}
 

@@ -12,7 +12,7 @@ from moorage_cluster.apiserver.kinds.resource_claims import (
     ResourceClaimTemplateStrategy,
 )
 from moorage_cluster.apiserver.strategy import Strategy
-from tests.apiserver.kinds.making import an_object, creation_problems
+from tests.apiserver.kinds.object_builders import an_object, creation_problems
 from tests.cel.test_costs import NOT_SUPPORTED, ROWS
 
 TOO_COMPLEX = "Forbidden: too complex, exceeds cost limit"

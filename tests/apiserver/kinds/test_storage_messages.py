@@ -20,7 +20,7 @@ from moorage_cluster.apiserver.kinds.storage_classes import (
     VolumeAttributesClassStrategy,
 )
 from moorage_cluster.apiserver.strategy import Strategy
-from tests.apiserver.kinds.making import (
+from tests.apiserver.kinds.object_builders import (
     an_object,
     creation_problems,
 )

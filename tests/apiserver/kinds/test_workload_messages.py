@@ -17,7 +17,7 @@ from moorage_cluster.apiserver.kinds.workloads import (
     ReplicationControllerStrategy,
 )
 from moorage_cluster.apiserver.strategy import Strategy
-from tests.apiserver.kinds.making import (
+from tests.apiserver.kinds.object_builders import (
     LABELS,
     a_controller,
     a_job,

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.admission.pods.resources import qos_class
 from moorage.api.manifests import Manifest
-from tests.apiserver.pods.making import NOW_TEXT, a_container, a_pod, created, defaulted, strategy
+from tests.apiserver.pods.pod_builders import NOW_TEXT, a_container, a_pod, created, defaulted, strategy
 
 
 def test_a_new_pod_is_pending() -> None:

@@ -11,7 +11,7 @@ from moorage_cluster.apiserver.kinds.pods.binding import bind
 from moorage_cluster.apiserver.kinds.pods.ephemeral import set_ephemeral_containers
 from moorage_cluster.apiserver.kinds.pods.eviction import EvictionDecision, evict
 from moorage_cluster.apiserver.kinds.pods.resize import resize
-from tests.apiserver.pods.making import NOW, NOW_TEXT, a_container, a_pod, created, defaulted
+from tests.apiserver.pods.pod_builders import NOW, NOW_TEXT, a_container, a_pod, created, defaulted
 
 
 def refusal(call: Callable[[], object]) -> ApiError:

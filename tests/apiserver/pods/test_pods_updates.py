@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from tests.apiserver.pods.making import a_container, a_pod, created, strategy, update_complaints
+from tests.apiserver.pods.pod_builders import a_container, a_pod, created, strategy, update_complaints
 
 OTHERS = (
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"

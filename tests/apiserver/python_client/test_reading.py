@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from kubernetes import client
 
+from tests.apiserver.python_client.client_objects import config_map, done, names, pod, refused
 from tests.apiserver.python_client.conftest import HISTORY
-from tests.apiserver.python_client.making import config_map, done, names, pod, refused
 
 
 @pytest.fixture

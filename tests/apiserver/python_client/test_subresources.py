@@ -4,7 +4,7 @@ from typing import Any
 
 from kubernetes import client
 
-from tests.apiserver.python_client.making import deployment, done, pod, refused
+from tests.apiserver.python_client.client_objects import deployment, done, pod, refused
 
 
 def bind(core: client.CoreV1Api, namespace: str, name: str, node: str = "n") -> None:

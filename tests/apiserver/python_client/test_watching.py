@@ -7,8 +7,8 @@ from typing import Any
 
 from kubernetes import client, watch
 
+from tests.apiserver.python_client.client_objects import config_map, names, refused
 from tests.apiserver.python_client.conftest import HISTORY
-from tests.apiserver.python_client.making import config_map, names, refused
 
 Seen = tuple[str, str]
 

@@ -10,7 +10,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from tests.apiserver.extensions.definitions import INTEGER, STRING, crd, obj, version
-from tests.apiserver.python_client.making import config_map, deployment, names, pod, refused
+from tests.apiserver.python_client.client_objects import config_map, deployment, names, pod, refused
 
 APPLY = "application/apply-patch+yaml"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.tables.showing import an_object, row
+from tests.apiserver.tables.table_rows import an_object, row
 
 CERTIFICATES, NETWORKING, ADMISSION, REGISTRATION = (
     "certificates.k8s.io",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.tables.showing import an_object, before, row, shown
+from tests.apiserver.tables.table_rows import an_object, before, row, shown
 
 DELETED = {"deletionTimestamp": before(seconds=1)}
 STORAGE = "storage.k8s.io"

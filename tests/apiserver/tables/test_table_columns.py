@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Column
-from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.registry import printer_for
 
 # Marks after a header: # integer, ? boolean, @ date, ! the object's name, + only with `-o wide`.
 _TYPES = {"string": "", "integer": "#", "boolean": "?", "date": "@"}

@@ -7,7 +7,7 @@ import pytest
 from moorage_cluster.apiserver.tables.base import Column
 from moorage_cluster.apiserver.tables.custom import columns_of_custom
 from moorage_cluster.apiserver.tables.jsonpath import JsonPath, PathError
-from tests.apiserver.tables.showing import NOW, an_object, before, cells
+from tests.apiserver.tables.table_rows import NOW, an_object, before, cells
 
 WIDGET = an_object(
     "w",

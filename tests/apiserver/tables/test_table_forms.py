@@ -6,9 +6,9 @@ import pytest
 
 from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE
-from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.registry import printer_for
 from moorage_cluster.apiserver.tables.table import partial_metadata, partial_metadata_list, table
-from tests.apiserver.tables.showing import NOW, an_object
+from tests.apiserver.tables.table_rows import NOW, an_object
 
 OBJECT = an_object(_metadata={"uid": "u", "managedFields": [{"manager": "kubectl"}]}, spec={"a": 1})
 LIST_METADATA = {"resourceVersion": "7", "continue": "next", "remainingItemCount": 3}

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.tables.pods import row_conditions
-from tests.apiserver.tables.showing import an_object, before, shown
+from tests.apiserver.tables.table_rows import an_object, before, shown
 
 RUNNING: Manifest = {"running": {}}
 PENDING_INIT = {"waiting": {"reason": "PodInitializing"}}

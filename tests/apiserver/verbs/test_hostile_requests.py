@@ -13,7 +13,8 @@ from moorage.api.names import label_value_problems
 from moorage.api.quantity import parse_quantity
 from moorage.apimachinery.schema.quantities import canonical_quantity
 from moorage.apimachinery.schema.timestamps import canonical_time
-from moorage_cluster.apiserver import address, negotiation, selection
+from moorage_cluster.apiserver import address, negotiation
+from moorage_cluster.apiserver import selector_parsing as selection
 from moorage_cluster.apiserver.extensions.formats import conforms
 from moorage_cluster.apiserver.patches.apply.elements import normalized, sort_key
 from moorage_cluster.apiserver.rest import bodies

@@ -13,7 +13,7 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.kinds import POD
 from moorage.clock import LoopClock
-from moorage.http.serving import HttpServer, listen
+from moorage.http.server import HttpServer, listen
 from moorage_cluster.apiserver.embedded import EmbeddedServer
 from moorage_cluster.apiserver.kubeconfig import write_kubeconfig
 from moorage_cluster.controllers.cluster import Cluster, controller_of

@@ -19,7 +19,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.sim.effects import CacheEffects
+from moorage.sim.cache_effects import CacheEffects
 from tests.builders import Manifest, make, make_pod
 
 DRIVER = "gpu.example.com"

@@ -23,7 +23,7 @@ from moorage.plugins.dynamic_resources.extended_resources import (
     node_claim,
 )
 from moorage.plugins.dynamic_resources.plugin import CANNOT_ALLOCATE, CANNOT_FIT, DELETED, STALE_CLAIM
-from moorage.sim.effects import CacheEffects
+from moorage.sim.cache_effects import CacheEffects
 from tests.builders import container, make_node, make_pod
 from tests.plugins.dynamic_resources.device_objects import (
     Scene,

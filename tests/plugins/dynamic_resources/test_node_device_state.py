@@ -35,8 +35,8 @@ from moorage.plugins.dynamic_resources.plugin import (
 )
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices
 from moorage.plugins.dynamic_resources.structured.allocator import allocation
+from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError
 from tests import strategies as s
 from tests.builders import make_node
 from tests.plugins.dynamic_resources.device_objects import (

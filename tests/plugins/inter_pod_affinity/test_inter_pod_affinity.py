@@ -23,7 +23,7 @@ from moorage.plugins.inter_pod_affinity.plugin import (
     EXISTING_ANTI_AFFINITY_RULES,
 )
 from tests.builders import HOSTNAME, ZONE, expression, make_namespace, make_node, make_pod, pod_term
-from tests.plugins.rules import refusals, scores
+from tests.plugins.plugin_rules import refusals, scores
 
 Manifest = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders import make_node, make_pod
-from tests.plugins.rules import scores
+from tests.plugins.plugin_rules import scores
 
 Requests = dict[str, str]
 

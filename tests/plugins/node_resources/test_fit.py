@@ -14,7 +14,7 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.status import Code
 from tests.builders import container, make_framework, make_node, make_pod
-from tests.plugins.rules import refusals, scores
+from tests.plugins.plugin_rules import refusals, scores
 
 GPU = "example.com/gpu"
 

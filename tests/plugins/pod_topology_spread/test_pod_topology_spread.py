@@ -11,7 +11,7 @@ import pytest
 
 from moorage.plugins.pod_topology_spread.plugin import NO_LABEL, UNEVEN
 from tests.builders import HOSTNAME, ZONE, expression, make_node, make_pod, make_service, spread
-from tests.plugins.rules import refusals, scores
+from tests.plugins.plugin_rules import refusals, scores
 
 Manifest = dict[str, Any]
 

@@ -40,7 +40,7 @@ from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.namespace_defaults import NamespaceDefaults
 from moorage_cluster.apiserver.namespace_deletion import NamespaceDeleter
 from moorage_cluster.apiserver.openapi.endpoints import OpenApiDocuments
-from moorage_cluster.apiserver.quotas import QuotaKeeper
+from moorage_cluster.apiserver.quota_status import QuotaKeeper
 from moorage_cluster.apiserver.resources import Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import Deleter

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from moorage.apimachinery import errors
 from moorage.apimachinery.fields import FieldError, Problem, forbidden, not_supported
 from moorage.config.duration import parse_duration
-from moorage_cluster.apiserver.selection import (
+from moorage_cluster.apiserver.selector_parsing import (
     FieldSelector,
     LabelSelector,
     parse_field_selector,

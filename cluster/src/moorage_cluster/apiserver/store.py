@@ -22,7 +22,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import shared_text
 from moorage_cluster.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
-from moorage_cluster.apiserver.selection import Fields
+from moorage_cluster.apiserver.selector_parsing import Fields
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""

@@ -10,10 +10,10 @@ import typer
 import uvloop
 
 from moorage.api.decode import InputError
-from moorage.cli.process import long_running
+from moorage.cli.garbage_collection import long_running
 from moorage.config.duration import Duration
 from moorage.http.certificates import CertificateError
-from moorage.http.serving import HttpServer, ServingError, listen
+from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.auth.modes import Authorization

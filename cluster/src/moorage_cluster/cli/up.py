@@ -15,10 +15,10 @@ from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from moorage.cli.garbage_collection import long_running
 from moorage.cli.logs import LogOptions, write_logs
 from moorage.cli.plugin_loading import with_plugins
-from moorage.cli.process import long_running
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
 from moorage.config.load import ConfigError, default_config, load_config
@@ -27,7 +27,7 @@ from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.certificates import CertificateError
-from moorage.http.serving import HttpServer, ServingError, listen
+from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.auth.modes import Authorization

@@ -12,6 +12,14 @@ from moorage.http.errors import RequestError
 from moorage_cluster.controllers.adoption import claim, follow_pods, selects_nothing
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller, Key
+from moorage_cluster.controllers.job_conditions import (
+    COMPLETE,
+    Verdict,
+    deadline,
+    is_suspended,
+    job_condition,
+    verdict_on,
+)
 from moorage_cluster.controllers.job_failures import BackoffRecord, finished_at, judge, only_replaces_failed
 from moorage_cluster.controllers.job_indexes import first_free, index_of
 from moorage_cluster.controllers.job_pods import (
@@ -24,14 +32,6 @@ from moorage_cluster.controllers.job_pods import (
     untrack,
 )
 from moorage_cluster.controllers.job_tally import Tally, failure_count, is_indexed
-from moorage_cluster.controllers.job_verdicts import (
-    COMPLETE,
-    Verdict,
-    deadline,
-    is_suspended,
-    job_condition,
-    verdict_on,
-)
 from moorage_cluster.controllers.pod_ranking import first_to_go
 from moorage_cluster.controllers.pods import (
     BURST,

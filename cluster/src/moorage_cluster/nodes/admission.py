@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from moorage.api.names import is_extended_resource
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_requests, resource_amounts
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_requests, resource_amounts
 from moorage.api.selectors import required_nodes
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, tolerated
 from moorage.cluster.pod_table import HostPort, PodInfo

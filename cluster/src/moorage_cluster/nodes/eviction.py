@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import NANO, format_quantity, parse_quantity
-from moorage.api.requests import EPHEMERAL_STORAGE, MEMORY, PODS
+from moorage.api.resource_requests import EPHEMERAL_STORAGE, MEMORY, PODS
 from moorage.apimachinery.schema.quantities import canonical_quantity
 from moorage_cluster.nodes.kubelet import Kubelet
 from moorage_cluster.nodes.nodeobject import PRESSURE_EVENTS

@@ -16,17 +16,17 @@ from moorage.client.kinds import POD
 from moorage.clock import Timer
 from moorage_cluster.nodes.addresses import PodAddresses
 from moorage_cluster.nodes.admission import Refusal, Room, claims_of, refusal, shortage
-from moorage_cluster.nodes.announcements import Announcer
+from moorage_cluster.nodes.container_events import Announcer
 from moorage_cluster.nodes.containers import ContainerRun, Role, Running
+from moorage_cluster.nodes.context import Surroundings
 from moorage_cluster.nodes.images import Images
 from moorage_cluster.nodes.outbox import Write
 from moorage_cluster.nodes.podrun import FINISHED, Outcome, PodRun
 from moorage_cluster.nodes.podstatus import READY, pod_status, ready_status
 from moorage_cluster.nodes.pressure import Pressure
-from moorage_cluster.nodes.program import Program, program_of
 from moorage_cluster.nodes.restore import restore, was_running
+from moorage_cluster.nodes.simulated_program import Program, program_of
 from moorage_cluster.nodes.simulated_workload import SimulatedWorkload
-from moorage_cluster.nodes.surroundings import Surroundings
 from moorage_cluster.nodes.workload import Host, Sandbox, Workload
 
 _REJECTED = "Pod was rejected: "

@@ -14,7 +14,7 @@ import msgspec
 from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import format_quantity, parse_quantity
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.config.duration import parse_duration
 from moorage_cluster.nodes.settings import HARD_EVICTION, KubeletSettings, NodeTemplate
 from moorage_cluster.nodes.thresholds import ThresholdError, parse_thresholds

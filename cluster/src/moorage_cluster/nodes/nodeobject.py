@@ -10,7 +10,7 @@ from uuid import UUID
 from moorage.api.manifests import Manifest
 from moorage.api.names import is_extended_resource
 from moorage.api.quantity import format_quantity, parse_quantity
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.thresholds import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from moorage.api.requests import MEMORY
+from moorage.api.resource_requests import MEMORY
 from moorage_cluster.nodes.thresholds import Threshold
 
 

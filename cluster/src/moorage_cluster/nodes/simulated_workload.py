@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Ended, Probed, Report, Started
 
 KILLED: Final = 137

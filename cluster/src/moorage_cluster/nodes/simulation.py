@@ -18,12 +18,12 @@ from moorage.client.kinds import NODE, POD
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.nodes import metrics
 from moorage_cluster.nodes.addresses import Addresses
+from moorage_cluster.nodes.context import Surroundings
 from moorage_cluster.nodes.eviction import needs_a_look, relieve
 from moorage_cluster.nodes.heartbeat import Heartbeat
 from moorage_cluster.nodes.kubelet import Kubelet
 from moorage_cluster.nodes.nodeobject import new_node
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
-from moorage_cluster.nodes.surroundings import Surroundings
 from moorage_cluster.nodes.workload import ContainerRuntime
 
 HEARTBEATS: Final = "moorage.io/heartbeats"

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.api.requests import EPHEMERAL_STORAGE, MEMORY
+from moorage.api.resource_requests import EPHEMERAL_STORAGE, MEMORY
 from moorage.config.duration import parse_duration
 from moorage_cluster.nodes.usage import INODES, PIDS
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from moorage.api.manifests import Manifest
 from moorage.api.quantity import NANO, parse_quantity
-from moorage.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.config.duration import parse_duration
 
 INODES: Final = "inodes"

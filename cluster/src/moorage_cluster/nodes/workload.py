@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed
 from moorage.http.transport import Request
 from moorage.version import KUBERNETES_MINOR

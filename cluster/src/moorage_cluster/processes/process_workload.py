@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Probed, Report
-from moorage_cluster.processes.process import ContainerProcess
+from moorage_cluster.processes.container_process import ContainerProcess
 
 
 class ProcessWorkload:

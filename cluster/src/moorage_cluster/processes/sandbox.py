@@ -11,14 +11,14 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage.backoff import backoff_seconds
 from moorage.client.waiting import sleep
-from moorage_cluster.nodes.program import Program
+from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Host, Tell
 from moorage_cluster.processes.command import Command, CommandError
 from moorage_cluster.processes.container_log import ContainerLog
+from moorage_cluster.processes.container_process import ContainerProcess, Surroundings
 from moorage_cluster.processes.environment import Environment, expand
 from moorage_cluster.processes.machine import Machine
 from moorage_cluster.processes.objects import NamespacedObjects
-from moorage_cluster.processes.process import ContainerProcess, Surroundings
 from moorage_cluster.processes.process_workload import ProcessWorkload
 from moorage_cluster.processes.rewriting import Rewriting
 from moorage_cluster.processes.selection import runs

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from moorage.api.node import Node, Taint
-from moorage.api.requests import CPU, MEMORY
+from moorage.api.resource_requests import CPU, MEMORY
 from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
 from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary, clipped
-from moorage.cluster.labels import integers, matching
+from moorage.cluster.label_columns import integers, matching
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, HostPort, PodInfo
 from moorage.cluster.snapshot import Snapshot

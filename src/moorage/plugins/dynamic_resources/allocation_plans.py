@@ -12,8 +12,8 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.extended_resources import NodeClaim
+from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
-from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_PLAN = -1

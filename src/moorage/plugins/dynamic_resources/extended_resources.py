@@ -27,7 +27,7 @@ from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Container, ContainerExtendedResourceRequest, Pod
 from moorage.api.quantity import NANO
-from moorage.api.requests import resource_amounts, spec_requests
+from moorage.api.resource_requests import resource_amounts, spec_requests
 from moorage.cluster.object_tables import ObjectTable
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"

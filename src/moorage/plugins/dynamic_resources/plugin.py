@@ -66,7 +66,7 @@ from moorage.plugins.dynamic_resources.pod_claims import (
 )
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError, ClaimRequest
+from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError, ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResult, SearchResults
 
 CANNOT_ALLOCATE = "cannot allocate all claims"

@@ -27,8 +27,8 @@ from moorage.plugins.dynamic_resources.extended_resources import (
 )
 from moorage.plugins.dynamic_resources.pod_claims import claim_uid
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator
+from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest, claim_request
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
-from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest, claim_request
 from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_RESOURCES: frozenset[str] = frozenset()

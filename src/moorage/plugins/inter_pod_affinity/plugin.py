@@ -25,6 +25,7 @@ from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status, unresolvable
+from moorage.plugins.hint_helpers import event_labels, is_placed, selector_labels
 from moorage.plugins.inter_pod_affinity.filtering import (
     AffinityCounts,
     IncrementalAffinityCounts,
@@ -41,7 +42,6 @@ from moorage.plugins.inter_pod_affinity.terms import (
     IncomingTerms,
     resolve_terms,
 )
-from moorage.plugins.queueing_hints import event_labels, is_placed, selector_labels
 from moorage.plugins.topology_counts.incremental import IncrementalCounts, LatestIncrementalCounts
 
 AFFINITY_RULES = "node(s) didn't match pod affinity rules"

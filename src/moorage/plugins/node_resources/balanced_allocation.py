@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.api.requests import current_requests
+from moorage.api.resource_requests import current_requests
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.row_reader import RowReader

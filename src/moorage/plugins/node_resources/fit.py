@@ -7,7 +7,13 @@ from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import Remembered
-from moorage.api.requests import PODS, pod_requests, resource_amounts, scoring_requests, spec_requests
+from moorage.api.resource_requests import (
+    PODS,
+    pod_requests,
+    resource_amounts,
+    scoring_requests,
+    spec_requests,
+)
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import (
@@ -23,10 +29,10 @@ from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
+from moorage.plugins.hint_helpers import Answer, explained, is_placed
 from moorage.plugins.node_resources import scoring_strategies as strategies
 from moorage.plugins.node_resources.shortages import Shortages
 from moorage.plugins.node_resources.usage import ScoredResources, Wanted, picked, whole_columns
-from moorage.plugins.queueing_hints import Answer, explained, is_placed
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"

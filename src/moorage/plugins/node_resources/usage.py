@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.names import is_scalar_resource
-from moorage.api.requests import countable, whole_units
+from moorage.api.resource_requests import countable, whole_units
 from moorage.cluster.columns import clipped
 from moorage.cluster.row_reader import RowReader
 from moorage.framework.interface.nodes import Nodes, NodeView

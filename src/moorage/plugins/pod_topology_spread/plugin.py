@@ -15,6 +15,7 @@ from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status
+from moorage.plugins.hint_helpers import event_labels, is_placed, selector_labels
 from moorage.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -34,7 +35,6 @@ from moorage.plugins.pod_topology_spread.scoring import (
     SpreadScores,
     count_spread_scores,
 )
-from moorage.plugins.queueing_hints import event_labels, is_placed, selector_labels
 from moorage.plugins.topology_counts.incremental import IncrementalCounts, LatestIncrementalCounts
 
 UNEVEN = "node(s) didn't match pod topology spread constraints"

@@ -36,7 +36,7 @@ from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
-from moorage.plugins.queueing_hints import USES_CLAIM, uses_claim
+from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.utilization_shape import on_shape
 from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, Planner
 from moorage.plugins.volume_binding.reservation import Reservation

@@ -13,8 +13,15 @@ from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, PluginError, Status
 from moorage.queue.queued_pod import QueuedPod
-from moorage.testing.asking import begin, pre_filter, prepare_scoring, raw_scores, shown, verdict_problem
-from moorage.testing.placing import fit_nowhere, place
+from moorage.testing.placement import fit_nowhere, place
+from moorage.testing.plugin_answers import (
+    begin,
+    pre_filter,
+    prepare_scoring,
+    raw_scores,
+    shown,
+    verdict_problem,
+)
 from moorage.testing.trial import Check, Trial
 
 _REFUSALS = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)

@@ -21,7 +21,8 @@ from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod, Toleration
 from moorage.api.quantity import parse_quantity
 from moorage.framework.interface.dependencies import DependsOn
-from moorage.testing.asking import (
+from moorage.testing.objects import pod as make_pod
+from moorage.testing.plugin_answers import (
     Answers,
     ask,
     begin,
@@ -30,7 +31,6 @@ from moorage.testing.asking import (
     prepare_scoring,
     raw_scores,
 )
-from moorage.testing.objects import pod as make_pod
 from moorage.testing.trial import Check, Trial
 
 

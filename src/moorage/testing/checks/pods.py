@@ -13,8 +13,8 @@ from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import NodeView
-from moorage.testing.asking import Begun, begin, refusals, shown
 from moorage.testing.objects import pod as make_pod
+from moorage.testing.plugin_answers import Begun, begin, refusals, shown
 from moorage.testing.stage import Stage
 from moorage.testing.trial import Check, Trial
 

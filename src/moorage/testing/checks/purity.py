@@ -10,8 +10,8 @@ import numpy as np
 from moorage.api.decode import KINDS
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
-from moorage.testing.asking import ask, begin, prepare_scoring, raw_scores
-from moorage.testing.placing import fit_nowhere
+from moorage.testing.placement import fit_nowhere
+from moorage.testing.plugin_answers import ask, begin, prepare_scoring, raw_scores
 from moorage.testing.stage import Stage
 from moorage.testing.trial import Check, Trial
 

@@ -11,8 +11,8 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
 from moorage.queue.queued_pod import QueuedPod
-from moorage.testing.asking import begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
-from moorage.testing.placing import fit_nowhere, place
+from moorage.testing.placement import fit_nowhere, place
+from moorage.testing.plugin_answers import begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.trial import Check, Trial
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.status import Code, PluginError
-from moorage.testing.asking import Answers, ask, dependencies_of, shown
 from moorage.testing.checks.purity import contents
-from moorage.testing.placing import Placed, place
+from moorage.testing.placement import Placed, place
+from moorage.testing.plugin_answers import Answers, ask, dependencies_of, shown
 from moorage.testing.trial import Check, Trial
 
 _SCALARS = (str, bytes, int, float, bool, type(None))

@@ -10,7 +10,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.filter_result import reason_of
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError, Status
-from moorage.testing.asking import (
+from moorage.testing.plugin_answers import (
     Answers,
     ask,
     begin,

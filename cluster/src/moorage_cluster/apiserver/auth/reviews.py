@@ -16,7 +16,7 @@ from moorage.apimachinery import errors, fields
 from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer
-from moorage_cluster.apiserver.auth.bodies import read_as
+from moorage_cluster.apiserver.auth.request_bodies import read_as
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import TokenError
 from moorage_cluster.apiserver.auth.tokens import Authenticator
 

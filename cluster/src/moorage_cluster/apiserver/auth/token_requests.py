@@ -15,9 +15,9 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.api.text import quoted
 from moorage.apimachinery import errors, fields
 from moorage_cluster.apiserver.auth import serviceaccounts
-from moorage_cluster.apiserver.auth.bodies import read_as
 from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref
 from moorage_cluster.apiserver.auth.jwt import SigningKey
+from moorage_cluster.apiserver.auth.request_bodies import read_as
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"

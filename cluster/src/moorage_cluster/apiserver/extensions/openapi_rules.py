@@ -12,7 +12,7 @@ from moorage.apimachinery.validation.checks import repetitions
 from moorage_cluster.apiserver.extensions.formats import is_known
 from moorage_cluster.apiserver.extensions.keywords import keyword_problems, parts_of
 from moorage_cluster.apiserver.extensions.metadata import META_FIELDS
-from moorage_cluster.apiserver.extensions.places import Place, Unknown, pruned
+from moorage_cluster.apiserver.extensions.schema_nodes import Place, Unknown, pruned
 from moorage_cluster.apiserver.extensions.structure import structure_problems
 from moorage_cluster.apiserver.extensions.values import Check, placed
 

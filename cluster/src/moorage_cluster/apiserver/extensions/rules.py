@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
 from moorage.api.text import path_key
 from moorage.apimachinery.fields import FieldError, complaints, duplicate, invalid, required
-from moorage_cluster.apiserver.extensions.places import Place
+from moorage_cluster.apiserver.extensions.schema_nodes import Place
 
 
 def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:

@@ -15,8 +15,8 @@ from moorage.apimachinery import errors
 from moorage.apimachinery.fields import FieldError, invalid
 from moorage.apimachinery.schema.base import Decoded
 from moorage.apimachinery.schema.shape import Shape
-from moorage_cluster.apiserver.extensions.places import Place, Unknown, fill_in, pruned, shape_of
 from moorage_cluster.apiserver.extensions.rules import embedded_problems, list_problems
+from moorage_cluster.apiserver.extensions.schema_nodes import Place, Unknown, fill_in, pruned, shape_of
 from moorage_cluster.apiserver.extensions.values import ABSENT, Check, placed
 
 

@@ -83,7 +83,7 @@ from moorage_cluster.apiserver.kinds.workloads import (
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
 from moorage_cluster.apiserver.strategy import Strategy
-from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.registry import printer_for
 
 CREATE_ONLY = ("create",)
 ALL = ("all",)

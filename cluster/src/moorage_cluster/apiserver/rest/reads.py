@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.negotiation import Wanted
 from moorage_cluster.apiserver.options import ListOptions
 from moorage_cluster.apiserver.resources import Resource
 from moorage_cluster.apiserver.rest.writes import Writer
-from moorage_cluster.apiserver.selection import FieldSelector, matches_fields, matches_labels
+from moorage_cluster.apiserver.selector_parsing import FieldSelector, matches_fields, matches_labels
 from moorage_cluster.apiserver.store import Collection, Key, Stored, decode, encode
 from moorage_cluster.apiserver.tables.base import Printer
 from moorage_cluster.apiserver.tables.table import partial_metadata, partial_metadata_list, table

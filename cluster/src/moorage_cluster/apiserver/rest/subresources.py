@@ -38,7 +38,7 @@ from moorage_cluster.apiserver.rest.patching import APPLY_PATCH, Patcher, patche
 from moorage_cluster.apiserver.rest.reads import transformed
 from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.store import Stored, decode, encode
-from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.registry import printer_for
 
 BINDINGS: Final = "/bindings"
 """The storage name of bindings, which are never stored: creating one binds its pod."""

@@ -11,7 +11,7 @@ from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.negotiation import negotiate
 from moorage_cluster.apiserver.options import Query, list_options
 from moorage_cluster.apiserver.resources import Resource, Source
-from moorage_cluster.apiserver.selection import NO_FIELDS, matches_fields, matches_labels
+from moorage_cluster.apiserver.selector_parsing import NO_FIELDS, matches_fields, matches_labels
 from moorage_cluster.apiserver.store import encode
 from moorage_cluster.apiserver.tables.table import table
 

@@ -21,10 +21,14 @@ from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
 from moorage.cel.budget import Work
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.claim_requests import (
+    AllocationError,
+    Alternative,
+    ClaimRequest,
+)
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import Entry
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
 from moorage.plugins.dynamic_resources.structured.search_results import (
     ClaimResults,

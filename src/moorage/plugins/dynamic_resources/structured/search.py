@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from moorage.api.quantity import Quantity
 from moorage.cel.budget import Work
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices, Amounts
+from moorage.plugins.dynamic_resources.structured.claim_requests import (
+    AllocationError,
+    Alternative,
+    ClaimRequest,
+)
 from moorage.plugins.dynamic_resources.structured.constraints import Constraint, constraint
 from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed, fits
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
 from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId
-from moorage.plugins.dynamic_resources.structured.requests import AllocationError, Alternative, ClaimRequest
 from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
 
 MAX_RESULTS = 32

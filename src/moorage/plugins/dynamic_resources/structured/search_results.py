@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cel.budget import Work
+from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
 from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
 from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
-from moorage.plugins.dynamic_resources.structured.requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.search import Pick
 
 MAX_RESULTS: Final = 100_000

@@ -16,7 +16,7 @@ from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import MalformedError
 from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
 from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of
-from moorage_cluster.apiserver.patches.apply.places import object_of
+from moorage_cluster.apiserver.patches.apply.shape_access import object_of
 from moorage_cluster.apiserver.patches.apply.wellformed import check_applied
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"

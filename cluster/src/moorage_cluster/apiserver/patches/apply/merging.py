@@ -7,7 +7,7 @@ from typing import Any, Final
 from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import item_element
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
-from moorage_cluster.apiserver.patches.apply.places import (
+from moorage_cluster.apiserver.patches.apply.shape_access import (
     field_shape,
     is_item_list,
     is_object,

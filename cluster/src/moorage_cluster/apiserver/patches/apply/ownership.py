@@ -8,7 +8,7 @@ from moorage.apimachinery.json_values import same
 from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.patches.apply.elements import item_element
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet
-from moorage_cluster.apiserver.patches.apply.places import (
+from moorage_cluster.apiserver.patches.apply.shape_access import (
     field_shape,
     is_declared,
     is_item_list,

@@ -34,7 +34,7 @@ from moorage_cluster.apiserver.patches.apply.managers import (
 )
 from moorage_cluster.apiserver.patches.apply.merging import merged, without
 from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of, with_parents
-from moorage_cluster.apiserver.patches.apply.places import object_of
+from moorage_cluster.apiserver.patches.apply.shape_access import object_of
 from moorage_cluster.apiserver.patches.apply.wellformed import check_applied, check_live
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 

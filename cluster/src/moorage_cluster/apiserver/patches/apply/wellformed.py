@@ -8,7 +8,12 @@ from moorage.api.text import path_key
 from moorage.apimachinery.json_values import go_text
 from moorage.apimachinery.schema.shape import Form, Shape
 from moorage_cluster.apiserver.patches.apply.elements import MalformedError, element_text, item_element
-from moorage_cluster.apiserver.patches.apply.places import field_shape, is_declared, is_item_list, item_shape
+from moorage_cluster.apiserver.patches.apply.shape_access import (
+    field_shape,
+    is_declared,
+    is_item_list,
+    item_shape,
+)
 
 
 def check_applied(value: Any, shape: Shape) -> None:

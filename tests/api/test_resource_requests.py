@@ -7,7 +7,7 @@ import pytest
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.quantity import format_quantity
-from moorage.api.requests import (
+from moorage.api.resource_requests import (
     SCORING_DEFAULTS,
     current_requests,
     pod_load,

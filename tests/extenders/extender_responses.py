@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from moorage.http.client import Endpoint
+from moorage.http.client_transport import Endpoint
 from moorage.http.transport import Request, Response
 
 URL = "http://extender.example/v1"

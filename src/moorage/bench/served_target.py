@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from moorage.bench.cluster import ClusterTarget
+from moorage.bench.cluster_target import ClusterTarget
+from moorage.bench.process_usage import Usage, own_usage, usage_of
 from moorage.bench.target import WorkloadFailed
-from moorage.bench.usage import Usage, own_usage, usage_of
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
@@ -23,8 +23,8 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.config.load import default_config, dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
-from moorage.http.client import Endpoint
 from moorage.http.client_tls import client_context
+from moorage.http.client_transport import Endpoint
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.timing import within
 

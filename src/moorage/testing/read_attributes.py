@@ -16,10 +16,10 @@ from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.cluster.columns import CodeColumn
-from moorage.cluster.labels import LabelColumns
+from moorage.cluster.label_columns import LabelColumns
 from moorage.framework.interface.status import PluginError
-from moorage.testing.asking import ask
 from moorage.testing.clusters import Extras, Values, standard_clusters
+from moorage.testing.plugin_answers import ask
 from moorage.testing.stage import Recipe
 
 T = TypeVar("T", bound=Object)

@@ -20,12 +20,12 @@ from moorage.clock import Clock, LoopClock, VirtualClock
 from moorage.config.load import parse_config
 from moorage.framework.extenders.extenders import ChosenVictims, ExtenderError, Filtered, NodeVictims
 from moorage.http.errors import AnswerLost, ConnectionFailed
-from moorage.http.serving import HttpServer, listen
+from moorage.http.server import HttpServer, listen
 from moorage.http.transport import Request, Response
 from moorage.services.extender_client import HttpExtender, http_extenders
 from tests import builders
 from tests.builders import make_node, make_pod
-from tests.extenders.answering import URL, Service, keeping, scoring, told
+from tests.extenders.extender_responses import URL, Service, keeping, scoring, told
 from tests.services.authorities import Authority
 
 POD = make_pod("p", uid="u")

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
-from moorage.testing.asking import begin, prepare_scoring
+from moorage.testing.plugin_answers import begin, prepare_scoring
 from moorage.testing.stage import Stage
 from moorage.testing.trial import Trial
 

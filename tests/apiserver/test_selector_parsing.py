@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.apimachinery.errors import ApiError
-from moorage_cluster.apiserver.selection import parse_label_selector
+from moorage_cluster.apiserver.selector_parsing import parse_label_selector
 from tests.apiserver.client import Cluster
 
 BAD_LABEL_SELECTORS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.api.manifests import timestamp
 from moorage_cluster.apiserver.tables.base import Printer
-from moorage_cluster.apiserver.tables.kinds import printer_for
+from moorage_cluster.apiserver.tables.registry import printer_for
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from moorage.api.manifests import Manifest, copy
+from moorage.bench.object_templates import Template, Templates
 from moorage.bench.ops import CreateNodes, CreatePods
-from moorage.bench.templates import Template, Templates
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"

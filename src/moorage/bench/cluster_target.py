@@ -15,9 +15,9 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.bench.concurrency import at_once
-from moorage.bench.pods import PodWatch
+from moorage.bench.pod_watch import PodWatch
+from moorage.bench.process_usage import Usage, own_usage
 from moorage.bench.target import Prepared, WorkloadFailed
-from moorage.bench.usage import Usage, own_usage
 from moorage.client.client import Client
 from moorage.client.informer import Informer
 from moorage.client.kinds import (

@@ -8,10 +8,10 @@ from random import Random
 from moorage.api.manifests import Manifest, moment, timestamp
 from moorage.clock import Clock
 from moorage_cluster.controllers.cluster import Cluster
+from moorage_cluster.nodes.claim_readiness import Claims
 from moorage_cluster.nodes.outbox import Outbox
 from moorage_cluster.nodes.settings import KubeletSettings
 from moorage_cluster.nodes.thresholds import parse_thresholds
-from moorage_cluster.nodes.volumes import Claims
 from moorage_cluster.nodes.workload import ContainerRuntime
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from moorage.api.decode import InputError, convert
 from moorage.api.files import load_documents, read_text
+from moorage.bench.object_templates import Templates
 from moorage.bench.ops import (
     OPS,
     REFUSED,
@@ -21,7 +22,6 @@ from moorage.bench.ops import (
     Workload,
 )
 from moorage.bench.params import BadOp, Params, resolved
-from moorage.bench.templates import Templates
 from moorage.config.load import load_config
 from moorage.config.problems import ConfigError
 from moorage.config.types import SchedulerConfiguration

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from moorage.http.client import Endpoint, HttpTransport
+from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.transport import Request, Response
 from tests.http.sockets import CHUNKED, Asked, SocketServer, Writer, answer, chunk, proxying, serving

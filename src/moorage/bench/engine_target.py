@@ -17,11 +17,11 @@ from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.bench.pods import PodWatch
-from moorage.bench.store import Store
+from moorage.bench.object_store import Store
+from moorage.bench.pod_watch import PodWatch
+from moorage.bench.process_usage import Usage, forget_peak, own_usage
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.bench.target import Prepared, WorkloadFailed
-from moorage.bench.usage import Usage, forget_peak, own_usage
 from moorage.client import kinds
 from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock

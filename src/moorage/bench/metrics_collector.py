@@ -17,11 +17,11 @@ from moorage.bench.histograms import (
     summarize,
 )
 from moorage.bench.ops import ThresholdMetricSelector
-from moorage.bench.pods import PodGroup
+from moorage.bench.pod_watch import PodGroup
+from moorage.bench.process_usage import Usage
 from moorage.bench.results import Attempts, Parts, Rates, Result, Threshold
 from moorage.bench.target import Target
 from moorage.bench.throughput import windows
-from moorage.bench.usage import Usage
 
 _ATTEMPTS: Final = "scheduler_scheduling_attempt_duration_seconds"
 _POINTS: Final = "scheduler_framework_extension_point_duration_seconds"

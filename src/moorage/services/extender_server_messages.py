@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from moorage.framework.extenders.extenders import ChosenVictims
-from moorage.services.extender_asking import meta_victims, node_list, read_meta_victims
+from moorage.services.extender_client_messages import meta_victims, node_list, read_meta_victims
 from moorage.services.go_json import Fields, GoJsonError, is_null
 
 _encode = msgspec.json.Encoder().encode

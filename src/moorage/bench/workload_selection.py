@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from moorage.api.decode import InputError
-from moorage.bench.plan import PlannedWorkload
+from moorage.bench.workload_files import PlannedWorkload
 
 
 def has_labels(expression: str, labels: Iterable[str]) -> bool:
