@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from moorage.cli.main import app
 from tests.apiserver.running import Kubectl
 from tests.run.running import RunningScheduler
-from tests.up.running import PATIENCE, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -67,12 +67,12 @@ def test_the_sample_of_every_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     options = ("--no-scheduler", "--from", str(SAMPLE / "nodes.yaml"))
     with start_cluster(tmp_path, *options) as server:
         kubectl = Kubectl(server, tmp_path)
-        kubectl("wait", "nodes", "--all", "--for=condition=Ready", PATIENCE)
+        kubectl("wait", "nodes", "--all", "--for=condition=Ready", TIMEOUT_SECONDS)
         words = (f"--config={config}", f"--plugin={SAMPLE / 'sample_plugin.py'}", "-v=2")
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
         with RunningScheduler(server.kubeconfig, *words) as scheduler:
             kubectl("apply", "-f", str(SAMPLE / "deployment.yaml"))
-            kubectl("rollout", "status", "deployment/sample", PATIENCE)
+            kubectl("rollout", "status", "deployment/sample", TIMEOUT_SECONDS)
             bound = scheduler.says("Successfully bound pod to node")
             (pod,) = kubectl.json("get", "pods")["items"]
         name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]

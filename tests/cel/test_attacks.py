@@ -10,7 +10,7 @@ import pytest
 from moorage.cel.budget import COST_LIMIT, WORK_LIMIT, Budget, CostLimitError, Work, WorkLimitError
 from moorage.cel.logic import BUDGET
 from moorage.cel.program import (
-    LONGEST_EXPRESSION_BYTES,
+    MAX_EXPRESSION_BYTES,
     MAX_TOKENS,
     TOKEN_WORK,
     CompileError,
@@ -21,7 +21,7 @@ from moorage.cel.values import CelError
 from tests.cel.test_device_selectors import FACTS, A
 
 CANCELLED = "operation cancelled: actual cost limit exceeded"
-MOST_BYTES = 32 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 
 
 def bound(start: str, step: str, times: int, end: str) -> str:
@@ -71,7 +71,7 @@ def test_an_expression_cannot_cost_more_than_the_limit(expression: str) -> None:
         compile_selector(expression).matches(FACTS, work)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < MOST_BYTES
+    assert peak < MAX_BYTES
     assert work.left >= 0
 
 
@@ -83,7 +83,7 @@ def test_an_expression_cannot_take_more_work_than_an_attempt_has(expression: str
         selector.matches(FACTS, Work())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < MOST_BYTES
+    assert peak < MAX_BYTES
 
 
 FORGIVING = (
@@ -138,7 +138,7 @@ def test_odd_values_fail_as_expressions_do(expression: str, reason: str) -> None
 # Compiling
 
 TOO_LARGE = {
-    "long": '"' + "x" * LONGEST_EXPRESSION_BYTES + '" == ""',
+    "long": '"' + "x" * MAX_EXPRESSION_BYTES + '" == ""',
     "many signs": "[" + "1," * MAX_TOKENS + "1].size() > 0",
     "deep brackets": "[" * 4000 + "]" * 4000,
     "deep loops": "[1].all(a, " * 60 + "true" + ")" * 60,

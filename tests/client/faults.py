@@ -56,7 +56,7 @@ STATUS_REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
 }
-LONGEST_DELAY_SECONDS = 3.0
+MAX_DELAY_SECONDS = 3.0
 
 
 def refusal(code: int, retry_after: int | None = None) -> Response:
@@ -113,7 +113,7 @@ class FaultyTransport:
         return True
 
     async def delay(self) -> None:
-        await sleep(self._clock, self._random.uniform(0.0, LONGEST_DELAY_SECONDS))
+        await sleep(self._clock, self._random.uniform(0.0, MAX_DELAY_SECONDS))
 
     def pick(self, count: int) -> int:
         return self._random.randrange(count)

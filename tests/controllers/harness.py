@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 _TURNS_PER_ROUND = 40
-_MOST_ROUNDS = 5000
+_MAX_ROUNDS = 5000
 
 
 class _Failures(logging.Handler):
@@ -128,7 +128,7 @@ class Harness:
         self._await(self._settled())
 
     async def _settled(self) -> None:
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             revision = self.server.store.revision
             for _ in range(_TURNS_PER_ROUND):
                 await asyncio.sleep(0)

@@ -23,7 +23,7 @@ from tests.extenders.processes import Program
 from tests.run.running import RunningScheduler
 from tests.services.authorities import Authority
 
-PATIENCE = "--timeout=30s"
+TIMEOUT_SECONDS = "--timeout=30s"
 HERE = Path(__file__).parent
 PLUGIN = '''
 """Pods belong on nodes of their own colour."""
@@ -80,14 +80,14 @@ def post(url: str, question: Any, context: ssl.SSLContext | None = None) -> Any:
 
 def scheduled_to(kubectl: Kubectl, name: str) -> str:
     """The node of a pod, once it has one."""
-    kubectl("wait", f"pod/{name}", "--for=condition=PodScheduled", PATIENCE)
+    kubectl("wait", f"pod/{name}", "--for=condition=PodScheduled", TIMEOUT_SECONDS)
     return kubectl("get", "pod", name, "-o", "jsonpath={.spec.nodeName}")
 
 
 def refused(kubectl: Kubectl, name: str, reason: str) -> str:
     """Why a pod has no node, once that is said."""
     where = "{.status.conditions[?(@.type=='PodScheduled')].reason}"
-    kubectl("wait", f"pod/{name}", f"--for=jsonpath={where}={reason}", PATIENCE)
+    kubectl("wait", f"pod/{name}", f"--for=jsonpath={where}={reason}", TIMEOUT_SECONDS)
     return kubectl("get", "pod", name, "-o", f"jsonpath={where.replace('reason', 'message')}")
 
 
@@ -109,7 +109,7 @@ def test_somebody_s_extender(server: RunningServer, kubectl: Kubectl, tmp_path: 
             assert scheduled_to(kubectl, "good") == "n2"
             for verb in ("filter", "prioritize", "bind"):
                 extender.says(verb)
-            kubectl("wait", "--for=jsonpath={.reason}=Scheduled", "event", "--all", PATIENCE)
+            kubectl("wait", "--for=jsonpath={.reason}=Scheduled", "event", "--all", TIMEOUT_SECONDS)
 
             post(f"{url}/mode", {"filter": "refuse"})
             kubectl.create(pod("refused"))

@@ -21,7 +21,7 @@ from moorage.http.transport import Request, Response, Transport
 from tests.http.wire import AtOnce, Lines, echoed, get, settled
 
 CERTIFICATE = load_or_make(None)
-_MOST_SECONDS = 10.0
+_MAX_SECONDS = 10.0
 """How long a scenario may take that must not wait for ever."""
 RUNNERS = {"asyncio": asyncio.run, "uvloop": uvloop.run}
 
@@ -110,7 +110,7 @@ def test_a_client_that_ends_while_more_of_it_is_unread_does_not_keep_the_server_
         client.close()
 
     async def bounded() -> None:
-        async with asyncio.timeout(_MOST_SECONDS):
+        async with asyncio.timeout(_MAX_SECONDS):
             await scenario()
 
     run(bounded())

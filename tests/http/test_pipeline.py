@@ -15,7 +15,7 @@ from moorage.client.retry import Retrying
 from moorage.clock import VirtualClock
 from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed
-from moorage.http.pipeline import MOST_GROUPS, MOST_TOGETHER, Pipeline
+from moorage.http.pipeline import MAX_GROUP_SIZE, MAX_GROUPS, Pipeline
 from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Request, Response
 from tests.http.sockets import Asked, SocketServer, Writer, answer, counting_in_flight, serving
@@ -48,7 +48,7 @@ def test_each_gets_its_own_answer_over_few_connections(run: Any) -> None:
         async with serving(_echo) as server, _pipelining(server.url) as transport:
             answers = await asyncio.gather(*(transport.handle(post(name)) for name in names))
         assert [one.body for one in answers] == [f"/{name}".encode() for name in names]
-        assert server.connections <= MOST_GROUPS
+        assert server.connections <= MAX_GROUPS
 
     run(scenario())
 
@@ -152,7 +152,7 @@ def test_only_with_pipelining_a_connection_has_several_requests_under_way(run: A
             names = [f"n{number}" for number in range(50)]
             answers = await asyncio.gather(*(transport.handle(post(name)) for name in names))
         assert [one.body for one in answers] == [f"/{name}".encode() for name in names]
-        assert len(in_flight.now) <= MOST_GROUPS
+        assert len(in_flight.now) <= MAX_GROUPS
         assert (in_flight.most > 1) is pipelining
 
     run(scenario())
@@ -239,7 +239,7 @@ class StagedPool:
 
 
 PACES: dict[str, tuple[list[Callable[[int], float]], list[int]]] = {
-    "all answers come at once": ([lambda count: 0.0] * 6, [2, 4, 8, 16, MOST_TOGETHER, MOST_TOGETHER]),
+    "all answers come at once": ([lambda count: 0.0] * 6, [2, 4, 8, 16, MAX_GROUP_SIZE, MAX_GROUP_SIZE]),
     "5 ms each": ([lambda count: 0.005 * (count - 1)] * 6, [2, 4, 2, 4, 2, 4]),
     "a second each": ([lambda count: 1.0 * (count - 1)] * 4, [2, 1, 1, 1]),
     "slow for a moment": ([lambda count: 0.1] + [lambda count: 0.0] * 3, [2, 1, 1, 1]),

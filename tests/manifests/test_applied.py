@@ -15,7 +15,7 @@ from tests.manifests.conftest import Start
 from tests.manifests.installing import account_kubeconfig, as_text, start
 from tests.manifests.printing import Manifest, printed
 from tests.up.objects import pod, priority_class
-from tests.up.running import PATIENCE
+from tests.up.running import TIMEOUT_SECONDS
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 DEMO, SAMPLE = EXAMPLES / "demo.yaml", EXAMPLES / "sample_plugin"
@@ -44,7 +44,7 @@ def test_a_second_time_nothing_changes(kubectl: Kubectl, installed: list[Manifes
 def test_the_default_scheduler_finds_a_place_for_each_replica(
     kubectl: Kubectl, installed: list[Manifest]
 ) -> None:
-    kubectl("rollout", "status", "deployment/moorage", "--namespace=kube-system", PATIENCE)
+    kubectl("rollout", "status", "deployment/moorage", "--namespace=kube-system", TIMEOUT_SECONDS)
     selector = "app.kubernetes.io/instance=moorage"
     pods = kubectl.json("get", "pods", "--namespace=kube-system", f"--selector={selector}")["items"]
     assert {each["spec"]["schedulerName"] for each in pods} == {"default-scheduler"}
@@ -71,9 +71,9 @@ def test_the_demo_runs_under_the_printed_role(kubectl: Kubectl, start_installed:
         if "namespace" not in each["metadata"]
     ]
     user("apply", "-f", "-", input=manifest(*demo))
-    user("rollout", "status", "deployment/web", PATIENCE)
-    user("rollout", "status", "statefulset/store", PATIENCE)
-    user("wait", "pod/too-large", "--for=condition=PodScheduled=False", PATIENCE)
+    user("rollout", "status", "deployment/web", TIMEOUT_SECONDS)
+    user("rollout", "status", "statefulset/store", TIMEOUT_SECONDS)
+    user("wait", "pod/too-large", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
     volumes = user.json("get", "pvc")["items"]
     assert {each["status"]["phase"] for each in volumes} == {"Bound"}
     told = user.json("get", "events", "--field-selector=involvedObject.name=too-large")["items"]
@@ -82,7 +82,7 @@ def test_the_demo_runs_under_the_printed_role(kubectl: Kubectl, start_installed:
     }
     scheduler.stop()
     assert "forbidden" not in scheduler.log, scheduler.log
-    kubectl("delete", "namespace", "demo", PATIENCE)
+    kubectl("delete", "namespace", "demo", TIMEOUT_SECONDS)
 
 
 def test_the_sample_plugin_runs_under_the_printed_role(
@@ -97,10 +97,10 @@ def test_the_sample_plugin_runs_under_the_printed_role(
         kubectl("create", "namespace", "sample")
         user = kubectl.with_options("--namespace=sample")
         user("apply", "-f", str(SAMPLE / "deployment.yaml"))
-        user("rollout", "status", "deployment/sample", PATIENCE)
+        user("rollout", "status", "deployment/sample", TIMEOUT_SECONDS)
     assert "prebind pod: sample-" in scheduler.log, scheduler.log
     assert "forbidden" not in scheduler.log, scheduler.log
-    kubectl("delete", "namespace", "sample", PATIENCE)
+    kubectl("delete", "namespace", "sample", TIMEOUT_SECONDS)
 
 
 def test_room_is_made_under_the_printed_role(kubectl: Kubectl, start_installed: Start) -> None:
@@ -110,14 +110,14 @@ def test_room_is_made_under_the_printed_role(kubectl: Kubectl, start_installed: 
     user.create(priority_class("urgent", 1000))
     small = [pod(f"small-{number}", cpu="5", terminationGracePeriodSeconds=1, **OURS) for number in range(3)]
     user.create(*small)
-    user("wait", "pod", "--all", "--for=condition=Ready", PATIENCE)
+    user("wait", "pod", "--all", "--for=condition=Ready", TIMEOUT_SECONDS)
     user.create(pod("large", cpu="6", priorityClassName="urgent", **OURS))
-    user("wait", "pod/large", "--for=condition=Ready", PATIENCE)
+    user("wait", "pod/large", "--for=condition=Ready", TIMEOUT_SECONDS)
     events = user.json("get", "events", "--field-selector=reason=Preempted")["items"]
     assert len(events) == 1
     scheduler.stop()
     assert "forbidden" not in scheduler.log, scheduler.log
-    kubectl("delete", "namespace", "crowded", PATIENCE)
+    kubectl("delete", "namespace", "crowded", TIMEOUT_SECONDS)
 
 
 def device_objects() -> list[dict[str, Any]]:
@@ -145,11 +145,11 @@ def test_devices_are_given_under_the_printed_role(kubectl: Kubectl, start_instal
     amounts = {"example.com/gpu": "1"}
     by_resource = pod("by-resource", limits=amounts, **OURS)
     user.create(by_claim, by_resource)
-    user("wait", "pod", "--all", "--for=condition=PodScheduled", PATIENCE)
+    user("wait", "pod", "--all", "--for=condition=PodScheduled", TIMEOUT_SECONDS)
     assert len(user.json("get", "resourceclaims")["items"]) == 2
     scheduler.stop()
     assert "forbidden" not in scheduler.log, scheduler.log
-    kubectl("delete", "namespace", "devices", PATIENCE)
+    kubectl("delete", "namespace", "devices", TIMEOUT_SECONDS)
 
 
 def test_replicas_take_turns_under_the_printed_role(
@@ -168,11 +168,11 @@ def test_replicas_take_turns_under_the_printed_role(
     kubectl("create", "namespace", "turns")
     user = kubectl.with_options("--namespace=turns")
     user.create(pod("p", **OURS))
-    user("wait", "pod/p", "--for=condition=Ready", PATIENCE)
+    user("wait", "pod/p", "--for=condition=Ready", TIMEOUT_SECONDS)
     lease = kubectl.json("get", "lease", "moorage", "--namespace=kube-system")
     assert lease["spec"]["leaseTransitions"] >= 1
     second.stop()
     for each in (first, second):
         assert "forbidden" not in each.log, each.log
         assert "may not be read" not in each.log, each.log
-    kubectl("delete", "namespace", "turns", PATIENCE)
+    kubectl("delete", "namespace", "turns", TIMEOUT_SECONDS)

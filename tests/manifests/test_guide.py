@@ -16,7 +16,7 @@ from tests.manifests.guide import GUIDE, Command, File, is_shown, steps
 from tests.manifests.installing import DEFINITION, account_kubeconfig
 from tests.run.running import RunningScheduler
 from tests.up.objects import pod
-from tests.up.running import PATIENCE, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 ELSEWHERE = ("docker ", "kubectl port-forward ")
 """How commands begin that need more than an API server: a builder of images, a network of pods."""
@@ -142,7 +142,7 @@ def test_from_kube_scheduler_to_moorage_and_back(headless: RunningServer, tmp_pa
     with RunningScheduler(kubeconfig, *options):
         reader.follows(lease)
         kubectl.create(pod("first"))
-        kubectl("wait", "pod/first", "--for=condition=PodScheduled", PATIENCE)
+        kubectl("wait", "pod/first", "--for=condition=PodScheduled", TIMEOUT_SECONDS)
     reader.follows(back)
     assert reader.manifest.read_text() == KUBEADM.read_text()
 
@@ -165,7 +165,7 @@ def test_a_deployment_on_a_node_needs_no_scheduler(headless: RunningServer, tmp_
         if isinstance(step, File) or "moorage manifests" in step.text:
             reader.follows(step)
     kubectl = Kubectl(headless, tmp_path)
-    kubectl("rollout", "status", "deployment/kube-scheduler", "--namespace=kube-system", PATIENCE)
+    kubectl("rollout", "status", "deployment/kube-scheduler", "--namespace=kube-system", TIMEOUT_SECONDS)
 
 
 def test_the_image_for_packages_begins_as_the_dockerfile_does() -> None:

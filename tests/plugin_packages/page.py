@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
-_PATIENCE_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_NAME = re.compile(r"`([\w-]+\.(?:py|yaml))`:$")
@@ -93,9 +93,7 @@ class Background:
     def says(self, lines: Sequence[str], after: int = 0) -> None:
         """Wait until it has said these lines, in this order, after so many others."""
         with self._heard:
-            self._heard.wait_for(
-                lambda: self._is_over or _shows(self._said[after:], lines), _PATIENCE_SECONDS
-            )
+            self._heard.wait_for(lambda: self._is_over or _shows(self._said[after:], lines), _TIMEOUT_SECONDS)
             assert _shows(self._said[after:], lines), "\n".join(
                 ["it did not say", *lines, "but", *self._said]
             )
@@ -109,7 +107,7 @@ class Background:
         """Ask it to end, as Ctrl-C does, and see that it ends well."""
         self._process.send_signal(signal.SIGTERM)
         try:
-            status = self._process.wait(_PATIENCE_SECONDS)
+            status = self._process.wait(_TIMEOUT_SECONDS)
         finally:
             self.kill()
         assert status == 0, "\n".join(self._said)
@@ -208,14 +206,14 @@ class Play:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
         )
         assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
         self._printed = [line.rstrip() for line in done.stdout.splitlines()]
 
     def _expect(self, lines: Sequence[str]) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         command = self.commands[-1] if self.commands else ""
         while (
             not _shows(self._printed, lines) and command.startswith(_READING) and time.monotonic() < deadline

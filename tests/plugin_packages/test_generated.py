@@ -13,7 +13,7 @@ import pytest
 from tests.apiserver.running import Kubectl
 from tests.plugin_packages.environment import CLUSTER, CleanEnvironment, build_wheel, needs_of_moorage
 from tests.run.running import RunningScheduler
-from tests.up.running import PATIENCE, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 PACKAGE, MODULE, PLUGIN = "tide-table", "tide_table", "TideTable"
 LABEL = f"example.com/{PACKAGE}"
@@ -77,7 +77,7 @@ def _place(kubectl: Kubectl, pod: str) -> str:
     kubectl("label", "node", "node-2", f"{LABEL}=60")
     named = json.dumps({"spec": {"schedulerName": PACKAGE}})
     kubectl("run", pod, "--image=registry.example/tide:1", f"--overrides={named}")
-    kubectl("wait", f"pod/{pod}", "--for=condition=PodScheduled", PATIENCE)
+    kubectl("wait", f"pod/{pod}", "--for=condition=PodScheduled", TIMEOUT_SECONDS)
     return str(kubectl.json("get", "pod", pod)["spec"]["nodeName"])
 
 

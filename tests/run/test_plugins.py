@@ -14,7 +14,7 @@ import pytest
 from moorage.klog import quoted
 from tests.apiserver.running import Kubectl
 from tests.run.running import RunningScheduler
-from tests.run.test_process import PATIENCE, SCHEDULED, configuration
+from tests.run.test_process import SCHEDULED, TIMEOUT_SECONDS, configuration
 from tests.up.objects import pod
 
 PLUGIN = """
@@ -67,8 +67,8 @@ def test_a_plugin_from_a_file(
     plugin.write_text(PLUGIN.format(mood="bad mood"))
     scheduler = start(f"--plugin={plugin}", "--slow-plugin-warning=1ms")
     kubectl.create(pod("moody-one", cpu="10m"), pod("wrong-one", cpu="10m"), pod("plain-one", cpu="10m"))
-    kubectl("wait", "pod/plain-one", SCHEDULED, PATIENCE)
-    kubectl("wait", "pod/moody-one", "pod/wrong-one", f"{SCHEDULED}=False", PATIENCE)
+    kubectl("wait", "pod/plain-one", SCHEDULED, TIMEOUT_SECONDS)
+    kubectl("wait", "pod/moody-one", "pod/wrong-one", f"{SCHEDULED}=False", TIMEOUT_SECONDS)
 
     def condition(name: str) -> dict[str, str]:
         [found] = kubectl.json("get", "pod", name)["status"]["conditions"]
@@ -98,7 +98,7 @@ def test_a_plugin_from_a_file(
     plugin.write_text(PLUGIN.format(mood=""))
     scheduler.send(signal.SIGHUP)
     scheduler.says("Reloaded the configuration")
-    kubectl("wait", "pod/moody-one", SCHEDULED, PATIENCE)
+    kubectl("wait", "pod/moody-one", SCHEDULED, TIMEOUT_SECONDS)
     scheduler.stop()
     kubectl("delete", "pod", "moody-one", "wrong-one", "plain-one", "--grace-period=0", "--force")
 
@@ -114,7 +114,7 @@ def test_a_program_of_one_s_own(kubectl: Kubectl, kubeconfig: Path, tmp_path: Pa
     config = configuration(tmp_path / "scheduler.yaml", kubeconfig, own)
     with RunningScheduler(kubeconfig, config, program=(str(program),)):
         kubectl.create(pod("heralded", cpu="10m", schedulerName="own-scheduler"))
-        kubectl("wait", "pod/heralded", SCHEDULED, PATIENCE)
+        kubectl("wait", "pod/heralded", SCHEDULED, TIMEOUT_SECONDS)
     [event] = kubectl.json("get", "events", "--field-selector=reason=Heralded")["items"]
     assert (event["message"], event["reportingComponent"]) == ("hear, hear", "own-scheduler")
     kubectl("delete", "pod", "heralded", "--grace-period=0", "--force")

@@ -17,7 +17,7 @@ from tests.up.objects import pod
 
 Start = Callable[..., RunningScheduler]
 
-PATIENCE = "--timeout=30s"
+TIMEOUT_SECONDS = "--timeout=30s"
 SCHEDULED = "--for=condition=PodScheduled"
 LEASE = ("lease/kube-scheduler", "--namespace=kube-system")
 
@@ -50,8 +50,8 @@ def events_of(kubectl: Kubectl, reason: str) -> set[str]:
 def test_pods_are_bound_and_told_of_with_only_the_bootstrap_roles(kubectl: Kubectl, start: Start) -> None:
     scheduler = start("--logging-format=json")
     create(kubectl, pod("fits", cpu="100m"), pod("too-big", cpu="999"))
-    kubectl("wait", "pod/fits", SCHEDULED, PATIENCE)
-    kubectl("wait", "pod/too-big", f"{SCHEDULED}=False", PATIENCE)
+    kubectl("wait", "pod/fits", SCHEDULED, TIMEOUT_SECONDS)
+    kubectl("wait", "pod/too-big", f"{SCHEDULED}=False", TIMEOUT_SECONDS)
     scheduler.stop()
     fits = kubectl("describe", "pod", "fits")
     assert re.search(r"Node: +n1", fits), fits
@@ -77,7 +77,7 @@ def test_a_leader_that_ends_hands_over_at_once_and_one_that_is_killed_after_its_
     second.kill()
     third.says("Successfully acquired lease")
     create(kubectl, pod("after", cpu="10m"))
-    kubectl("wait", "pod/after", SCHEDULED, PATIENCE)
+    kubectl("wait", "pod/after", SCHEDULED, TIMEOUT_SECONDS)
     third.stop()
     lease = kubectl.json("get", *LEASE)["spec"]
     assert lease["holderIdentity"] == ""
@@ -98,14 +98,14 @@ def test_profiles_are_reloaded_without_losing_the_queue(
     path = tmp_path / "scheduler.yaml"
     scheduler = start(configuration(path, kubeconfig, profile("default-scheduler")))
     create(kubectl, pod("waits", cpu="999"), pod("others", cpu="10m", schedulerName="second"))
-    kubectl("wait", "pod/waits", f"{SCHEDULED}=False", PATIENCE)
+    kubectl("wait", "pod/waits", f"{SCHEDULED}=False", TIMEOUT_SECONDS)
     path.write_text("kind: Nonsense")
     scheduler.send(signal.SIGHUP)
     scheduler.says("Failed to reload the configuration")
     configuration(path, kubeconfig, profile("default-scheduler"), profile("second"))
     scheduler.send(signal.SIGHUP)
     assert 'profiles=["default-scheduler","second"]' in scheduler.says("Reloaded the configuration")
-    kubectl("wait", "pod/others", SCHEDULED, PATIENCE)
+    kubectl("wait", "pod/others", SCHEDULED, TIMEOUT_SECONDS)
     scheduler.send(signal.SIGUSR2)
     queue = json.loads(scheduler.says("Dump of scheduling queue").partition("pods=")[2])
     waiting = {entry["pod"] for entries in queue.values() for entry in entries}
@@ -124,7 +124,7 @@ def test_bindings_under_way_are_finished_and_told_of_before_the_process_ends(
     scheduler = start("--kube-api-qps=30", "--kube-api-burst=20")
     names = [f"many-{number}" for number in range(30)]
     create(kubectl, *(pod(name, cpu="10m") for name in names))
-    kubectl("wait", "pod/many-0", SCHEDULED, PATIENCE)
+    kubectl("wait", "pod/many-0", SCHEDULED, TIMEOUT_SECONDS)
     scheduler.stop()
     pods = kubectl.json("get", "pods")["items"]
     bound = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}

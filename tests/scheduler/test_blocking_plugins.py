@@ -18,7 +18,7 @@ from moorage.scheduler.scheduler import Scheduler
 from tests.scheduler.plugins import Quiet, profile, registry_with
 from tests.scheduler.running import World, in_world
 
-PATIENCE_SECONDS = 20
+TIMEOUT_SECONDS = 20
 """Bound of what never takes that long, so that a failure is not a hang."""
 
 
@@ -38,7 +38,7 @@ class Blocking(Quiet):
         self.calls.append(f"{point} {pod.name}")
         if point == self._point and pod.name.startswith("slow"):
             self.entered.release()
-            assert self.released.wait(PATIENCE_SECONDS)
+            assert self.released.wait(TIMEOUT_SECONDS)
             self.was_stopped = self.handle.pre_binding.is_stopped(pod.uid)
             self.calls.append(f"{point} {pod.name} ended")
 
@@ -75,13 +75,13 @@ async def blocks(world: World, plugin: Blocking, name: str = "slow", **spec: Any
 
 
 async def until(world: World, condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not condition():
             await world.settles()
 
 
 async def bound(world: World, *names: str) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not all([await world.node_of(name) for name in names]):
             await world.settles()
 

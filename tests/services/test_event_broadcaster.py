@@ -388,7 +388,7 @@ def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_module, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(events_module, "MAX_CACHED_EVENTS", 3)
 
     async def test(scene: Scene) -> None:
         for _ in range(3):

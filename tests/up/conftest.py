@@ -10,7 +10,7 @@ import pytest
 
 from tests.apiserver.running import Kubectl, RunningServer
 from tests.up.objects import POOL, node
-from tests.up.running import PATIENCE, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 OWN_SCHEDULER = "my-scheduler"
 CONFIGURATION = f"""
@@ -61,7 +61,7 @@ def add_node(anywhere: Kubectl, namespace: str) -> Iterator[Callable[..., str]]:
     def add(**size: str) -> str:
         names.append(f"{namespace}-{len(names)}")
         anywhere.create(node(names[-1], **size, **{POOL: namespace}))
-        anywhere("wait", f"node/{names[-1]}", "--for=condition=Ready", PATIENCE)
+        anywhere("wait", f"node/{names[-1]}", "--for=condition=Ready", TIMEOUT_SECONDS)
         return names[-1]
 
     yield add

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.apiserver.running import Kubectl
 from tests.up.conftest import NODES
 from tests.up.objects import IMAGE, POOL, apart, budget, pod, workload
-from tests.up.running import PATIENCE, all_at_once, finished, line_with
+from tests.up.running import TIMEOUT_SECONDS, all_at_once, finished, line_with
 
 
 def test_draining_with_a_budget(
@@ -24,8 +24,8 @@ def test_draining_with_a_budget(
     )
     all_at_once(
         kubectl,
-        f"rollout status deployment/web {PATIENCE}",
-        f"wait pod/bare --for=condition=Ready {PATIENCE}",
+        f"rollout status deployment/web {TIMEOUT_SECONDS}",
+        f"wait pod/bare --for=condition=Ready {TIMEOUT_SECONDS}",
     )
     refused = anywhere("drain", first, ok=False)
     assert "cannot delete Pods that declare no controller" in refused
@@ -39,16 +39,16 @@ def test_draining_with_a_budget(
     left = kubectl.json("get", "pods")["items"]
     assert sorted(each["spec"].get("nodeName", "") for each in left) == ["", second]
     waiting = next(each["metadata"]["name"] for each in left if "nodeName" not in each["spec"])
-    kubectl("wait", f"pod/{waiting}", "--for=condition=PodScheduled=False", PATIENCE)
+    kubectl("wait", f"pod/{waiting}", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
     assert "node(s) were unschedulable" in kubectl("describe", "pod", waiting)
     anywhere("uncordon", spare)
-    kubectl("wait", f"pod/{waiting}", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", f"pod/{waiting}", "--for=condition=Ready", TIMEOUT_SECONDS)
     assert kubectl("get", "pod", waiting, "-o", "jsonpath={.spec.nodeName}") == spare
 
 
 def test_what_is_shown(kubectl: Kubectl, anywhere: Kubectl) -> None:
     kubectl.create(pod("shown", cpu="500m", memory="64Mi", says={"usage": "cpu=250m,memory=100Mi"}))
-    kubectl("wait", "pod/shown", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", "pod/shown", "--for=condition=Ready", TIMEOUT_SECONDS)
     stored = kubectl.json("get", "pod", "shown")
     node, address = stored["spec"]["nodeName"], stored["status"]["podIP"]
 

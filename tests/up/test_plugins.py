@@ -15,7 +15,7 @@ from moorage.cli.main import app
 from moorage_cluster.cli.watching import Saved
 from tests.apiserver.running import Kubectl, RunningServer
 from tests.up.objects import pod
-from tests.up.running import PATIENCE, line_with
+from tests.up.running import TIMEOUT_SECONDS, line_with
 
 PLUGIN = """
 import logging
@@ -51,7 +51,7 @@ def watched(folder: Path, plugin: Path) -> Iterator[RunningServer]:
 
 
 def node_of(kubectl: Kubectl, name: str) -> str:
-    kubectl("wait", f"pod/{name}", SCHEDULED, PATIENCE)
+    kubectl("wait", f"pod/{name}", SCHEDULED, TIMEOUT_SECONDS)
     return str(kubectl.json("get", "pod", name)["spec"]["nodeName"])
 
 
@@ -71,7 +71,7 @@ def test_a_plugin_is_reloaded_when_its_file_is_saved(tmp_path: Path) -> None:
         plugin.write_text(PLUGIN.format(node="node-7"))
         assert line_with(running.process, "reloaded") == f"moorage up: {plugin} reloaded\n"
         kubectl.create(pod("waits"))
-        kubectl("wait", "pod/waits", f"{SCHEDULED}=False", PATIENCE)
+        kubectl("wait", "pod/waits", f"{SCHEDULED}=False", TIMEOUT_SECONDS)
 
         plugin.write_text(UNKNOWN)
         assert line_with(running.process, "moorage up:") == (

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from moorage.cli.main import app
 from tests.apiserver.running import Kubectl, RunningServer, manifest
 from tests.up.objects import binding, claim_template, job, pod, workload
-from tests.up.running import PATIENCE, all_at_once, end, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, all_at_once, end, start_cluster
 
 ENDS_WITHIN_SECONDS = 10
 STARTS_OR_FAILS_WITHIN_SECONDS = 30
@@ -83,9 +83,9 @@ def test_everything_goes_on_after_a_restart(tmp_path: Path) -> None:
         kubectl = Kubectl(first, tmp_path)
         all_at_once(
             kubectl,
-            f"rollout status deployment/web {PATIENCE}",
-            f"rollout status statefulset/store {PATIENCE}",
-            f"wait pods -l job-name=long --for=condition=Ready {PATIENCE}",
+            f"rollout status deployment/web {TIMEOUT_SECONDS}",
+            f"rollout status statefulset/store {TIMEOUT_SECONDS}",
+            f"wait pods -l job-name=long --for=condition=Ready {TIMEOUT_SECONDS}",
         )
         before, volumes = pods_of(kubectl), kubectl("get", "pv", "-o", "name")
         assert len(before) == 4
@@ -103,8 +103,8 @@ def test_everything_goes_on_after_a_restart(tmp_path: Path) -> None:
         kubectl("scale", "deployment/web", "--replicas=4")
         all_at_once(
             kubectl,
-            f"rollout status deployment/web {PATIENCE}",
-            f"wait job/long --for=condition=complete {PATIENCE}",
+            f"rollout status deployment/web {TIMEOUT_SECONDS}",
+            f"wait job/long --for=condition=complete {TIMEOUT_SECONDS}",
         )
         after = pods_of(kubectl)
         assert len(after) == 5
@@ -122,11 +122,11 @@ def test_a_cluster_from_a_dump(kubectl: Kubectl, namespace: str, tmp_path: Path)
     )
     all_at_once(
         kubectl,
-        f"rollout status deployment/web {PATIENCE}",
-        f"rollout status daemonset/agent {PATIENCE}",
-        f"rollout status statefulset/store {PATIENCE}",
-        f"wait job/done --for=condition=complete {PATIENCE}",
-        f"wait pods -l job-name=going-on --for=condition=Ready {PATIENCE}",
+        f"rollout status deployment/web {TIMEOUT_SECONDS}",
+        f"rollout status daemonset/agent {TIMEOUT_SECONDS}",
+        f"rollout status statefulset/store {TIMEOUT_SECONDS}",
+        f"wait job/done --for=condition=complete {TIMEOUT_SECONDS}",
+        f"wait pods -l job-name=going-on --for=condition=Ready {TIMEOUT_SECONDS}",
     )
     kinds = "nodes,namespaces,controllerrevisions,deployments,replicasets,statefulsets,daemonsets,jobs"
     dump = tmp_path / "cluster.yaml"
@@ -139,18 +139,18 @@ def test_a_cluster_from_a_dump(kubectl: Kubectl, namespace: str, tmp_path: Path)
         assert there("get", "nodes", "-o", "name") == nodes
         all_at_once(
             there,
-            f"rollout status deployment/web {PATIENCE}",
-            f"rollout status daemonset/agent {PATIENCE}",
-            f"rollout status statefulset/store {PATIENCE}",
-            f"wait job/done job/going-on --for=condition=complete {PATIENCE}",
+            f"rollout status deployment/web {TIMEOUT_SECONDS}",
+            f"rollout status daemonset/agent {TIMEOUT_SECONDS}",
+            f"rollout status statefulset/store {TIMEOUT_SECONDS}",
+            f"wait job/done job/going-on --for=condition=complete {TIMEOUT_SECONDS}",
             # The volume and its claim have found each other again.
-            f"wait pvc/data-store-0 --for=jsonpath={{{BIND_COMPLETED}}}=yes {PATIENCE}",
-            f"wait pvc/data-store-0 --for=jsonpath={{.status.phase}}=Bound {PATIENCE}",
+            f"wait pvc/data-store-0 --for=jsonpath={{{BIND_COMPLETED}}}=yes {TIMEOUT_SECONDS}",
+            f"wait pvc/data-store-0 --for=jsonpath={{.status.phase}}=Bound {TIMEOUT_SECONDS}",
         )
         assert pods_of(there) == before
         assert len(there("get", "pods", "-l", "job-name", "-o", "name").split()) == 2
         there("delete", "pod", next(name for name in before if name.startswith("web")))
-        there("rollout", "status", "deployment/web", PATIENCE)
+        there("rollout", "status", "deployment/web", TIMEOUT_SECONDS)
         after = pods_of(there)
         assert len(after) == len(before)
         assert len(after.keys() - before.keys()) == 1
@@ -166,7 +166,7 @@ def test_another_process_schedules(tmp_path: Path) -> None:
         kubectl.create(pod("waiting"), pod("bound"))
         path = "/api/v1/namespaces/default/pods/bound/binding"
         kubectl("create", "--raw", path, "-f", "-", input=json.dumps(binding("bound", "node-0")))
-        kubectl("wait", "pod/bound", "--for=condition=Ready", PATIENCE)
+        kubectl("wait", "pod/bound", "--for=condition=Ready", TIMEOUT_SECONDS)
         left = kubectl.json("get", "pod", "waiting")
         assert "nodeName" not in left["spec"]
         assert left["status"]["phase"] == "Pending"

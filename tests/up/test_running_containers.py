@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.apiserver.running import Kubectl, RunningServer
-from tests.up.running import PATIENCE, end, finished, line_with, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, end, finished, line_with, start_cluster
 
 ENDS_WITHIN_SECONDS = 30
 SERVES = "trap 'echo bye; exit 0' TERM; echo serving on $ADDRESS as $$$$ in $PWD; sleep 1000 & wait"
@@ -43,7 +43,7 @@ def test_what_pods_ask_for_is_run(kubectl: Kubectl) -> None:
         shell("serves", SERVES, terminationGracePeriodSeconds=60),
     )
     for name, phase in (("fails", "Failed"), ("simulated", "Running"), ("serves", "Running")):
-        kubectl("wait", f"pod/{name}", f"--for=jsonpath={{.status.phase}}={phase}", PATIENCE)
+        kubectl("wait", f"pod/{name}", f"--for=jsonpath={{.status.phase}}={phase}", TIMEOUT_SECONDS)
     (status,) = kubectl.json("get", "pod", "fails")["status"]["containerStatuses"]
     assert (status["state"]["terminated"]["exitCode"], kubectl("logs", "fails")) == (3, "to fail\n")
     assert "simulated: container main of pod simulated started" in kubectl("logs", "simulated")
@@ -60,7 +60,7 @@ def test_what_pods_ask_for_is_run(kubectl: Kubectl) -> None:
 
 def test_nothing_is_left_behind(cluster: RunningServer, kubectl: Kubectl) -> None:
     kubectl.create(shell("serves", SERVES))
-    kubectl("wait", "pod/serves", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", "pod/serves", "--for=condition=Ready", TIMEOUT_SECONDS)
     following = kubectl.start("logs", "serves", "--follow")
     try:
         words = line_with(following, "serving").split()

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from tests.apiserver.running import Kubectl
 from tests.up.objects import POOL, pod, priority_class
-from tests.up.running import PATIENCE, end, line_with
+from tests.up.running import TIMEOUT_SECONDS, end, line_with
 
 
 def test_a_pod_that_fits_nowhere_waits_for_a_bigger_node(
     kubectl: Kubectl, namespace: str, add_node: Callable[..., str]
 ) -> None:
     kubectl.create(pod("large", cpu="64", nodeSelector={POOL: namespace}))
-    kubectl("wait", "pod/large", "--for=condition=PodScheduled=False", PATIENCE)
+    kubectl("wait", "pod/large", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
     assert "didn't match Pod's node affinity/selector" in kubectl("describe", "pod", "large")
     add_node(cpu="8")
     reasons = "jsonpath={.status.conditions[*].message}{'\\n'}"
@@ -23,7 +23,7 @@ def test_a_pod_that_fits_nowhere_waits_for_a_bigger_node(
     finally:
         end(watching)
     bigger = add_node(cpu="65")
-    kubectl("wait", "pod/large", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", "pod/large", "--for=condition=Ready", TIMEOUT_SECONDS)
     assert kubectl("get", "pod", "large", "-o", "jsonpath={.spec.nodeName}") == bigger
 
 
@@ -33,7 +33,7 @@ def test_an_important_pod_takes_the_place_of_another(
     anywhere.create(priority_class("important", 1000), priority_class("unimportant", -10))
     node, pool = add_node(cpu="2"), {POOL: namespace}
     kubectl.create(pod("victim", cpu="1500m", nodeSelector=pool, priorityClassName="unimportant"))
-    kubectl("wait", "pod/victim", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", "pod/victim", "--for=condition=Ready", TIMEOUT_SECONDS)
     watching = kubectl.start(
         "get", "pods", "--watch", "-o", "jsonpath={.metadata.name} {.status.nominatedNodeName}{'\\n'}"
     )
@@ -42,7 +42,7 @@ def test_an_important_pod_takes_the_place_of_another(
         line_with(watching, f"winner {node}")
     finally:
         end(watching)
-    kubectl("wait", "pod/winner", "--for=condition=Ready", PATIENCE)
+    kubectl("wait", "pod/winner", "--for=condition=Ready", TIMEOUT_SECONDS)
     assert kubectl("get", "pods", "-o", "name").split() == ["pod/winner"]
     winner = kubectl.json("get", "pod", "winner")
     assert (winner["spec"]["priority"], winner["spec"]["nodeName"]) == (1000, node)

@@ -8,7 +8,7 @@ from datetime import datetime
 from tests.apiserver.running import Kubectl
 from tests.up.conftest import NODES, OWN_SCHEDULER
 from tests.up.objects import POOL, claim, claim_template, job, pod, workload
-from tests.up.running import PATIENCE, all_at_once
+from tests.up.running import TIMEOUT_SECONDS, all_at_once
 
 
 def running(kubectl: Kubectl, app: str) -> dict[str, str]:
@@ -29,7 +29,7 @@ def test_a_deployment_with_its_own_scheduler(kubectl: Kubectl) -> None:
     target = "deployment/web"
     pods = {"cpu": "50m", "schedulerName": OWN_SCHEDULER}
     kubectl.create(workload("Deployment", "web", replicas=20, pods=pods))
-    assert "successfully rolled out" in kubectl("rollout", "status", target, PATIENCE)
+    assert "successfully rolled out" in kubectl("rollout", "status", target, TIMEOUT_SECONDS)
     placed = running(kubectl, "web")
     assert len(placed) == 20
     assert set(placed.values()) == {f"node-{index}" for index in range(NODES)}
@@ -37,10 +37,10 @@ def test_a_deployment_with_its_own_scheduler(kubectl: Kubectl) -> None:
     assert any(line.split()[1:2] == ["Scheduled"] and OWN_SCHEDULER in line for line in events.splitlines())
 
     kubectl("scale", target, "--replicas=5")
-    kubectl("wait", target, "--for=jsonpath={.status.replicas}=5", PATIENCE)
+    kubectl("wait", target, "--for=jsonpath={.status.replicas}=5", TIMEOUT_SECONDS)
     kubectl("annotate", target, "kubernetes.io/change-cause=restarted", "--overwrite")
     kubectl("rollout", "restart", target)
-    kubectl("rollout", "status", target, PATIENCE)
+    kubectl("rollout", "status", target, TIMEOUT_SECONDS)
     restarted = running(kubectl, "web")
     assert len(restarted) == 5
     assert not restarted.keys() & placed.keys()
@@ -48,7 +48,7 @@ def test_a_deployment_with_its_own_scheduler(kubectl: Kubectl) -> None:
     assert "kubectl.kubernetes.io/restartedAt" in kubectl("rollout", "history", target, "--revision=2")
 
     kubectl("rollout", "undo", target)
-    kubectl("rollout", "status", target, PATIENCE)
+    kubectl("rollout", "status", target, TIMEOUT_SECONDS)
     assert not running(kubectl, "web").keys() & (placed.keys() | restarted.keys())
     assert [line[0] for line in revisions(kubectl, target)] == ["2", "3"]
     assert "restartedAt" not in kubectl("get", target, "-o", "jsonpath={.spec.template}")
@@ -59,7 +59,7 @@ def test_a_stateful_set_with_claims_bound_late(kubectl: Kubectl) -> None:
         "StatefulSet", "store", replicas=3, serviceName="store", volumeClaimTemplates=[claim_template("data")]
     )
     kubectl.create(store, claim("lonely"))
-    kubectl("rollout", "status", "statefulset/store", PATIENCE)
+    kubectl("rollout", "status", "statefulset/store", TIMEOUT_SECONDS)
     placed = running(kubectl, "store")
     assert sorted(placed) == ["store-0", "store-1", "store-2"]
     pods = {each["metadata"]["name"]: each for each in kubectl.json("get", "pods")["items"]}
@@ -79,19 +79,19 @@ def test_a_stateful_set_with_claims_bound_late(kubectl: Kubectl) -> None:
     kubectl("scale", "statefulset/store", "--replicas=1")
     all_at_once(
         kubectl,
-        f"wait pvc/lonely --for=jsonpath={{.status.phase}}=Bound {PATIENCE}",
-        f"wait pod/companion --for=condition=Ready {PATIENCE}",
-        f"wait pod/store-1 pod/store-2 --for=delete {PATIENCE}",
+        f"wait pvc/lonely --for=jsonpath={{.status.phase}}=Bound {TIMEOUT_SECONDS}",
+        f"wait pod/companion --for=condition=Ready {TIMEOUT_SECONDS}",
+        f"wait pod/store-1 pod/store-2 --for=delete {TIMEOUT_SECONDS}",
     )
     assert all(
         phase == "Bound" for phase in kubectl("get", "pvc", "-o", "jsonpath={.items[*].status.phase}").split()
     )
 
     kubectl("scale", "statefulset/store", "--replicas=2")
-    kubectl("rollout", "status", "statefulset/store", PATIENCE)
+    kubectl("rollout", "status", "statefulset/store", TIMEOUT_SECONDS)
     claimed = kubectl("get", "pvc", "data-store-1", "-o", "jsonpath={.spec.volumeName}")
     assert claimed == volumes["store-1"]
-    kubectl("delete", "statefulset/store", "--cascade=foreground", PATIENCE)
+    kubectl("delete", "statefulset/store", "--cascade=foreground", TIMEOUT_SECONDS)
     assert len(kubectl("get", "pvc", "-o", "name").split()) == 4
 
 
@@ -107,8 +107,10 @@ def ready_at(pod: dict[str, dict[str, list[dict[str, str]]]]) -> datetime:
 
 def test_a_daemon_set_follows_nodes(kubectl: Kubectl, namespace: str, add_node: Callable[..., str]) -> None:
     def desired(count: int) -> None:
-        kubectl("wait", "ds/agent", f"--for=jsonpath={{.status.numberReady}}={count}", PATIENCE)
-        kubectl("wait", "ds/agent", f"--for=jsonpath={{.status.desiredNumberScheduled}}={count}", PATIENCE)
+        kubectl("wait", "ds/agent", f"--for=jsonpath={{.status.numberReady}}={count}", TIMEOUT_SECONDS)
+        kubectl(
+            "wait", "ds/agent", f"--for=jsonpath={{.status.desiredNumberScheduled}}={count}", TIMEOUT_SECONDS
+        )
 
     first = add_node()
     kubectl.create(workload("DaemonSet", "agent", pods={"nodeSelector": {POOL: namespace}}))
@@ -128,8 +130,8 @@ def test_jobs(kubectl: Kubectl) -> None:
     )
     all_at_once(
         kubectl,
-        f"wait job/sum --for=condition=complete {PATIENCE}",
-        f"wait job/broken --for=condition=failed {PATIENCE}",
+        f"wait job/sum --for=condition=complete {TIMEOUT_SECONDS}",
+        f"wait job/broken --for=condition=failed {TIMEOUT_SECONDS}",
     )
     assert kubectl("get", "job/sum", "--no-headers").split()[1:3] == ["Complete", "3/3"]
     assert kubectl("get", "pods", "-l", "job-name=sum", "--no-headers").count("Completed") == 3
@@ -152,10 +154,10 @@ def test_a_namespace_goes_with_all_that_is_in_it(anywhere: Kubectl) -> None:
     )
     all_at_once(
         kubectl,
-        f"rollout status deployment/web {PATIENCE}",
-        f"wait pods -l job-name=endless --for=condition=Ready {PATIENCE}",
+        f"rollout status deployment/web {TIMEOUT_SECONDS}",
+        f"wait pods -l job-name=endless --for=condition=Ready {TIMEOUT_SECONDS}",
     )
     volume = kubectl("get", "pvc", "lonely", "-o", "jsonpath={.spec.volumeName}")
-    anywhere("delete", "namespace", "going", PATIENCE)
+    anywhere("delete", "namespace", "going", TIMEOUT_SECONDS)
     assert kubectl("get", "all,pvc,events,configmaps", "-o", "name") == ""
-    anywhere("wait", f"pv/{volume}", "--for=delete", PATIENCE)
+    anywhere("wait", f"pv/{volume}", "--for=delete", TIMEOUT_SECONDS)

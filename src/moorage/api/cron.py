@@ -16,8 +16,8 @@ from moorage.api.text_cache import cached_by_text
 
 _MINUTE: Final = timedelta(minutes=1)
 _SECOND: Final = timedelta(seconds=1)
-_LONGEST_SEARCH: Final = timedelta(days=5 * 366)
-_SEARCH_STEPS: Final = (timedelta(days=1), timedelta(days=32), _LONGEST_SEARCH)
+_MAX_SEARCH: Final = timedelta(days=5 * 366)
+_SEARCH_STEPS: Final = (timedelta(days=1), timedelta(days=32), _MAX_SEARCH)
 _ALIASES: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -28,7 +28,7 @@ _ALIASES: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
-_LONGEST_INTERVAL_SECONDS: Final = (1 << 63) / 1e9
+_MAX_INTERVAL_SECONDS: Final = (1 << 63) / 1e9
 _UNIT_SECONDS: Final = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
 }  # fmt: skip
@@ -36,7 +36,7 @@ _DURATION_PART: Final = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION_RE: Final = re.compile(rf"[-+]?(?:{_DURATION_PART})+")
 _DURATION_PART_RE: Final = re.compile(_DURATION_PART)
 _INTEGER_RE: Final = re.compile(r"[-+]?\d+", re.ASCII)
-_LONGEST_INTEGER: Final = 19
+_MAX_INTEGER_LENGTH: Final = 19
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
@@ -90,7 +90,7 @@ class Calendar(NamedTuple):
     def next(self, after: datetime) -> datetime | None:
         """The first minute after a moment; hours that clocks skip are left out, repeated ones occur twice."""
         moment = after.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
-        end = moment + _LONGEST_SEARCH
+        end = moment + _MAX_SEARCH
         while moment <= end:
             local = moment.astimezone(self.zone)
             if local.month not in self.month.values:
@@ -170,7 +170,7 @@ def _interval(text: str) -> timedelta:
     parts = _DURATION_PART_RE.findall(duration)
     seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
     is_duration = duration == "0" or _DURATION_RE.fullmatch(duration) is not None
-    if not is_duration or seconds > _LONGEST_INTERVAL_SECONDS:
+    if not is_duration or seconds > _MAX_INTERVAL_SECONDS:
         why = f"time: invalid duration {_quoted(duration)}"
         raise ScheduleError(f"failed to parse duration {text}: {why}")
     return _SECOND if duration.startswith("-") else max(timedelta(seconds=int(seconds)), _SECOND)
@@ -219,7 +219,7 @@ def _integer(text: str) -> int:
     if not _INTEGER_RE.fullmatch(text):
         why = f"strconv.Atoi: parsing {_quoted(text)}: invalid syntax"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
-    if len(text) > _LONGEST_INTEGER:
+    if len(text) > _MAX_INTEGER_LENGTH:
         why = f"strconv.Atoi: parsing {_quoted(text)}: value out of range"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
     if int(text) < 0:

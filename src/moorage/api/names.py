@@ -16,9 +16,9 @@ from moorage.api.text_cache import cached_by_text
 Problems = tuple[str, ...]
 Rule = Callable[[str], Problems]
 
-_MOST_OF_A_LABEL = 63
-_MOST_OF_A_SUBDOMAIN = 253
-_MOST_OF_A_PORT_NAME = 15
+_MAX_LABEL_LENGTH = 63
+_MAX_SUBDOMAIN_LENGTH = 253
+_MAX_PORT_NAME_LENGTH = 15
 
 
 remembered_rule: Callable[[Rule], Rule] = cached_by_text(count=16384)
@@ -134,9 +134,9 @@ def _length_problems(text: str, most: int, unit: str = "characters") -> list[str
 
 def _label_problems(name: str, unit: str) -> Problems:
     is_label = _LABEL_RE.fullmatch(name) is not None
-    if is_label and len(name) <= _MOST_OF_A_LABEL:
+    if is_label and len(name) <= _MAX_LABEL_LENGTH:
         return ()
-    problems = _length_problems(name, _MOST_OF_A_LABEL, unit)
+    problems = _length_problems(name, _MAX_LABEL_LENGTH, unit)
     if not is_label:
         problems.append("must not contain dots" if _SUBDOMAIN_RE.fullmatch(name) else _LABEL_RULE)
     return tuple(problems)
@@ -144,9 +144,9 @@ def _label_problems(name: str, unit: str) -> Problems:
 
 def _subdomain_problems(name: str, unit: str) -> Problems:
     is_subdomain = _SUBDOMAIN_RE.fullmatch(name) is not None
-    if is_subdomain and len(name) <= _MOST_OF_A_SUBDOMAIN:
+    if is_subdomain and len(name) <= _MAX_SUBDOMAIN_LENGTH:
         return ()
-    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN, unit)
+    problems = _length_problems(name, _MAX_SUBDOMAIN_LENGTH, unit)
     if not is_subdomain:
         problems.append(_SUBDOMAIN_RULE)
     return tuple(problems)
@@ -177,7 +177,7 @@ def long_name_problems(name: str) -> Problems:
 @remembered_rule
 def dns_1035_label_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS label that starts with a letter."""
-    problems = _length_problems(name, _MOST_OF_A_LABEL)
+    problems = _length_problems(name, _MAX_LABEL_LENGTH)
     if not _LABEL_1035_RE.fullmatch(name):
         problems.append(_LABEL_1035_RULE)
     return tuple(problems)
@@ -186,7 +186,7 @@ def dns_1035_label_problems(name: str) -> Problems:
 @remembered_rule
 def search_domain_problems(name: str) -> Problems:
     """What keeps `name` from being a domain to search names in, where underscores are fine."""
-    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
+    problems = _length_problems(name, _MAX_SUBDOMAIN_LENGTH)
     if not _UNDERSCORED_SUBDOMAIN_RE.fullmatch(name):
         problems.append(_UNDERSCORED_SUBDOMAIN_RULE)
     return tuple(problems)
@@ -195,7 +195,7 @@ def search_domain_problems(name: str) -> Problems:
 @remembered_rule
 def wildcard_subdomain_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS subdomain whose first label is a wildcard: `*.example.com`."""
-    problems = _length_problems(name, _MOST_OF_A_SUBDOMAIN)
+    problems = _length_problems(name, _MAX_SUBDOMAIN_LENGTH)
     if not _WILDCARD_SUBDOMAIN_RE.fullmatch(name):
         problems.append(_WILDCARD_SUBDOMAIN_RULE)
     return tuple(problems)
@@ -219,7 +219,7 @@ def qualified_name_problems(name: str) -> Problems:
         problems += [f"prefix part {problem}" for problem in long_name_problems(prefix)]
     if not rest:
         problems.append("name part must be non-empty")
-    problems += [f"name part {problem}" for problem in _length_problems(rest, _MOST_OF_A_LABEL, "bytes")]
+    problems += [f"name part {problem}" for problem in _length_problems(rest, _MAX_LABEL_LENGTH, "bytes")]
     if not _NAME_RE.fullmatch(rest):
         problems.append(f"name part {_NAME_RULE}")
     return tuple(problems)
@@ -233,7 +233,7 @@ def annotation_key_problems(key: str) -> Problems:
 @remembered_rule
 def label_value_problems(value: str) -> Problems:
     """What keeps `value` from being a label value."""
-    problems = _length_problems(value, _MOST_OF_A_LABEL, "bytes")
+    problems = _length_problems(value, _MAX_LABEL_LENGTH, "bytes")
     if not _LABEL_VALUE_RE.fullmatch(value):
         problems.append(_LABEL_VALUE_RULE)
     return tuple(problems)
@@ -242,7 +242,7 @@ def label_value_problems(value: str) -> Problems:
 @remembered_rule
 def config_key_problems(key: str) -> Problems:
     """What keeps `key` from being a key of a ConfigMap or Secret."""
-    problems = _length_problems(key, _MOST_OF_A_SUBDOMAIN)
+    problems = _length_problems(key, _MAX_SUBDOMAIN_LENGTH)
     if not _CONFIG_KEY_RE.fullmatch(key):
         problems.append(_CONFIG_KEY_RULE)
     if key in (".", ".."):
@@ -255,7 +255,7 @@ def config_key_problems(key: str) -> Problems:
 @remembered_rule
 def port_name_problems(name: str) -> Problems:
     """What keeps `name` from being a port's name."""
-    problems = _length_problems(name, _MOST_OF_A_PORT_NAME)
+    problems = _length_problems(name, _MAX_PORT_NAME_LENGTH)
     if not _PORT_NAME_RE.fullmatch(name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _LETTER_RE.search(name):

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-_LONGEST_PATH_KEY: Final = 512
+_MAX_PATH_KEY_LENGTH: Final = 512
 
 
 def quoted(text: str) -> str:
@@ -43,7 +43,7 @@ def shortened(text: str, most_characters: int) -> str:
 
 def path_key(key: str) -> str:
     """A key of a map as paths show it: a long one is not repeated in the path of all that is below it."""
-    return shortened(key, _LONGEST_PATH_KEY)
+    return shortened(key, _MAX_PATH_KEY_LENGTH)
 
 
 def qualified(name: str, group: str) -> str:

@@ -30,10 +30,10 @@ _MAX_NUMBER_LENGTH: Final = 400
 # go-yaml's rule for aliases: their expansion may be a limited share of all nodes.
 _UNCHECKED_ALIASED_NODES: Final = 100
 _UNCHECKED_NODES: Final = 1000
-_FEW_NODES: Final = 400_000
-_MANY_NODES: Final = 4_000_000
-_SHARE_OF_FEW: Final = 0.99
-_SHARE_OF_MANY: Final = 0.10
+_SMALL_DOCUMENT_NODES: Final = 400_000
+_LARGE_DOCUMENT_NODES: Final = 4_000_000
+_ALIAS_SHARE_SMALL: Final = 0.99
+_ALIAS_SHARE_LARGE: Final = 0.10
 
 _TAG: Final = "tag:yaml.org,2002:"
 _NUMBERS: Final = {
@@ -207,5 +207,5 @@ class _Open:
 
 def _allowed_share(nodes: int) -> float:
     """The share of this number of nodes that may result from aliases."""
-    beyond = min(max(nodes - _FEW_NODES, 0) / (_MANY_NODES - _FEW_NODES), 1.0)
-    return _SHARE_OF_FEW - (_SHARE_OF_FEW - _SHARE_OF_MANY) * beyond
+    beyond = min(max(nodes - _SMALL_DOCUMENT_NODES, 0) / (_LARGE_DOCUMENT_NODES - _SMALL_DOCUMENT_NODES), 1.0)
+    return _ALIAS_SHARE_SMALL - (_ALIAS_SHARE_SMALL - _ALIAS_SHARE_LARGE) * beyond

@@ -14,9 +14,9 @@ from moorage.http.api_error import MAX_CAUSES
 from moorage.http.api_error import ApiError as ApiError  # Re-exported.
 from moorage.http.api_error import too_large as too_large
 
-_MOST_CAUSES_BYTES: Final = 48 * 1024
+_MAX_CAUSES_BYTES: Final = 48 * 1024
 """Maximum bytes of an object's errors: an answer contains them twice, as a message and as causes."""
-_LONGEST_NAME: Final = 1024
+_MAX_NAME_LENGTH: Final = 1024
 
 
 def _of(group: str, resource: str, name: str, **more: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     if len(causes) < len(errors):
         said.append(f"too many errors: at least {len(errors) - len(causes)} more are not shown")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    name = shortened(name, _LONGEST_NAME)
+    name = shortened(name, _MAX_NAME_LENGTH)
     message = f"{qualified(kind, group)} {quoted(name)} is invalid: {text}"
     details = _of(group, kind, name, causes=causes)
     return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
@@ -76,7 +76,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
 
 def _causes(errors: Sequence[FieldError]) -> Iterator[dict[str, str]]:
     """The first errors for a Status, as many as fit into an answer, but at least one."""
-    room = _MOST_CAUSES_BYTES
+    room = _MAX_CAUSES_BYTES
     for error in errors[:MAX_CAUSES]:
         cause = {"reason": error.problem.reason, "message": error.body, "field": error.field}
         room -= len(msgspec.json.encode(cause))

@@ -51,8 +51,8 @@ _REASONS: Final = {
 }
 _WITHOUT_VALUE = (Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG, Problem.TOO_SHORT, Problem.INTERNAL)
 
-_LONGEST_PART: Final = 4096
-_LONGEST_DETAIL: Final = 16_384
+_MAX_PART_LENGTH: Final = 4096
+_MAX_DETAIL_LENGTH: Final = 16_384
 """Maximum characters of a path or value, and of a detail; the rest is not shown."""
 
 ENOUGH_ERRORS: Final = 1000
@@ -76,12 +76,12 @@ class FieldError(NamedTuple):
         text: str = self.problem.value
         if self.problem not in _WITHOUT_VALUE and self.value is not OMITTED:
             text += f": {_shown(self.value)}"
-        return f"{text}: {shortened(self.detail, _LONGEST_DETAIL)}" if self.detail else text
+        return f"{text}: {shortened(self.detail, _MAX_DETAIL_LENGTH)}" if self.detail else text
 
     @property
     def field(self) -> str:
         """The path, shortened for display."""
-        return shortened(self.path, _LONGEST_PART)
+        return shortened(self.path, _MAX_PART_LENGTH)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"
@@ -89,11 +89,11 @@ class FieldError(NamedTuple):
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return quoted(shortened(value, _LONGEST_PART))
+        return quoted(shortened(value, _MAX_PART_LENGTH))
     if isinstance(value, float):
         return go_text(value)
     encoded = msgspec.json.encode(value)
-    return shortened(encoded[: 4 * _LONGEST_PART].decode(errors="ignore"), _LONGEST_PART)
+    return shortened(encoded[: 4 * _MAX_PART_LENGTH].decode(errors="ignore"), _MAX_PART_LENGTH)
 
 
 def required(path: str, detail: str = "") -> FieldError:

@@ -54,7 +54,7 @@ _KEPT: Final = {
 }
 """Fields set by the server that an update must repeat if it does not change them."""
 _PAUSE_SECONDS: Final = 0.1
-_MOST_ACCOUNT_PAUSES: Final = 100
+_MAX_ACCOUNT_PAUSES: Final = 100
 _NAMESPACE_SECONDS: Final = 120.0
 _FORBIDDEN: Final = 403
 
@@ -205,7 +205,7 @@ class ClusterTarget:
 
     async def _make_with_patience(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
         """Create an object, with retries until a new namespace's service account exists."""
-        for _ in range(_MOST_ACCOUNT_PAUSES):
+        for _ in range(_MAX_ACCOUNT_PAUSES):
             try:
                 return await self._make(kind, namespace, body)
             except RequestError as error:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-MOST_AT_ONCE: Final = 30
+MAX_CONCURRENCY: Final = 30
 """Maximum number of objects created or deleted at the same time, as in scheduler_perf."""
 
 Work = Callable[[], Coroutine[Any, Any, object]]
@@ -23,7 +23,7 @@ async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(MOST_AT_ONCE):
+            for _ in range(MAX_CONCURRENCY):
                 tasks.create_task(some())
     except BaseExceptionGroup as group:
         raise _first(group) from None

@@ -44,7 +44,7 @@ T = TypeVar("T")
 WAIT_SECONDS: Final = 600.0
 """Timeout for pods to be scheduled before the workload fails, in seconds."""
 _CHURN_SECONDS: Final = 0.5
-_MOST_CHURNED: Final = 100
+_MAX_CHURNED: Final = 100
 """Maximum number of concurrent creations where objects are created at a steady rate."""
 
 log = logging.getLogger(__name__)
@@ -318,7 +318,7 @@ class Executor:
 
     async def _create_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
         """Create objects at a steady rate, independently of the server's latency."""
-        async with overlapping(_MOST_CHURNED) as begin:
+        async with overlapping(_MAX_CHURNED) as begin:
             async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
                 if op.number and number >= op.number:
                     return

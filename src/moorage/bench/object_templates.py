@@ -21,7 +21,7 @@ _ACTION = re.compile(r"\{\{(-\s)?(.*?)(\s-)?\}\}", re.DOTALL)
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?\d+(?:\.\d+)?)|(?P<field>\.[A-Za-z]\w*)|(?P<name>[A-Za-z_]\w*)|(?P<mark>[()|])|(?P<rest>\S+))"
 )
-_MOST_REMEMBERED: Final = 2000
+_MAX_CACHED: Final = 2000
 """Maximum number of cached objects by text; parsing YAML is slow."""
 _FREE_KEYS: Final = frozenset(
     (
@@ -104,7 +104,7 @@ class Template:
             raise InputError(self._where, str(error)) from None
         found = self._read.get(text)
         if found is None:
-            if len(self._read) >= _MOST_REMEMBERED:
+            if len(self._read) >= _MAX_CACHED:
                 self._read.clear()
             found = self._read[text] = _parsed(text, self._where)
         return found

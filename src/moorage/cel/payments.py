@@ -15,7 +15,7 @@ from moorage.cel.values import NUMBERS, Domains, Optional
 PATTERN_WORK = 12
 """The work of a state of a regular expression, which is compiled for each call."""
 
-_CLASS_STATES, _MOST_REPETITIONS = 200, 1000
+_CLASS_STATES, _MAX_REPETITIONS = 200, 1000
 _REPETITION = re.compile(r"[{,]\s*([0-9]+)\s*}")
 
 _MAPS: frozenset[type] = frozenset((dict, Domains))
@@ -74,8 +74,8 @@ def _pay_pattern(budget: Budget, text: Any, pattern: Any) -> None:
     states = len(pattern) + _CLASS_STATES * (pattern.count("\\p") + pattern.count("\\P"))
     times, nested = 1, "){" in pattern
     for each in _REPETITION.findall(pattern):
-        count = min(int(each[-4:]), _MOST_REPETITIONS)
-        times = min(times * count, _MOST_REPETITIONS) if nested else max(times, count)
+        count = min(int(each[-4:]), _MAX_REPETITIONS)
+        times = min(times * count, _MAX_REPETITIONS) if nested else max(times, count)
     budget.work.spend(states * max(times, 1) * PATTERN_WORK)
 
 

@@ -21,7 +21,7 @@ from moorage.cel.semver import parse_semver
 from moorage.cel.tree import Node, TreeError, read_tree
 from moorage.cel.values import CelError, Domains, type_name
 
-LONGEST_EXPRESSION_BYTES: Final = 10 * 1024
+MAX_EXPRESSION_BYTES: Final = 10 * 1024
 """Maximum length of an expression, in bytes."""
 
 MAX_TOKENS: Final = 1000
@@ -182,8 +182,8 @@ _TOKEN: Final = re.compile(r'"[^"\\\n]*"|\w+|[^\w\s]')
 
 
 def _compile(expression: str, tokens: int) -> Selector | CompileError:
-    if len(expression.encode()) > LONGEST_EXPRESSION_BYTES:
-        return CompileError(f"may not be more than {LONGEST_EXPRESSION_BYTES} bytes")
+    if len(expression.encode()) > MAX_EXPRESSION_BYTES:
+        return CompileError(f"may not be more than {MAX_EXPRESSION_BYTES} bytes")
     if tokens > MAX_TOKENS:
         return CompileError(f"exceeds the limit of {MAX_TOKENS} words and signs")
     try:

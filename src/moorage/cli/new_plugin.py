@@ -17,7 +17,7 @@ from moorage.plugins import default_registry
 from moorage.version import __version__
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_MOST_CHARACTERS: Final = 63
+_MAX_CHARACTERS: Final = 63
 """Maximum length of the name, which is also a scheduler's name in pods and leases."""
 
 _FILES: Final[Mapping[str, str]] = {
@@ -47,7 +47,7 @@ class Names:
 
 def names_from(package: str) -> Names:
     """The names derived from a package's; InputError if it is invalid."""
-    if not _NAME.fullmatch(package) or len(package) > _MOST_CHARACTERS:
+    if not _NAME.fullmatch(package) or len(package) > _MAX_CHARACTERS:
         suggested = "-".join(re.findall("[a-z0-9]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", package).lower()))
         hint = f"; {suggested}, perhaps?" if _NAME.fullmatch(suggested) else ""
         raise InputError(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
-_LONGEST_SUMMARY: Final = 1000
+_MAX_SUMMARY_LENGTH: Final = 1000
 """Maximum length of a command's summary in the help of its group, in characters."""
 
 
@@ -44,5 +44,5 @@ class PlainGroup(TyperGroup):
         """Write the commands, each with its summary."""
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, each.get_short_help_str(_LONGEST_SUMMARY)) for name, each in self.commands.items()]
+                [(name, each.get_short_help_str(_MAX_SUMMARY_LENGTH)) for name, each in self.commands.items()]
             )

@@ -27,7 +27,7 @@ from moorage.services.server_tls import TlsOptions, named_certificate
 from moorage.services.serving import ServingOptions
 from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR
 
-_MOST_PORTS: Final = 65535
+_MAX_PORTS: Final = 65535
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _METRIC_LABEL: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)")
 _CONNECTION: Final = {
@@ -74,7 +74,7 @@ def _given(flags: FlagValues, fields: Mapping[str, str]) -> dict[str, Any]:
 def serving_options(flags: FlagValues) -> ServingOptions | None:
     """Address and TLS options for serving; None if serving is disabled."""
     port = flags.whole("secure-port")
-    if not 0 <= port <= _MOST_PORTS:
+    if not 0 <= port <= _MAX_PORTS:
         raise FlagError(
             f"--secure-port {port} must be between 0 and 65535, inclusive. 0 for turning off secure port"
         )

@@ -51,7 +51,7 @@ _MAX_BACKOFF_SECONDS: Final = 30.0
 _WATCH_SECONDS: Final = 300
 _IDLE_SECONDS: Final = 90.0
 """Time without any event after which a watch is ended, in seconds; servers send a bookmark every minute."""
-_SHORTEST_WATCH_SECONDS: Final = 1.0
+_MIN_WATCH_SECONDS: Final = 1.0
 """A watch without events that ends sooner counts as failed, so that it is retried with backoff."""
 _PAGE: Final = 500
 _WATCH_LIST_PAUSE_SECONDS: Final = 300.0
@@ -153,7 +153,7 @@ class Informer(Generic[T]):
             self._has_heard = False
             try:
                 await self._follow()
-                is_well = self._has_heard or self._clock.now() - began_at >= _SHORTEST_WATCH_SECONDS
+                is_well = self._has_heard or self._clock.now() - began_at >= _MIN_WATCH_SECONDS
             except (RequestError, ConnectionFailed) as error:
                 log.warning("Failed to watch", type=self.kind.go_type, err=error)
                 is_well = False

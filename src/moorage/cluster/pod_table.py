@@ -48,7 +48,7 @@ NOT_STARTED = (1 << 63) - 1
 Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxVolume | RBD | ISCSI
 """A disk that a pod names itself, without a claim."""
 
-_KEPT_MOVES: Final = 4096
+_MIN_KEPT_MOVES: Final = 4096
 """Minimum number of kept moves; a reader that is further behind has to count all pods again."""
 _MAX_NEW: Final = 512
 """Number of new pods after which columns are updated even if they are not read."""
@@ -242,8 +242,8 @@ class PodTable:
         """Those of extended resources oldest first."""
         self.scoring_load = InfoColumn(self.infos, Column(np.int64, lanes=2), _scoring_loads)
         self.holds = InfoColumn(self.infos, Column(bool), _holding)
-        self.class_moves: Journal[Move[PodClass]] = Journal(_KEPT_MOVES)
-        self.terms_moves: Journal[Move[PodTerms]] = Journal(_KEPT_MOVES)
+        self.class_moves: Journal[Move[PodClass]] = Journal(_MIN_KEPT_MOVES)
+        self.terms_moves: Journal[Move[PodTerms]] = Journal(_MIN_KEPT_MOVES)
 
     @property
     def node_rows(self) -> NDArray[np.int32]:

@@ -19,7 +19,7 @@ _NANOSECONDS = {
     "h": 3_600_000_000_000,
 }
 _PART = re.compile(r"(?P<whole>\d*)(?:\.(?P<fraction>\d*))?(?P<unit>[^\d.]*)", re.ASCII)
-_LONGEST = (1 << 63) - 1
+_MAX_NANOSECONDS = (1 << 63) - 1
 
 
 class Duration(float):
@@ -39,7 +39,7 @@ class Duration(float):
     @classmethod
     def from_nanoseconds(cls, nanoseconds: int) -> Duration:
         """The duration of a number of nanoseconds; at most Go's maximum, about 292 years."""
-        if not -_LONGEST - 1 <= nanoseconds <= _LONGEST:
+        if not -_MAX_NANOSECONDS - 1 <= nanoseconds <= _MAX_NANOSECONDS:
             raise ValueError("a duration is at most about 292 years")
         duration = super().__new__(cls, nanoseconds / 1_000_000_000)
         duration.nanoseconds = nanoseconds
@@ -102,6 +102,6 @@ def parse_duration(text: str) -> Duration:
         # Go computes fractions in floating point: a third of an hour with nineteen digits is twenty minutes.
         total += int(int(fraction or "0") * (_NANOSECONDS[unit] / 10 ** len(fraction)))
         rest = rest[part.end() :]
-    if total > _LONGEST + (1 if sign < 0 else 0):
+    if total > _MAX_NANOSECONDS + (1 if sign < 0 else 0):
         raise ValueError(f"invalid duration {quoted} (at most about 292 years)")
     return Duration.from_nanoseconds(sign * total)

@@ -9,7 +9,7 @@ from moorage.api.text import shortened
 
 MAX_CAUSES: Final = 100
 """Causes in a Status."""
-_LONGEST_MESSAGE: Final = 64 * 1024
+_MAX_MESSAGE_LENGTH: Final = 64 * 1024
 
 
 class ApiError(Exception):
@@ -27,7 +27,7 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = int(code)
         self.reason = reason
-        self.message = shortened(message, _LONGEST_MESSAGE)
+        self.message = shortened(message, _MAX_MESSAGE_LENGTH)
         self.details = details or {}
         if "causes" in self.details:
             self.details["causes"] = self.details["causes"][:MAX_CAUSES]

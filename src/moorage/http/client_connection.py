@@ -17,7 +17,7 @@ from moorage.http.batching import BatchWindow
 from moorage.http.errors import AnswerLost, ConnectionFailed
 from moorage.http.transport import Response, Stream
 
-_MOST_BUFFERED_BYTES: Final = 1024 * 1024
+_MAX_BUFFERED_BYTES: Final = 1024 * 1024
 """Maximum bytes of a stream that are read ahead before reading pauses."""
 _BATCH_WINDOW_SECONDS: Final = 0.004
 """Batch window for reading busy streams, in seconds: larger reads cost less per byte."""
@@ -270,7 +270,7 @@ class BodyStream(Stream):
         self._read_or_wait()
 
     def _read_or_wait(self) -> None:
-        wanted = not self._is_resting and self._buffered_bytes <= _MOST_BUFFERED_BYTES
+        wanted = not self._is_resting and self._buffered_bytes <= _MAX_BUFFERED_BYTES
         if wanted != self._is_reading and not self._has_ended:
             self._is_reading = wanted
             (self._transport.resume_reading if wanted else self._transport.pause_reading)()

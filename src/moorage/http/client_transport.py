@@ -15,7 +15,7 @@ from moorage.http.pool import ConnectionPool
 from moorage.http.pool import Endpoint as Endpoint  # Re-exported for callers that create a transport.
 from moorage.http.transport import Request, Response
 
-MOST_CONNECTIONS: Final = 32
+MAX_CONNECTIONS: Final = 32
 """Maximum connections for requests that are not pipelined; watches have their own in addition."""
 _PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
 _is_plain: Final = re.compile(r"[\w/.:-]*", re.ASCII).fullmatch
@@ -35,7 +35,7 @@ class HttpTransport:
         self,
         endpoint: Endpoint,
         *,
-        most_connections: int = MOST_CONNECTIONS,
+        most_connections: int = MAX_CONNECTIONS,
         connect_seconds: float = 10.0,
         silence_seconds: float = 60.0,
         pipelining: bool = False,

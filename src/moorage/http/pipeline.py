@@ -3,7 +3,7 @@
 A request alone in its packet costs client and server some 40 µs of CPU time each in overhead: system calls,
 TLS records, waking up. Eight together cost less than two alone. But a server
 answers the requests of a connection one after the other, so only as many are sent together as it answers
-within `_MOMENT_SECONDS`; the others use other connections. The server's speed is measured by the time between
+within `_GROUP_SECONDS`; the others use other connections. The server's speed is measured by the time between
 its answers: those that arrive together with the first count as no time.
 
 Requests that are not urgent, such as events, can be batched for longer while they are frequent.
@@ -24,12 +24,12 @@ from moorage.http.errors import ConnectionFailed
 from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Response
 
-MOST_TOGETHER: Final = 32
+MAX_GROUP_SIZE: Final = 32
 """Maximum requests in flight on one connection with pipelining."""
-MOST_GROUPS: Final = 16
+MAX_GROUPS: Final = 16
 """Maximum connections with groups in flight. The limit starts at one and doubles with each answer, so that an
 initial burst does not open connections that a fast server does not need."""
-_MOMENT_SECONDS: Final = 0.01
+_GROUP_SECONDS: Final = 0.01
 """Target for the time that a request waits for earlier ones on its connection, in seconds."""
 _RECOVERY: Final = 0.05
 """Increase of the group size per single answer: after 20 of them, two requests together are tried."""
@@ -47,7 +47,7 @@ class Pipeline:
         pool: ConnectionPool,
         silence_seconds: float,
         gather_seconds: float = 0.0,
-        limit: int = MOST_TOGETHER,
+        limit: int = MAX_GROUP_SIZE,
     ) -> None:
         """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining."""
         self._loop = asyncio.get_running_loop()
@@ -153,9 +153,9 @@ class Pipeline:
             self._recovery /= 2
         elif count == 1:
             wanted = self._most_together + self._recovery
-        elif took_seconds > _MOMENT_SECONDS:
-            wanted = count * _MOMENT_SECONDS / took_seconds
+        elif took_seconds > _GROUP_SECONDS:
+            wanted = count * _GROUP_SECONDS / took_seconds
         else:
             wanted = max(self._most_together, 2.0 * count)
         self._most_together = min(max(wanted, 1.0), self._limit)
-        self._most_groups = min(2 * self._most_groups, MOST_GROUPS)
+        self._most_groups = min(2 * self._most_groups, MAX_GROUPS)

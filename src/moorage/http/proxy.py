@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from moorage.http.client_connection import Connection
 
-_MOST_HEAD_BYTES: Final = 64 * 1024
+_MAX_HEAD_BYTES: Final = 64 * 1024
 
 
 async def open_tunnel(
@@ -54,7 +54,7 @@ class _Greeting(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Receive a part of the proxy's answer."""
         self._head += data
-        if self.accepted.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MOST_HEAD_BYTES):
+        if self.accepted.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MAX_HEAD_BYTES):
             return
         status_line = self._head.partition(b"\r\n")[0].decode("latin-1")
         if status_line.split(" ")[1:2] == ["200"]:

@@ -22,11 +22,11 @@ from moorage.http.transport import Immediate, Response, Stream, Transport
 
 _SLICE_BYTES: Final = 64 * 1024
 """Bytes of input that are parsed at a time."""
-_TOGETHER_BYTES: Final = 64 * 1024
+_COALESCED_BYTES: Final = 64 * 1024
 """Bytes of answers that are collected before they are written to the socket."""
 _PIECE_BYTES: Final = 256 * 1024
 """Bytes of a longer answer that are written at a time: encryption takes time, and buffers hold a copy."""
-_MOST_AT_ONCE: Final = 128
+_MAX_REQUESTS_PER_TURN: Final = 128
 """Requests of one connection that are answered before other connections are."""
 _FAILED: Final = Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
 
@@ -156,7 +156,7 @@ class HttpConnection(asyncio.Protocol):
     def _answer_some(self) -> None:
         answers: list[bytes] = []
         answers_bytes = 0
-        for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MAX_REQUESTS_PER_TURN):
             if not self._asked:
                 break
             asked = self._asked.popleft()
@@ -168,7 +168,7 @@ class HttpConnection(asyncio.Protocol):
             if asked.is_last:
                 self._is_ending = True
                 break
-            if answers_bytes > _TOGETHER_BYTES:
+            if answers_bytes > _COALESCED_BYTES:
                 self._socket.write(b"".join(answers))
                 answers.clear()
                 answers_bytes = 0

@@ -22,7 +22,7 @@ class Waiting(Enum):
     """Space in the send buffer: the client does not read its answers."""
 
 
-_MOST_SECONDS: Final = {
+_MAX_SECONDS: Final = {
     Waiting.FOR_HEAD: 32.0,
     Waiting.FOR_REQUEST: 90.0,
     Waiting.FOR_BODY: 60.0,
@@ -97,7 +97,7 @@ class Connections:
             now = connection.waiting()
             wait.seconds = wait.seconds + seconds if wait.last == now else 0.0
             wait.last = now
-            is_over = wait.seconds >= _MOST_SECONDS.get(now[0], float("inf"))
+            is_over = wait.seconds >= _MAX_SECONDS.get(now[0], float("inf"))
             if now[0] is Waiting.FOR_REQUEST and is_over:
                 connection.finish()
             elif is_over or (now[0] is Waiting.FOR_SPACE and connection.is_outrun):

@@ -11,9 +11,9 @@ from moorage.api.quantity import parse_quantity
 from moorage.config.types import SchedulerConfiguration
 from moorage.manifests.installation import Installation
 
-_MOST_BYTES: Final = 1024 * 1024
+_MAX_BYTES: Final = 1024 * 1024
 """Maximum size of a ConfigMap, in bytes."""
-_LEAST_MEMORY: Final = "192Mi"
+_MIN_MEMORY: Final = "192Mi"
 """Memory limit under which the process does not start: it takes 80 to 110 MiB before the first pod."""
 
 
@@ -52,9 +52,9 @@ def _check_memory(text: str) -> None:
         amount = parse_quantity(text)
     except ValueError as error:
         raise InputError("--memory", str(error)) from None
-    if amount < parse_quantity(_LEAST_MEMORY):
+    if amount < parse_quantity(_MIN_MEMORY):
         raise InputError(
-            "--memory", f"{text} is less than an empty cluster takes; say at least {_LEAST_MEMORY}"
+            "--memory", f"{text} is less than an empty cluster takes; say at least {_MIN_MEMORY}"
         )
 
 
@@ -62,7 +62,7 @@ def _check_files(installation: Installation) -> None:
     for name in installation.plugins:
         if problems := config_key_problems(name):
             raise InputError("--plugin", f"{name}: {problems[0]}")
-    if sum(len(text.encode()) for text in installation.files.values()) > _MOST_BYTES:
+    if sum(len(text.encode()) for text in installation.files.values()) > _MAX_BYTES:
         raise InputError("--plugin", "configuration and plugins are larger than a ConfigMap, which is 1 MiB")
 
 

@@ -29,7 +29,7 @@ from moorage.services.requesting_user import ANONYMOUS, MASTERS, Unauthenticated
 CACHE_SECONDS: Final = 10.0
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 """Default paths that need no authorization."""
-_LONGEST_REMEMBERED: Final = 10_000
+_MAX_CACHED_REQUEST_LENGTH: Final = 10_000
 """Maximum length of a request whose decision is cached, as in every component: any client can send one."""
 _KNOWN_NAMES: Final = (
     "admin",
@@ -235,7 +235,7 @@ class Authorization:
             is_denied = bool(status.get("denied"))
             is_allowed = bool(status.get("allowed")) and not is_denied
             found = Decision(is_allowed, status.get("reason") or "", is_denied)
-            if len(key) + len(found.reason) <= _LONGEST_REMEMBERED:
+            if len(key) + len(found.reason) <= _MAX_CACHED_REQUEST_LENGTH:
                 (self._allowed if is_allowed else self._denied).put(key, found)
         return found
 

@@ -34,7 +34,7 @@ MAX_QUEUED: Final = 1000
 """Maximum number of unprocessed occurrences; further ones are dropped."""
 MAX_TO_WRITE: Final = 20_000
 """Maximum number of unwritten events; above it the queue is not processed, and fills."""
-MAX_REMEMBERED: Final = 20_000
+MAX_CACHED_EVENTS: Final = 20_000
 """Maximum number of events kept to detect repetitions; the oldest are dropped."""
 FINISH_SECONDS: Final = 6 * 60.0
 REFRESH_SECONDS: Final = 30 * 60.0
@@ -123,7 +123,7 @@ class Broadcaster:
         self._set_if_idle()
 
     def _forget_oldest(self) -> None:
-        if len(self._entries) > MAX_REMEMBERED:
+        if len(self._entries) > MAX_CACHED_EVENTS:
             _, oldest = self._entries.popitem(last=False)
             if oldest.is_series:
                 self._write_soon(oldest)

@@ -34,7 +34,7 @@ from moorage.services.server_tls import ServerTls, TlsOptions
 
 log = Logger(__name__)
 
-_LONGEST_VERBOSITY: Final = 9
+_MAX_VERBOSITY_LENGTH: Final = 9
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -128,7 +128,7 @@ def verbosity_routes() -> dict[str, Handler]:
         if not (text.isascii() and text.isdecimal()):
             problem = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
             return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
-        if len(text) > _LONGEST_VERBOSITY:
+        if len(text) > _MAX_VERBOSITY_LENGTH:
             problem = f"strconv.ParseUint: parsing {quoted(text)}: value out of range"
             return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
         set_verbosity(int(text))

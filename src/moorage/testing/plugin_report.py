@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-MOST_FINDINGS_KEPT: Final = 3
+MAX_FINDINGS_KEPT: Final = 3
 
 
 class Result(Enum):
@@ -43,7 +43,7 @@ class Outcome:
         """Add a finding; equal texts for other pods are only counted."""
         self.count += 1
         is_known = any(known.what == finding.what for known in self.findings)
-        if len(self.findings) < MOST_FINDINGS_KEPT and not is_known:
+        if len(self.findings) < MAX_FINDINGS_KEPT and not is_known:
             self.findings.append(finding)
 
     @property

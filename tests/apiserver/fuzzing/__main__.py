@@ -15,7 +15,7 @@ from tests.apiserver.fuzzing.reports import Report
 from tests.apiserver.fuzzing.request import load, save
 from tests.apiserver.fuzzing.runs import replay, run, shortened
 
-_MOST_SAVED = 10
+_MAX_SAVED = 10
 """More requests than this are not saved before those that do not matter are left out."""
 _SHORTENING_SECONDS = 20.0
 
@@ -55,7 +55,7 @@ def _campaign(chosen: argparse.Namespace, settings: Settings) -> int:
     for at, failure in enumerate(campaign.report.failures):
         path = chosen.save / f"fuzz-{at}.jsonl"
         shots = failure.shots
-        if len(shots) > _MOST_SAVED:
+        if len(shots) > _MAX_SAVED:
             shots = asyncio.run(shortened(failure, settings, _SHORTENING_SECONDS))
         save(shots, path)
         _say(f"request {failure.number}, {failure.why}")

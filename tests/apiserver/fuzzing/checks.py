@@ -30,7 +30,7 @@ _WRONG_VERSION = re.compile(
 """And with a resourceVersion that is no number, where an object is written over (tried on kube-apiserver)."""
 _VERSION_OF_NEW = "resourceVersion should not be set on objects to be created"
 _BAD_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-_MOST_HEADER_BYTES = 8 * 1024
+_MAX_HEADER_BYTES = 8 * 1024
 _EVENTS = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}
 
 
@@ -67,7 +67,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if _BAD_IN_HEADERS.search(value):
             raise Wrong(f"the header {name} cannot be sent: {value!r}")
-        if len(value) > _MOST_HEADER_BYTES:
+        if len(value) > _MAX_HEADER_BYTES:
             raise Wrong(f"the header {name} has {len(value)} characters")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.apiserver.fuzzing.request import Kind, Shot
 
-_MOST = 200
+_MAX_ENTRIES = 200
 DEFINITION = "CustomResourceDefinition"
 
 
@@ -35,8 +35,8 @@ class Memory:
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str, str], Known] = {}
         self.objects: list[Known] = []
-        self.revisions: deque[str] = deque(maxlen=_MOST)
-        self.tokens: deque[str] = deque(maxlen=_MOST)
+        self.revisions: deque[str] = deque(maxlen=_MAX_ENTRIES)
+        self.tokens: deque[str] = deque(maxlen=_MAX_ENTRIES)
         self.bearers: deque[str] = deque(maxlen=20)
         """Tokens of service accounts."""
         self.customs: deque[Kind] = deque(maxlen=20)
@@ -67,7 +67,7 @@ class Memory:
         key = (known.kind.plural, known.namespace, known.name)
         self._objects.pop(key, None)
         self._objects[key] = known
-        if len(self._objects) > _MOST:
+        if len(self._objects) > _MAX_ENTRIES:
             del self._objects[next(iter(self._objects))]
         self.objects = list(self._objects.values())
 

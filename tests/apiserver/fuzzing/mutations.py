@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.apiserver.fuzzing.values import chance, strange, text
 
-_MOST_DEPTH = 200
+_MAX_DEPTH = 200
 
 Place = tuple[Any, Any]
 """A dict or list, and a key or index in it."""
@@ -32,7 +32,7 @@ def places(value: Any) -> Iterator[Place]:
 
 def copied(value: Any, depth: int = 0) -> Any:
     """A copy of a JSON value, as deep as Python goes."""
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
         return {key: copied(item, depth + 1) for key, item in value.items()}

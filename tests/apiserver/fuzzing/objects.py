@@ -8,7 +8,7 @@ from typing import Any
 from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
 from tests.apiserver.fuzzing.values import FLOATS, MOMENTS, NUMBERS, QUANTITIES, WORDS, chance, strange, text
 
-_MOST_DEPTH = 7
+_MAX_DEPTH = 7
 _SMALL_NUMBERS = 11
 """So many of the first numbers are small enough for most fields."""
 _BYTES = ("", "aGVsbG8=", "aGVsbG8", "!!", "aGk=\n", "_-8=", "AAAA")
@@ -44,7 +44,7 @@ class Maker:
     def of_use(self, use: TypeUse, depth: int) -> Any:
         """A value of a type."""
         random = self._random
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             return random.choice((None, {}, []))
         match use.word:
             case "struct":

@@ -24,7 +24,7 @@ from tests.apiserver.fuzzing.request import TOKEN, Shot
 
 _PROPER = re.compile(r"[!-\"$-~]+")
 _PROPER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
-_MOST_SECONDS = 10.0
+_MAX_SECONDS = 10.0
 _HTTP_OWN_CODES = {400, 414, 431}
 """What the HTTP layer itself answers to what is not HTTP; not as a Status."""
 
@@ -86,7 +86,7 @@ class HttpTarget:
         answers: list[tuple[int, Any]] = []
         reader, writer = await self._open()
         try:
-            async with asyncio.timeout(_MOST_SECONDS):
+            async with asyncio.timeout(_MAX_SECONDS):
                 await _write(writer, data, random)
                 for each in sent:
                     answer = await _read_answer(reader, each.shot.method)
@@ -94,7 +94,7 @@ class HttpTarget:
                     if answer is None or not each.is_proper or answer.is_last:
                         break
         except TimeoutError:
-            raise Wrong(f"no answer in {_MOST_SECONDS} seconds") from None
+            raise Wrong(f"no answer in {_MAX_SECONDS} seconds") from None
         except ConnectionError:
             if all(each.is_proper for each in sent):
                 raise Wrong("the server broke the connection") from None
@@ -108,7 +108,7 @@ class HttpTarget:
         codes: list[int] = []
         reader, writer = await self._open(with_tls=sent.with_tls)
         try:
-            async with asyncio.timeout(_MOST_SECONDS):
+            async with asyncio.timeout(_MAX_SECONDS):
                 writer.write(sent.data.replace(TOKEN.encode(), self._server.token.encode()))
                 for _ in range(sent.answers):
                     answer = await _read_answer(reader, "GET")
@@ -116,7 +116,7 @@ class HttpTarget:
                         break
                     codes.append(answer.status)
         except TimeoutError:
-            raise Wrong(f"{sent.name}: no answer in {_MOST_SECONDS} seconds") from None
+            raise Wrong(f"{sent.name}: no answer in {_MAX_SECONDS} seconds") from None
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # To hang up is a fair answer.
         finally:

@@ -18,7 +18,7 @@ from tests.apiserver.fuzzing.request import Shot
 EPOCH = 2000
 """So many requests go to a server before a fresh one takes its place; a failure is repeated from there."""
 CHECK_EVERY = 250
-_MOST_FAILURES = 25
+_MAX_FAILURES = 25
 
 
 async def run(
@@ -44,7 +44,7 @@ async def run(
             with TemporaryDirectory() as directory:
                 kept = Path(directory) if persistent else None
                 await running.epoch(numbers, replace(settings or Settings(), data_dir=kept))
-            if len(running.report.failures) >= _MOST_FAILURES:
+            if len(running.report.failures) >= _MAX_FAILURES:
                 break
     running.report.seconds = time.monotonic() - begin
     return running.report

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 _ASKED = signal.SIGUSR1
 _END = "-- all\n"
-_MOST_SECONDS = 5.0
+_MAX_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 
 
@@ -39,7 +39,7 @@ def _tell_tasks(file: TextIO) -> None:
 def stacks_of(pid: int, path: Path) -> str:
     """What a process, which writes to this file, is doing now."""
     os.kill(pid, _ASKED)
-    end = time.monotonic() + _MOST_SECONDS
+    end = time.monotonic() + _MAX_SECONDS
     while not path.read_text().endswith(_END) and time.monotonic() < end:
         time.sleep(_PAUSE_SECONDS)
     return path.read_text()

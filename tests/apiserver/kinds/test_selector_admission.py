@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest
-from moorage.cel.program import LONGEST_EXPRESSION_BYTES
+from moorage.cel.program import MAX_EXPRESSION_BYTES
 from moorage_cluster.apiserver.kinds.resource_claims import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
@@ -64,8 +64,8 @@ def test_an_endless_selector_is_refused_wherever_it_can_be_written(form: str) ->
 
 
 def test_a_long_selector_is_not_even_compiled() -> None:
-    limit = f"Too long: may not be more than {LONGEST_EXPRESSION_BYTES} bytes"
-    assert answer('"' + "x" * LONGEST_EXPRESSION_BYTES + '" != ""') == limit
+    limit = f"Too long: may not be more than {MAX_EXPRESSION_BYTES} bytes"
+    assert answer('"' + "x" * MAX_EXPRESSION_BYTES + '" != ""') == limit
 
 
 def test_one_object_cannot_have_selectors_compiled_without_end() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.apimachinery.errors import ApiError
-from moorage_cluster.apiserver.patches.json_patch import MOST_COPIED_BYTES, apply_json_patch
+from moorage_cluster.apiserver.patches.json_patch import MAX_COPIED_BYTES, apply_json_patch
 from tests.apiserver.patches.documents import DOCUMENTS, GARBAGE, JSON
 from tests.strategies import examples
 
@@ -130,7 +130,7 @@ def test_doubling_a_document_again_and_again_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         apply_json_patch(doc, doubling)
     assert caught.value.code == 422
-    assert len(str(apply_json_patch(doc, doubling[:5]))) < MOST_COPIED_BYTES
+    assert len(str(apply_json_patch(doc, doubling[:5]))) < MAX_COPIED_BYTES
 
 
 def test_a_document_that_is_too_deep_is_a_bad_request() -> None:

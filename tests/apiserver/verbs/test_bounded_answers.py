@@ -16,7 +16,7 @@ from tests.apiserver.client import Cluster, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
-MOST_BYTES = 110_000
+MAX_BYTES = 110_000
 
 
 def _with_meta(**meta: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
 def test_answer_to_many_or_long_errors_is_small(cluster: Cluster, attack: str) -> None:
     answer = cluster.post(MAPS, ATTACKS[attack]())
     assert answer.code == 422, answer
-    assert len(answer.raw) < MOST_BYTES
+    assert len(answer.raw) < MAX_BYTES
     assert answer["details"]["causes"], "the first is said in any case"
 
 
@@ -90,7 +90,7 @@ def test_patch_that_is_refused_is_not_sent_back_whole(cluster: Cluster) -> None:
     patch = {"spec": {"containers": [{"name": "main", "x" * 500_000: 1}]}}
     answer = cluster.patch(f"{PODS}/a", "strategic", patch, fieldValidation="Strict")
     assert answer.code >= 400
-    assert len(answer.raw) < MOST_BYTES
+    assert len(answer.raw) < MAX_BYTES
 
 
 def test_long_key_is_not_repeated_in_every_path_below_it() -> None:

@@ -95,7 +95,7 @@ def test_pods_with_other_ports_are_in_other_slices(harness: Harness) -> None:
 
 
 def test_many_pods_are_in_several_slices(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_slices, "MOST_ENDPOINTS", 2)
+    monkeypatch.setattr(endpoint_slices, "MAX_ENDPOINTS", 2)
     harness.create(SERVICE, service())
     for number in range(3):
         serve(harness, f"p{number}", f"10.0.0.{number + 1}")

@@ -17,7 +17,7 @@ import yaml
 from tests.apiserver.running import Kubectl, RunningServer
 from tests.end_to_end.scenarios.stage import Stage
 from tests.run.running import scheduler_kubeconfig
-from tests.up.running import PATIENCE, start_cluster
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 
 @pytest.fixture(scope="session")
@@ -55,5 +55,5 @@ def stage(
     stage = Stage(kubectl, namespace, kubeconfig, tmp_path)
     yield stage
     stage.close()
-    kubectl("delete", "namespace", namespace, PATIENCE)
+    kubectl("delete", "namespace", namespace, TIMEOUT_SECONDS)
     kubectl("delete", "nodes", "--all")

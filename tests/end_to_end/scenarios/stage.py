@@ -11,7 +11,7 @@ from tests.apiserver.running import Kubectl
 from tests.end_to_end.scenarios.watching import Watch
 from tests.run.running import RunningScheduler
 from tests.up.objects import Manifest, node
-from tests.up.running import PATIENCE
+from tests.up.running import TIMEOUT_SECONDS
 
 LONG_LEASE = ("--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
 """Who takes a lease over within a test's patience has not waited for this one to end."""
@@ -55,7 +55,7 @@ class Stage:
     def add_node(self, name: str, *, cpu: str = "4", **labels: str) -> None:
         """Add a node and wait until pods may come."""
         self.kubectl.create(node(name, cpu=cpu, **labels))
-        self.kubectl("wait", f"node/{name}", "--for=condition=Ready", PATIENCE)
+        self.kubectl("wait", f"node/{name}", "--for=condition=Ready", TIMEOUT_SECONDS)
 
     def watch(self, what: str = "pods") -> Watch:
         """All that happens to objects of the namespace from now on."""
@@ -64,7 +64,7 @@ class Stage:
 
     def wait(self, condition: str, *pods: str) -> None:
         """Wait until a condition of all these pods is true, or is what is said: `PodScheduled=False`."""
-        self.user("wait", *(f"pod/{name}" for name in pods), f"--for=condition={condition}", PATIENCE)
+        self.user("wait", *(f"pod/{name}" for name in pods), f"--for=condition={condition}", TIMEOUT_SECONDS)
 
     def pod(self, name: str) -> Manifest:
         found: Manifest = self.user.json("get", "pod", name)

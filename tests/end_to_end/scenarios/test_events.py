@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tests.end_to_end.scenarios.stage import Stage, condition, lift_gates
 from tests.up.objects import Manifest, pod, priority_class
-from tests.up.running import PATIENCE
+from tests.up.running import TIMEOUT_SECONDS
 
 INSTANCE = f"default-scheduler-{socket.gethostname()}"
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
@@ -154,7 +154,9 @@ def test_conditions_have_every_field_as_kube_scheduler_writes_it(stage: Stage) -
         "lastTransitionTime": gated["lastTransitionTime"],
     }
     lift_gates(stage, "p")
-    stage.user("wait", "pod/p", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", PATIENCE)
+    stage.user(
+        "wait", "pod/p", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", TIMEOUT_SECONDS
+    )
     assert condition_of(stage) == {
         "type": "PodScheduled",
         "status": "False",

@@ -8,7 +8,7 @@ from tests.end_to_end.scenarios.stage import Stage, condition, node_of, profile
 from tests.end_to_end.scenarios.storage import SELECTED_NODE, mounted, provisioned, storage_class
 from tests.run.running import RunningScheduler
 from tests.up.objects import Manifest, claim, pod, priority_class, workload
-from tests.up.running import PATIENCE
+from tests.up.running import TIMEOUT_SECONDS
 
 
 def in_queue(scheduler: RunningScheduler, token: str) -> set[str]:
@@ -69,11 +69,11 @@ def test_the_node_refuses_the_loser_of_a_race_for_its_last_slot_and_the_loser_ge
     data["spec"]["storageClassName"] = "by-hand"
     loser = {"cpu": "1500m", "schedulerName": "slow", "volumes": [mounted("data")]}
     stage.user.create(data, workload("ReplicaSet", "loser", replicas=1, pods=loser))
-    stage.user("wait", "pvc/data", f"--for=jsonpath={SELECTED_NODE}=n1", PATIENCE)
+    stage.user("wait", "pvc/data", f"--for=jsonpath={SELECTED_NODE}=n1", TIMEOUT_SECONDS)
 
     winner = {"cpu": "1500m", "priorityClassName": "first"}
     stage.user.create(workload("ReplicaSet", "winner", replicas=1, pods=winner))
-    stage.user("wait", "rs/winner", "--for=jsonpath={.status.readyReplicas}=1", PATIENCE)
+    stage.user("wait", "rs/winner", "--for=jsonpath={.status.readyReplicas}=1", TIMEOUT_SECONDS)
     pods = stage.watch()
     stage.kubectl.create(provisioned(stage.user.json("get", "pvc", "data")))
     there = pods.until(lambda there: any(each["status"]["phase"] == "Failed" for each in there.values()))
@@ -95,7 +95,7 @@ def test_the_node_refuses_the_loser_of_a_race_for_its_last_slot_and_the_loser_ge
 
     pods.until(waits)
     stage.add_node("n2", cpu="2")
-    stage.user("wait", "rs/loser", "--for=jsonpath={.status.readyReplicas}=1", PATIENCE)
+    stage.user("wait", "rs/loser", "--for=jsonpath={.status.readyReplicas}=1", TIMEOUT_SECONDS)
     running = [each for each in stage.pods().values() if each["status"]["phase"] == "Running"]
     where = {each["metadata"]["labels"]["app"]: node_of(each) for each in running}
     assert where == {"winner": "n1", "loser": "n2"}
@@ -108,7 +108,7 @@ def test_two_of_the_same_name_fill_a_cluster_to_the_last_slot(stage: Stage) -> N
     racers = [stage.start() for _ in range(2)]
     pods = stage.watch()
     stage.user.create(workload("ReplicaSet", "web", replicas=12, pods={"cpu": "1"}))
-    stage.user("wait", "rs/web", "--for=jsonpath={.status.readyReplicas}=12", PATIENCE)
+    stage.user("wait", "rs/web", "--for=jsonpath={.status.readyReplicas}=12", TIMEOUT_SECONDS)
     running: dict[str, int] = {}
     for each in stage.pods().values():
         if each["status"]["phase"] == "Running":

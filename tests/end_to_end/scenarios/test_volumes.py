@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.end_to_end.scenarios.stage import Stage, condition, node_of
 from tests.end_to_end.scenarios.storage import SELECTED_NODE, mounted, provisioned, storage_class
 from tests.up.objects import claim, pod
-from tests.up.running import PATIENCE
+from tests.up.running import TIMEOUT_SECONDS
 
 
 def test_pods_run_as_soon_as_their_claims_can_be_bound(stage: Stage) -> None:
@@ -34,7 +34,7 @@ def test_pods_run_as_soon_as_their_claims_can_be_bound(stage: Stage) -> None:
 
     stage.kubectl.create(provisioned(stage.user.json("get", "pvc", "early")))
     stage.wait("Ready", "patient")
-    stage.user("wait", "pvc/early", "--for=jsonpath={.status.phase}=Bound", PATIENCE)
+    stage.user("wait", "pvc/early", "--for=jsonpath={.status.phase}=Bound", TIMEOUT_SECONDS)
     scheduler.stop()
 
 
@@ -45,8 +45,8 @@ def test_a_pod_that_goes_while_its_volume_is_awaited_gives_its_place_to_another(
     data = claim("data")
     data["spec"]["storageClassName"] = "never"
     stage.user.create(data, pod("awaits", cpu="1500m", volumes=[mounted("data")]))
-    stage.user("wait", "pvc/data", f"--for=jsonpath={SELECTED_NODE}=n1", PATIENCE)
-    stage.user("wait", "pod/awaits", "--for=jsonpath={.status.nominatedNodeName}=n1", PATIENCE)
+    stage.user("wait", "pvc/data", f"--for=jsonpath={SELECTED_NODE}=n1", TIMEOUT_SECONDS)
+    stage.user("wait", "pod/awaits", "--for=jsonpath={.status.nominatedNodeName}=n1", TIMEOUT_SECONDS)
     stage.user.create(pod("next", cpu="1500m"))
     stage.wait("PodScheduled=False", "next")
     stage.user("delete", "pod", "awaits")

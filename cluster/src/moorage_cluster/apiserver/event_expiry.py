@@ -18,7 +18,7 @@ EVENTS: Final = "/events"
 EVENT_TTL_SECONDS: Final = 3600.0
 _BATCH: Final = 200
 """Number of events that are deleted before requests are answered again."""
-_LEAST_WAIT_SECONDS: Final = 1.0
+_MIN_WAIT_SECONDS: Final = 1.0
 """Minimum time between two batches: events that expire within it are deleted together."""
 
 
@@ -64,7 +64,7 @@ class EventExpiry:
             self._is_waiting = False
             return
         seconds = next(iter(self._due.values())) - self._clock.now()
-        self._clock.call_later(max(seconds, _LEAST_WAIT_SECONDS), partial(self._work.soon, self._expire))
+        self._clock.call_later(max(seconds, _MIN_WAIT_SECONDS), partial(self._work.soon, self._expire))
 
     def _expire(self) -> None:
         is_done = True

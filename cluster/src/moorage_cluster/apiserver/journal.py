@@ -19,9 +19,9 @@ from moorage_cluster.apiserver.data_directory import DATABASE, prepare
 from moorage_cluster.apiserver.store import Key, Stored, decode
 
 _FORMAT = 1
-_LONGEST_LOG_BYTES = 16 * 1024 * 1024
+_MAX_LOG_BYTES = 16 * 1024 * 1024
 """Maximum bytes of the write-ahead log after a checkpoint."""
-_LEAST_FREE_PAGES = 1024
+_MIN_FREE_PAGES = 1024
 _TABLES = """
 CREATE TABLE IF NOT EXISTS object (
     collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -64,7 +64,7 @@ class SqliteJournal:
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")
-        execute(f"PRAGMA journal_size_limit = {_LONGEST_LOG_BYTES}")
+        execute(f"PRAGMA journal_size_limit = {_MAX_LOG_BYTES}")
         version = execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _FORMAT):
             raise JournalError(f"{self._path} is of format {version}; this moorage reads format {_FORMAT}")
@@ -78,7 +78,7 @@ class SqliteJournal:
             self._connection.execute(f"PRAGMA {what}").fetchone()[0]
             for what in ("freelist_count", "page_count")
         )
-        if free > _LEAST_FREE_PAGES and 2 * free > pages:
+        if free > _MIN_FREE_PAGES and 2 * free > pages:
             self._connection.execute("VACUUM")
 
     @property

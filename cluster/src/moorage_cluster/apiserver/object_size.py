@@ -17,13 +17,13 @@ from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import ApiError
 from moorage.apimachinery.schema.wire import PRIMITIVES, TypeUse, WireField, wire_format
 
-MOST_REQUEST_BYTES: Final = 1536 * 1024
+MAX_REQUEST_BYTES: Final = 1536 * 1024
 """`--max-request-bytes` of etcd, by default."""
-_MOST_MESSAGE_BYTES: Final = 2 * 1024 * 1024
+_MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 """Maximum bytes of a request that kube-apiserver's etcd client sends."""
 _TRANSACTION_BYTES: Final = 112
 """Bytes of a request to etcd in addition to the object: the key twice, a condition, the kind."""
-SURELY_STORABLE_BYTES: Final = MOST_REQUEST_BYTES - _TRANSACTION_BYTES
+ALWAYS_STORABLE_BYTES: Final = MAX_REQUEST_BYTES - _TRANSACTION_BYTES
 """Bytes of JSON up to which an object need not be measured."""
 _TIME_BYTES: Final = 8
 
@@ -31,10 +31,10 @@ _TIME_BYTES: Final = 8
 def check_size(obj: Manifest, raw: bytes) -> None:
     """ApiError (500, as from a real API server) if an object with the encoded form `raw` is too large."""
     size = _stored_bytes(obj, raw) + _TRANSACTION_BYTES
-    if size > _MOST_MESSAGE_BYTES:
-        why = f"trying to send message larger than max ({size} vs. {_MOST_MESSAGE_BYTES})"
+    if size > _MAX_MESSAGE_BYTES:
+        why = f"trying to send message larger than max ({size} vs. {_MAX_MESSAGE_BYTES})"
         raise _refusal(f"rpc error: code = ResourceExhausted desc = {why}")
-    if size > MOST_REQUEST_BYTES:
+    if size > MAX_REQUEST_BYTES:
         raise _refusal("etcdserver: request is too large")
 
 

@@ -23,7 +23,7 @@ _FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
 _MATCHES = ("Exact", "NotOlderThan")
 _INT64_MAX = (1 << 63) - 1
 _INTEGER = re.compile(r"[-+]?[0-9]+")
-_LONGEST_INTEGER = 40
+_MAX_INTEGER_LENGTH = 40
 """Maximum digits of an integer; longer ones are out of range, and parsing takes quadratic time."""
 
 Query = Mapping[str, str]
@@ -50,7 +50,7 @@ def number(query: Query, name: str) -> int | None:
         return None
     if not _INTEGER.fullmatch(text):
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    value = int(text) if len(text) <= _LONGEST_INTEGER else None
+    value = int(text) if len(text) <= _MAX_INTEGER_LENGTH else None
     if value is None or not -_INT64_MAX <= value + 1 <= _INT64_MAX + 1:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return value
@@ -74,7 +74,7 @@ def revision(query: Query) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise _bad_revision(text, "invalid syntax")
-    if len(text) > _LONGEST_INTEGER or int(text) > _INT64_MAX:
+    if len(text) > _MAX_INTEGER_LENGTH or int(text) > _INT64_MAX:
         raise _bad_revision(text, "value out of range")
     return int(text)
 

@@ -27,7 +27,7 @@ _MASK_64: Final = (1 << 64) - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WRAPPED_LISTS: Final = ("ExtraValue", "Verbs")
 """Go's named lists that are messages of their own, with the items as field 1."""
-_MOST_DEPTH: Final = 100
+_MAX_DEPTH: Final = 100
 
 
 class _MalformedError(Exception):
@@ -137,7 +137,7 @@ def _numbers_of(name: str) -> _Numbers:
 
 
 def _message(name: str, data: memoryview, depth: int) -> Any:
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         raise _MalformedError("messages are nested too deeply")
     wire = wire_format().type(name)
     if wire.untyped:

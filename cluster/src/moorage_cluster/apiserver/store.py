@@ -21,7 +21,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import shared_text
-from moorage_cluster.apiserver.object_size import SURELY_STORABLE_BYTES, check_size
+from moorage_cluster.apiserver.object_size import ALWAYS_STORABLE_BYTES, check_size
 from moorage_cluster.apiserver.selector_parsing import Fields
 
 Key = tuple[str, str]
@@ -233,7 +233,7 @@ Listener = Callable[[Collection, Change], None]
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _DEFAULT_HISTORY: Final = 20_000
-MOST_HISTORY_BYTES: Final = 128 * 1024 * 1024
+MAX_HISTORY_BYTES: Final = 128 * 1024 * 1024
 _shared: Final[Callable[[Stored], Manifest]] = attrgetter("obj")
 
 
@@ -258,7 +258,7 @@ class Store:
         journal: Journal | None = None,
         revision: int = 1,
         history: int = _DEFAULT_HISTORY,
-        history_bytes: int = MOST_HISTORY_BYTES,
+        history_bytes: int = MAX_HISTORY_BYTES,
     ) -> None:
         self._journal = journal
         self._most_history_bytes = history_bytes
@@ -288,7 +288,7 @@ class Store:
         """
         version = self.revision + 1
         stored = _stored(obj, version, Fields.of(fields))
-        if len(stored.raw) > SURELY_STORABLE_BYTES:
+        if len(stored.raw) > ALWAYS_STORABLE_BYTES:
             check_size(obj, stored.raw)
         if self._journal is not None:
             self._journal.put(collection.name, stored)

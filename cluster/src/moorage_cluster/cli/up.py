@@ -44,7 +44,7 @@ from moorage_cluster.nodes.nodeobject import new_node
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.thresholds import parse_thresholds
 
-_MOST_REFUSALS_SHOWN = 5
+_MAX_REFUSALS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,10 +277,10 @@ def _say_left_out(prepared: Prepared) -> None:
     dump = prepared.dump
     for kind in sorted(dump.unknown_kinds):
         typer.echo(f"moorage up: left out {kind}: not served here", err=True)
-    for line in dump.refused[:_MOST_REFUSALS_SHOWN]:
+    for line in dump.refused[:_MAX_REFUSALS_SHOWN]:
         typer.echo(f"moorage up: left out: {line}", err=True)
-    if len(dump.refused) > _MOST_REFUSALS_SHOWN:
-        typer.echo(f"moorage up: left out {len(dump.refused) - _MOST_REFUSALS_SHOWN} more", err=True)
+    if len(dump.refused) > _MAX_REFUSALS_SHOWN:
+        typer.echo(f"moorage up: left out {len(dump.refused) - _MAX_REFUSALS_SHOWN} more", err=True)
     for line in prepared.refused:
         typer.echo(f"moorage up: cannot create {line}", err=True)
 

@@ -20,7 +20,7 @@ from moorage.clock import Clock
 from moorage.http.errors import RequestError
 from moorage_cluster.controllers.event_limits import EventLimits
 
-_EVENTS_REMEMBERED: Final = 4096
+_MAX_CACHED_EVENTS: Final = 4096
 _read_manifest = msgspec.json.Decoder(Manifest).decode
 
 
@@ -184,7 +184,7 @@ class Cluster:
 
     def _remember(self, same: tuple[str, ...], name: str, count: int) -> None:
         self._told[same] = (name, count)
-        if len(self._told) > _EVENTS_REMEMBERED:
+        if len(self._told) > _MAX_CACHED_EVENTS:
             del self._told[next(iter(self._told))]
 
 

@@ -25,8 +25,8 @@ Key = tuple[str, str]
 _INITIAL_BACKOFF_SECONDS: Final = 0.1
 _MAX_BACKOFF_SECONDS: Final = 60.0
 _SLOW_SECONDS: Final = 0.005
-_REST_FACTOR: Final = 9
-_LONGEST_REST_SECONDS: Final = 1.0
+_DELAY_FACTOR: Final = 9
+_MAX_DELAY_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Controller(ABC):
         if seconds > _SLOW_SECONDS:
             now = self.cluster.clock.now()
             self._forget_rested(now)
-            self._resting_until[key] = now + min(seconds * _REST_FACTOR, _LONGEST_REST_SECONDS)
+            self._resting_until[key] = now + min(seconds * _DELAY_FACTOR, _MAX_DELAY_SECONDS)
             if key in self._queue:
                 del self._queue[key]
                 self.look(*key)

@@ -22,7 +22,7 @@ from moorage_cluster.controllers.statuses import write_status
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _LATENESS: Final = timedelta(milliseconds=100)
 """Delay of reconciliation after a scheduled time, so that the time has surely come."""
-_MANY_MISSED: Final = 100
+_MAX_MISSED_SCHEDULES: Final = 100
 
 
 class _NoScheduleError(Exception):
@@ -135,7 +135,7 @@ class CronJobController(Controller):
         except _NoScheduleError as error:
             await self._tell(cron_job, error.reason, str(error), "Warning")
             return None
-        if due.times > _MANY_MISSED:
+        if due.times > _MAX_MISSED_SCHEDULES:
             advice = "Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             message = f"too many missed start times. {advice}"
             await self._tell(cron_job, "TooManyMissedTimes", message, "Warning")

@@ -27,8 +27,8 @@ _OWN_ANNOTATIONS: Final = frozenset(
     )
 )
 """Annotations that deployments and their sets do not share."""
-_LONGEST_HISTORY: Final = 2000
-_LONGEST_NAME: Final = 253
+_MAX_HISTORY_LENGTH: Final = 2000
+_MAX_NAME_LENGTH: Final = 253
 
 
 class Sets(NamedTuple):
@@ -141,7 +141,7 @@ def changed_annotations(deployment: Manifest, new: Manifest, revision: int) -> d
 def _history(before: str, revision: str) -> str:
     """The revision history of a set; the oldest are dropped when there are too many."""
     revisions = [*filter(None, before.split(",")), revision]
-    while len(",".join(revisions)) > _LONGEST_HISTORY and len(revisions) > 1:
+    while len(",".join(revisions)) > _MAX_HISTORY_LENGTH and len(revisions) > 1:
         revisions.pop(0)
     return ",".join(revisions)
 
@@ -156,7 +156,7 @@ def new_set(deployment: Manifest, revision: int, size: int) -> Manifest:
         **spec["selector"],
         "matchLabels": {**(spec["selector"].get("matchLabels") or {}), HASH_LABEL: name_of_template},
     }
-    prefix = meta["name"][: _LONGEST_NAME - 1 - len(name_of_template)]
+    prefix = meta["name"][: _MAX_NAME_LENGTH - 1 - len(name_of_template)]
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",

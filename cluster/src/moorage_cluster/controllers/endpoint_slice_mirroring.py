@@ -14,7 +14,7 @@ from moorage_cluster.controllers.endpoints import ENDPOINTS
 from moorage_cluster.controllers.pods import is_deleted
 from moorage_cluster.controllers.service_pods import Port, family_of
 
-MOST_ENDPOINTS: Final = 1000
+MAX_ENDPOINTS: Final = 1000
 _MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
 _NOT_MIRRORED: Final = "endpointslice.kubernetes.io/skip-mirror"
 _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
@@ -62,7 +62,7 @@ def _wanted(endpoints: Manifest) -> Iterator[Manifest]:
         key = (family_of(endpoint["addresses"][0]), tuple(sorted(ports)))
         groups.setdefault(key, []).append(endpoint)
     for (family, shared), found in groups.items():
-        yield _slice(endpoints, family, shared, found[:MOST_ENDPOINTS])
+        yield _slice(endpoints, family, shared, found[:MAX_ENDPOINTS])
 
 
 def _by_address(endpoints: Manifest) -> list[tuple[Manifest, set[Port]]]:

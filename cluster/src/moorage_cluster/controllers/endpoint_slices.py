@@ -23,7 +23,7 @@ from moorage_cluster.controllers.service_pods import (
     target_reference,
 )
 
-MOST_ENDPOINTS: Final = 100
+MAX_ENDPOINTS: Final = 100
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _MANAGER: Final = "endpointslice-controller.k8s.io"
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -94,8 +94,8 @@ class EndpointSliceController(ServiceEndpointsController):
                     ports = tuple(ports_of(service, pod))
                     by_ports.setdefault(ports, []).append(self._endpoint(service, pod, address))
             for ports, endpoints in by_ports.items():
-                for start in range(0, len(endpoints), MOST_ENDPOINTS):
-                    yield _slice(service, family, ports, endpoints[start : start + MOST_ENDPOINTS])
+                for start in range(0, len(endpoints), MAX_ENDPOINTS):
+                    yield _slice(service, family, ports, endpoints[start : start + MAX_ENDPOINTS])
             if not by_ports:
                 yield _slice(service, family, (), [])
 

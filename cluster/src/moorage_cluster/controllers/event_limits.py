@@ -11,7 +11,7 @@ from typing import Final
 
 _BURST: Final = 25.0
 _SECONDS_PER_EVENT: Final = 300.0
-_MOST_OBJECTS: Final = 4096
+_MAX_OBJECTS: Final = 4096
 """Maximum number of remembered objects; the least recently used are dropped."""
 
 
@@ -28,6 +28,6 @@ class EventLimits:
         left = min(_BURST, left + (now_seconds - since) / _SECONDS_PER_EVENT)
         allowed = left >= 1
         self._left[key] = (left - 1 if allowed else left, now_seconds)
-        if len(self._left) > _MOST_OBJECTS:
+        if len(self._left) > _MAX_OBJECTS:
             self._left.popitem(last=False)
         return allowed

@@ -16,7 +16,7 @@ FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
-_LONGEST_PREFIX: Final = 58
+_MAX_PREFIX_LENGTH: Final = 58
 _OUR_NAME: Final = "kubernetes.io/job-controller"
 
 
@@ -68,7 +68,7 @@ def job_pod(job: Manifest, index: int | None, annotations: dict[str, str]) -> Ma
         return pod
     name = job["metadata"]["name"]
     suffix = f"-{index}-"
-    meta["generateName"] = f"{name[: _LONGEST_PREFIX - len(suffix)]}{suffix}"
+    meta["generateName"] = f"{name[: _MAX_PREFIX_LENGTH - len(suffix)]}{suffix}"
     meta["annotations"] |= {INDEX: str(index), **annotations}
     meta["labels"][INDEX] = str(index)
     spec = pod["spec"]

@@ -16,7 +16,7 @@ from moorage_cluster.controllers.job_indexes import format_indexes, index_of, pa
 from moorage_cluster.controllers.job_pods import FAILURE_COUNT, is_tracked
 from moorage_cluster.controllers.pods import is_active, phase_of
 
-MOST_UNCOUNTED: Final = 500
+MAX_UNCOUNTED: Final = 500
 """Maximum number of uids in a status at once; the rest has to wait."""
 
 
@@ -152,7 +152,7 @@ class Tally:
         done: list[Manifest] = []
         is_deleted_job = "deletionTimestamp" in self.job["metadata"]
         for pod in self.tracked:
-            if len(self.uncounted_succeeded) + len(self.uncounted_failed) >= MOST_UNCOUNTED:
+            if len(self.uncounted_succeeded) + len(self.uncounted_failed) >= MAX_UNCOUNTED:
                 return done, False
             has_succeeded, has_failed = phase_of(pod) == "Succeeded", is_failed(self.job, pod)
             if not (is_deleted_job or is_over or has_succeeded or has_failed):

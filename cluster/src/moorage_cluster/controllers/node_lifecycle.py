@@ -27,7 +27,7 @@ MONITOR_GRACE_SECONDS: Final = 50.0
 """Grace period for the heartbeats of a node that was ready, in seconds."""
 STARTUP_GRACE_SECONDS: Final = 60.0
 """Grace period for the first heartbeat of a new node, in seconds."""
-_ASK_AGAIN_SECONDS: Final = 5.0
+_RECHECK_SECONDS: Final = 5.0
 _LEASES: Final = "kube-node-lease"
 _REPORTED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 """The conditions that only the kubelet can report."""
@@ -189,11 +189,11 @@ class NodeLifecycle(Controller):
     def _wait_to_drive_out(self, node: Manifest) -> float:
         """Seconds until a node that is not ready may get its NoExecute taint."""
         if self._zones.all_disrupted:
-            return _ASK_AGAIN_SECONDS
+            return _RECHECK_SECONDS
         if is_driving_out(node):
             return 0.0
         turn = self._zones.take_turn(zone_of(node), self.cluster.clock.now())
-        return _ASK_AGAIN_SECONDS if turn is None else turn
+        return _RECHECK_SECONDS if turn is None else turn
 
 
 def _node_names(pod: Manifest) -> list[str]:

@@ -21,7 +21,7 @@ from moorage_cluster.controllers.pods import created_at, is_active, node_of, pha
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
-_LARGEST_COST: Final = 2**31 - 1
+_MAX_COST: Final = 2**31 - 1
 _COST_RE: Final = re.compile(r"-[0-9]+|0|[1-9][0-9]*")
 
 
@@ -39,7 +39,7 @@ def deletion_cost(pod: Manifest) -> int:
     """The deletion cost in a pod's annotation; 0 if invalid."""
     text = annotations_of(pod).get(DELETION_COST, "0")
     cost = int(text) if _COST_RE.fullmatch(text) else 0
-    return cost if -_LARGEST_COST - 1 <= cost <= _LARGEST_COST else 0
+    return cost if -_MAX_COST - 1 <= cost <= _MAX_COST else 0
 
 
 def _comparison(neighbours: Counter[str], now: datetime) -> Callable[[Manifest, Manifest], int]:

@@ -22,7 +22,7 @@ POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim from a template: its name in the pod's spec."""
 DELETE_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 """The finalizer of claims that may hold devices."""
-_LONGEST_BASE: Final = 57
+_MAX_BASE_LENGTH: Final = 57
 """Maximum length of a generated name's base: leaves room for a hyphen and five random characters."""
 
 
@@ -231,10 +231,10 @@ def _claim(pod: Manifest, entry: Manifest, template: Manifest) -> Manifest:
 def _base_name(pod_name: str, entry_name: str) -> str:
     """The prefix of a claim's name; both parts of a long one are shortened."""
     base = f"{pod_name}-{entry_name}-"
-    if len(base) <= _LONGEST_BASE:
+    if len(base) <= _MAX_BASE_LENGTH:
         return base
-    cut = pod_name[: len(pod_name) * _LONGEST_BASE // len(base)]
-    return f"{cut}-{entry_name[: len(entry_name) * _LONGEST_BASE // len(base)]}"
+    cut = pod_name[: len(pod_name) * _MAX_BASE_LENGTH // len(base)]
+    return f"{cut}-{entry_name[: len(entry_name) * _MAX_BASE_LENGTH // len(base)]}"
 
 
 def _status_of(pod: Manifest, entry: Manifest) -> Manifest | None:

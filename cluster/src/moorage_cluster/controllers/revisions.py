@@ -21,7 +21,7 @@ from moorage_cluster.controllers.templates import content_hash, with_label, with
 REVISION_LABEL: Final = "controller-revision-hash"
 """The label with a pod's revision."""
 _NO_LABEL: Final = ""
-_LONGEST_PREFIX: Final = 223
+_MAX_PREFIX_LENGTH: Final = 223
 
 
 class History(NamedTuple):
@@ -100,7 +100,7 @@ async def _created(
     meta = owner["metadata"]
     while True:
         hash_of_data = content_hash(data, collisions)
-        name = f"{meta['name'][:_LONGEST_PREFIX]}-{hash_of_data}"
+        name = f"{meta['name'][:_MAX_PREFIX_LENGTH]}-{hash_of_data}"
         labels = labels_of(with_label(owner["spec"]["template"], hash_label, hash_of_data))
         made: Manifest = {
             "apiVersion": "apps/v1",

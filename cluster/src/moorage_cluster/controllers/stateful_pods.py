@@ -12,7 +12,7 @@ from moorage_cluster.controllers.revisions import REVISION_LABEL, name_of, templ
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 _NAME_RE: Final = re.compile(r"(.*)-([0-9]+)", re.ASCII)
-_LARGEST_ORDINAL: Final = 2**31 - 1
+_MAX_ORDINAL: Final = 2**31 - 1
 
 
 def is_member(stateful_set: Manifest, pod: Manifest) -> bool:
@@ -30,7 +30,7 @@ def ordinal_of(pod: Manifest) -> int:
     """A pod's ordinal; -1 if its name has none."""
     match = _NAME_RE.fullmatch(name_of(pod))
     number = int(match[2]) if match else -1
-    return number if number <= _LARGEST_ORDINAL else -1
+    return number if number <= _MAX_ORDINAL else -1
 
 
 def ordinals(stateful_set: Manifest) -> range:

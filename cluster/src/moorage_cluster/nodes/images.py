@@ -10,9 +10,9 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 
-_LISTED: Final = 50
+_MAX_LISTED_IMAGES: Final = 50
 """Maximum number of images in a node's status: the largest ones, as with the kubelet."""
-_SMALLEST: Final = 5_000_000
+_MIN_IMAGE_BYTES: Final = 5_000_000
 _SPREAD: Final = 395_000_000
 INODES_PER_IMAGE: Final = 2_000
 
@@ -41,7 +41,7 @@ def digest_name(image: str) -> str:
 @lru_cache(maxsize=4096)
 def size_of(image: str) -> int:
     """The size of an image in bytes: simulated, but always the same."""
-    return _SMALLEST + int.from_bytes(hashlib.sha256(full_name(image).encode()).digest()[:8]) % _SPREAD
+    return _MIN_IMAGE_BYTES + int.from_bytes(hashlib.sha256(full_name(image).encode()).digest()[:8]) % _SPREAD
 
 
 @dataclass(slots=True)
@@ -94,4 +94,4 @@ class Images:
         """The images as a node's status lists them: the largest first."""
         there = [image for image in self._images.values() if image.ready_at <= now]
         there.sort(key=lambda image: image.size, reverse=True)
-        return [{"names": list(image.names), "sizeBytes": image.size} for image in there[:_LISTED]]
+        return [{"names": list(image.names), "sizeBytes": image.size} for image in there[:_MAX_LISTED_IMAGES]]

@@ -16,7 +16,7 @@ from moorage.http.transport import Request
 from moorage.version import KUBERNETES_MINOR
 
 _HEADERS: Final = {"user-agent": f"kube-probe/{KUBERNETES_MINOR}", "accept": "*/*", "connection": "close"}
-_MOST_OUTPUT_BYTES: Final = 10 << 10
+_MAX_OUTPUT_BYTES: Final = 10 << 10
 
 
 @cache
@@ -58,7 +58,7 @@ class Probing:
         if action := probe.get("exec"):
             code, output = await self._run_command(action.get("command") or ())
             return (
-                output[:_MOST_OUTPUT_BYTES].decode(errors="replace") or f"exit status {code}" if code else ""
+                output[:_MAX_OUTPUT_BYTES].decode(errors="replace") or f"exit status {code}" if code else ""
             )
         # Of gRPC only the connection is probed.
         action = probe.get("tcpSocket") or probe["grpc"]

@@ -34,8 +34,8 @@ _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
 _RECURSIONS: Final = ("Disabled", "Enabled", "IfPossible")
 _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 _RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-_MOST_RESTART_RULES: Final = 20
-_MOST_EXIT_CODES: Final = 255
+_MAX_RESTART_RULES: Final = 20
+_MAX_EXIT_CODES: Final = 255
 
 _NOT_EPHEMERAL: Final = ("ports", "resources", "lifecycle", "resizePolicy", "restartPolicyRules", *PROBES)
 _EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
@@ -343,8 +343,8 @@ def _restart_errors(container: Manifest, path: str) -> list[FieldError]:
         errors.append(required(f"{path}.restartPolicy", problem))
     elif policy not in _RESTART_POLICIES:
         errors.append(not_supported(f"{path}.restartPolicy", policy, _RESTART_POLICIES))
-    if len(rules) > _MOST_RESTART_RULES:
-        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MOST_RESTART_RULES))
+    if len(rules) > _MAX_RESTART_RULES:
+        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RESTART_RULES))
     for index, rule in enumerate(rules):
         where = f"{path}.restartPolicyRules[{index}]"
         if rule.get("action") not in _RESTART_ACTIONS:
@@ -356,6 +356,6 @@ def _restart_errors(container: Manifest, path: str) -> list[FieldError]:
         if codes.get("operator") not in ("In", "NotIn"):
             operator = codes.get("operator", "")
             errors.append(not_supported(f"{where}.exitCodes.operator", operator, ("In", "NotIn")))
-        if len(codes.get("values") or ()) > _MOST_EXIT_CODES:
-            errors.append(too_many(f"{where}.exitCodes.values", len(codes["values"]), _MOST_EXIT_CODES))
+        if len(codes.get("values") or ()) > _MAX_EXIT_CODES:
+            errors.append(too_many(f"{where}.exitCodes.values", len(codes["values"]), _MAX_EXIT_CODES))
     return errors

@@ -15,15 +15,15 @@ from moorage.apimachinery.fields import (
     required,
     too_long,
 )
-from moorage.apimachinery.validation.checks import MOST_INT32, check_range
+from moorage.apimachinery.validation.checks import MAX_INT32, check_range
 from moorage.apimachinery.validation.paths import check_relative_path
 
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL_PART: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_FORM: Final = rf"({_SYSCTL_PART}[\./])*{_SYSCTL_PART}"
 _SYSCTL: Final = re.compile(_SYSCTL_FORM)
-_LONGEST_SYSCTL: Final = 253
-_LONGEST_PROFILE_BYTES: Final = 4095
+_MAX_SYSCTL_LENGTH: Final = 253
+_MAX_PROFILE_BYTES: Final = 4095
 _POLICIES: Final[dict[str, tuple[str, ...]]] = {
     "fsGroupChangePolicy": ("Always", "OnRootMismatch"),
     "supplementalGroupsPolicy": ("Merge", "Strict"),
@@ -54,9 +54,9 @@ def validate_pod_security(spec: Manifest, context: Manifest, path: str) -> list[
     errors: list[FieldError] = []
     for key in ("fsGroup", "runAsUser", "runAsGroup"):
         if key in context:
-            errors += check_range(context[key], 0, MOST_INT32, f"{path}.{key}")
+            errors += check_range(context[key], 0, MAX_INT32, f"{path}.{key}")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        errors += check_range(group, 0, MOST_INT32, f"{path}.supplementalGroups[{index}]")
+        errors += check_range(group, 0, MAX_INT32, f"{path}.supplementalGroups[{index}]")
     if sysctls := context.get("sysctls"):
         errors += _sysctls(sysctls, spec, f"{path}.sysctls")
     for key, known in _POLICIES.items():
@@ -109,8 +109,8 @@ def _app_armor(profile: Manifest, path: str) -> list[FieldError]:
         errors.append(required(where, "must be set when AppArmor type is Localhost"))
     elif file != file.strip():
         errors.append(invalid(where, file, "must not be padded with whitespace"))
-    if file and len(file.encode()) > _LONGEST_PROFILE_BYTES:
-        errors.append(too_long(where, _LONGEST_PROFILE_BYTES))
+    if file and len(file.encode()) > _MAX_PROFILE_BYTES:
+        errors.append(too_long(where, _MAX_PROFILE_BYTES))
     return errors
 
 
@@ -121,8 +121,8 @@ def _sysctls(sysctls: list[Manifest], spec: Manifest, path: str) -> list[FieldEr
         where, name = f"{path}[{index}].name", sysctl.get("name", "")
         if not name:
             errors.append(required(where))
-        elif len(name) > _LONGEST_SYSCTL or not _SYSCTL.fullmatch(name):
-            problem = f"must have at most {_LONGEST_SYSCTL} characters and match regex ^{_SYSCTL_FORM}$"
+        elif len(name) > _MAX_SYSCTL_LENGTH or not _SYSCTL.fullmatch(name):
+            problem = f"must have at most {_MAX_SYSCTL_LENGTH} characters and match regex ^{_SYSCTL_FORM}$"
             errors.append(invalid(where, name, problem))
         elif name in seen:
             errors.append(duplicate(where, name))
@@ -142,7 +142,7 @@ def validate_container_security(context: Manifest, path: str, *, host_users: boo
     errors: list[FieldError] = []
     for key in ("runAsUser", "runAsGroup"):
         if key in context:
-            errors += check_range(context[key], 0, MOST_INT32, f"{path}.{key}")
+            errors += check_range(context[key], 0, MAX_INT32, f"{path}.{key}")
     if (mount := context.get("procMount")) is not None:
         if mount not in ("Default", "Unmasked"):
             errors.append(not_supported(f"{path}.procMount", mount, ("Default", "Unmasked")))

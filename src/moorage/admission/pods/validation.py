@@ -31,7 +31,7 @@ from moorage.apimachinery.fields import (
     required,
     too_long,
 )
-from moorage.apimachinery.validation.checks import MOST_INT32, check_range
+from moorage.apimachinery.validation.checks import MAX_INT32, check_range
 from moorage.apimachinery.validation.metadata import validate_annotations, validate_labels
 from moorage.apimachinery.validation.names import check_label, check_qualified_name, check_subdomain
 from moorage.apimachinery.validation.network_addresses import check_address
@@ -44,10 +44,10 @@ RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
-_MOST_NAMESERVERS: Final = 3
-_MOST_SEARCHES: Final = 32
-_LONGEST_SEARCHES: Final = 2048
-_LONGEST_HOSTNAME_BYTES: Final = 64
+_MAX_NAMESERVERS: Final = 3
+_MAX_SEARCHES: Final = 32
+_MAX_SEARCHES_LENGTH: Final = 2048
+_MAX_HOSTNAME_BYTES: Final = 64
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -109,7 +109,7 @@ def _is_int32(text: str) -> bool:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 10:
         return False
     # Only the canonical form of a number is valid: no plus sign, no leading zeros.
-    return str(int(text)) == text and -MOST_INT32 - 1 <= int(text) <= MOST_INT32
+    return str(int(text)) == text and -MAX_INT32 - 1 <= int(text) <= MAX_INT32
 
 
 def _tokens_without_account(spec: Manifest) -> list[FieldError]:
@@ -211,7 +211,7 @@ def _validate_identity(spec: Manifest, path: str) -> list[FieldError]:
         if (name := get(key)) and (problems := dns_label_problems(name)):
             errors += complaints(f"{path}.{key}", name, problems)
     if (deadline := get("activeDeadlineSeconds")) is not None:
-        errors += check_range(deadline, 1, MOST_INT32, f"{path}.activeDeadlineSeconds")
+        errors += check_range(deadline, 1, MAX_INT32, f"{path}.activeDeadlineSeconds")
     for index, alias in enumerate(get("hostAliases") or ()):
         where, address = f"{path}.hostAliases[{index}]", alias.get("ip", "")
         errors += check_address(address, f"{where}.ip")
@@ -282,8 +282,8 @@ def _hostname_override(spec: Manifest, path: str) -> list[FieldError]:
         errors.append(forbidden(path, "may not be specified when setHostnameAsFQDN is true"))
     if spec.get("hostNetwork"):
         errors.append(forbidden(path, "may not be specified when hostNetwork is true"))
-    if len(name.encode()) > _LONGEST_HOSTNAME_BYTES:
-        errors.append(too_long(path, _LONGEST_HOSTNAME_BYTES))
+    if len(name.encode()) > _MAX_HOSTNAME_BYTES:
+        errors.append(too_long(path, _MAX_HOSTNAME_BYTES))
     return errors + check_subdomain(name, path)
 
 
@@ -299,18 +299,18 @@ def _dns(spec: Manifest, path: str) -> list[FieldError]:
     if config is None:
         return []
     errors: list[FieldError] = []
-    if len(servers) > _MOST_NAMESERVERS:
-        problem = f"must not have more than {_MOST_NAMESERVERS} nameservers"
+    if len(servers) > _MAX_NAMESERVERS:
+        problem = f"must not have more than {_MAX_NAMESERVERS} nameservers"
         errors.append(invalid(f"{path}.nameservers", servers, problem))
     for index, server in enumerate(servers):
         errors += check_address(server, f"{path}.nameservers[{index}]")
     searches = config.get("searches") or []
-    if len(searches) > _MOST_SEARCHES:
-        problem = f"must not have more than {_MOST_SEARCHES} search paths"
+    if len(searches) > _MAX_SEARCHES:
+        problem = f"must not have more than {_MAX_SEARCHES} search paths"
         errors.append(invalid(f"{path}.searches", searches, problem))
-    if len(" ".join(searches)) > _LONGEST_SEARCHES:
+    if len(" ".join(searches)) > _MAX_SEARCHES_LENGTH:
         problem = (
-            f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+            f"must not have more than {_MAX_SEARCHES_LENGTH} characters (including spaces) in the search list"
         )
         errors.append(invalid(f"{path}.searches", searches, problem))
     for index, search in enumerate(searches):

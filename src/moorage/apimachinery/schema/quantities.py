@@ -25,7 +25,7 @@ _PARTS: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+")
-_LONGEST_SUFFIX: Final = 12
+_MAX_SUFFIX_LENGTH: Final = 12
 _FINEST_POWER: Final = -9
 _SURE_DIGITS: Final = 18
 """Number of decimal digits that always fit into an int64; longer text is never kept as it is."""
@@ -44,7 +44,7 @@ def canonical_quantity(text: str) -> str:
     binary = suffix in _BINARY
     if not binary and suffix not in _DECIMAL and not _EXPONENT.fullmatch(suffix):
         raise ValueError(WRONG_SUFFIX)
-    if len(suffix) > _LONGEST_SUFFIX:
+    if len(suffix) > _MAX_SUFFIX_LENGTH:
         raise ValueError(WRONG_SUFFIX)
     if is_too_long:
         raise ValueError(WRONG_NUMBER)

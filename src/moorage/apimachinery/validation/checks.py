@@ -24,9 +24,9 @@ from moorage.apimachinery.fields import (
 )
 from moorage.apimachinery.validation.names import check_qualified_name
 
-_LONGEST_DRIVER_NAME = 63
-_LONGEST_REASON = 1024
-_LONGEST_MESSAGE = 32 * 1024
+_MAX_DRIVER_NAME_LENGTH = 63
+_MAX_REASON_LENGTH = 1024
+_MAX_MESSAGE_LENGTH = 32 * 1024
 _PERCENT = "[0-9]+%"
 _PERCENT_RE = re.compile("[0-9]{1,18}%", re.ASCII)
 _PERCENT_RULE = pattern_rule(
@@ -44,7 +44,7 @@ _REASON_RULE = pattern_rule(
     "ReasonA,ReasonB",
     "ReasonA:ReasonB",
 )
-MOST_INT32 = (1 << 31) - 1
+MAX_INT32 = (1 << 31) - 1
 REVIEW_VERSIONS = ("v1", "v1beta1")
 CONDITION_STATUSES = ("False", "True", "Unknown")
 
@@ -127,7 +127,7 @@ def check_driver_name(name: str, path: str) -> list[FieldError]:
     """The name of a storage or device driver."""
     if not name:
         return [required(path)]
-    errors = [too_long(path, _LONGEST_DRIVER_NAME)] if len(name) > _LONGEST_DRIVER_NAME else []
+    errors = [too_long(path, _MAX_DRIVER_NAME_LENGTH)] if len(name) > _MAX_DRIVER_NAME_LENGTH else []
     return errors + complaints(path, name, dns_subdomain_problems(name.lower()))
 
 
@@ -183,8 +183,8 @@ def check_conditions(conditions: Sequence[Manifest], path: str) -> list[FieldErr
         if not condition.get("lastTransitionTime"):
             errors.append(required(f"{here}.lastTransitionTime"))
         errors += _check_reason(condition.get("reason", ""), f"{here}.reason")
-        if len(condition.get("message", "").encode()) > _LONGEST_MESSAGE:
-            errors.append(too_long(f"{here}.message", _LONGEST_MESSAGE))
+        if len(condition.get("message", "").encode()) > _MAX_MESSAGE_LENGTH:
+            errors.append(too_long(f"{here}.message", _MAX_MESSAGE_LENGTH))
     return errors
 
 
@@ -192,6 +192,6 @@ def _check_reason(reason: str, path: str) -> list[FieldError]:
     if not reason:
         return [required(path)]
     errors = [] if _REASON_RE.fullmatch(reason) else [invalid(path, reason, _REASON_RULE)]
-    if len(reason) > _LONGEST_REASON:
-        errors.append(too_long(path, _LONGEST_REASON))
+    if len(reason) > _MAX_REASON_LENGTH:
+        errors.append(too_long(path, _MAX_REASON_LENGTH))
     return errors

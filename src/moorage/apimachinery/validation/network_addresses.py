@@ -12,7 +12,7 @@ from moorage.apimachinery.fields import FieldError, complaints, invalid
 from moorage.apimachinery.validation.checks import check_range
 
 HTTPS_PORT: Final = 443
-_HIGHEST_PORT = 65535
+_MAX_PORT = 65535
 _ADDRESS_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NETWORK_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _LEADING_ZEROS = re.compile(r"(?:(?<=[.:])|^)0+([0-9]+)(?=\.|\Z)")
@@ -94,7 +94,7 @@ def is_dual_stack(addresses: Sequence[str]) -> bool:
 
 def check_port(port: int, path: str) -> list[FieldError]:
     """A port number."""
-    return check_range(port, 1, _HIGHEST_PORT, path)
+    return check_range(port, 1, _MAX_PORT, path)
 
 
 def check_service_port(port: int, path: str) -> list[FieldError]:

@@ -19,8 +19,8 @@ _HOST_PATHS: Final = (
     "FileOrCreate",
     "Socket",
 )
-_LEAST_TOKEN_SECONDS: Final = 600
-_MOST_TOKEN_SECONDS: Final = 1 << 32
+_MIN_TOKEN_SECONDS: Final = 600
+_MAX_TOKEN_SECONDS: Final = 1 << 32
 
 
 def check_host_path(source: Manifest, path: str) -> list[FieldError]:
@@ -48,8 +48,8 @@ def check_nfs(source: Manifest, path: str) -> list[FieldError]:
 
 def check_token_seconds(seconds: int, path: str) -> list[FieldError]:
     """The lifetime of a token in a volume, in seconds."""
-    if seconds < _LEAST_TOKEN_SECONDS:
+    if seconds < _MIN_TOKEN_SECONDS:
         return [invalid(path, seconds, "may not specify a duration less than 10 minutes")]
-    if seconds > _MOST_TOKEN_SECONDS:
+    if seconds > _MAX_TOKEN_SECONDS:
         return [invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
     return []

@@ -14,7 +14,7 @@ from moorage.testing.plugin_answers import Answers, ask, dependencies_of, shown
 from moorage.testing.trial import Check, Trial
 
 _SCALARS = (str, bytes, int, float, bool, type(None))
-_MOST_DEPTH = 6
+_MAX_DEPTH = 6
 
 
 def _not_given_back(trial: Trial) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
     """A copy of plain data; for anything else its type, because its contents are opaque."""
     if isinstance(value, _SCALARS):
         return value
-    if depth < _MOST_DEPTH:
+    if depth < _MAX_DEPTH:
         if isinstance(value, Mapping):
             # A count of zero equals a missing entry, as in most bookkeeping.
             return {key: plain for key, each in value.items() if (plain := _plain(each, depth + 1))}

@@ -28,7 +28,7 @@ _EXTRA_PREFIX: Final = "impersonate-extra-"
 _NODE_PREFIX: Final = "system:node:"
 _NODES_GROUP: Final = "system:nodes"
 _AUTHENTICATION: Final = "authentication.k8s.io"
-_MANY: Final = 4
+_MAX_SINGLE_CHECKS: Final = 4
 """Number of groups or extra values from which a permission for all of them is checked first."""
 
 _PATH_CHARACTERS: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
@@ -179,7 +179,7 @@ class _Check:
                 raise forbidden(
                     asking._replace(name=MASTERS), "impersonating the system:masters group is not allowed"
                 )
-            if len(groups) >= _MANY and self._authorize(asking._replace(name="*")).allowed:
+            if len(groups) >= _MAX_SINGLE_CHECKS and self._authorize(asking._replace(name="*")).allowed:
                 return
         for group in groups:
             self._require(asking._replace(name=group))
@@ -189,7 +189,7 @@ class _Check:
         if self._is_constrained:
             if problem := _extra_problem(extra):
                 raise forbidden(asking, problem)
-            many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
+            many = len(extra) >= _MAX_SINGLE_CHECKS or sum(map(len, extra.values())) >= _MAX_SINGLE_CHECKS
             if many and self._authorize(asking._replace(subresource="*", name="*")).allowed:
                 return
         for key, values in extra.items():

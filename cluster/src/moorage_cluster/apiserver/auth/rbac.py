@@ -27,7 +27,7 @@ CLUSTER_ROLES: Final = f"{GROUP}/clusterroles"
 ROLE_BINDINGS: Final = f"{GROUP}/rolebindings"
 CLUSTER_ROLE_BINDINGS: Final = f"{GROUP}/clusterrolebindings"
 
-_REMEMBERED: Final = 1024
+_MAX_CACHED: Final = 1024
 """Number of users for which the applicable bindings are cached."""
 
 
@@ -88,7 +88,7 @@ class _Bindings:
         who = (user.name, user.groups)
         known = self._applying.get(who)
         if known is None:
-            if len(self._applying) >= _REMEMBERED:
+            if len(self._applying) >= _MAX_CACHED:
                 self._applying.clear()
             known = self._applying[who] = self._find(user)
         return known

@@ -142,7 +142,7 @@ class TooManyPartsError(Exception):
     """Rules with lists that multiply to more combinations than can be compared with the rules of a user."""
 
 
-_MOST_COMPARISONS: Final = 2_000_000
+_MAX_COMPARISONS: Final = 2_000_000
 
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
@@ -154,7 +154,7 @@ def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     unsure = [
         rule for rule in map(_unique, wanted) if not any(_covers_at_once(owned, rule) for owned in compared)
     ]
-    if sum(map(_part_count, unsure)) * max(1, len(held)) > _MOST_COMPARISONS:
+    if sum(map(_part_count, unsure)) * max(1, len(held)) > _MAX_COMPARISONS:
         raise TooManyPartsError
     return [
         part

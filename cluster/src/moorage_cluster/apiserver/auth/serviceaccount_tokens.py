@@ -19,7 +19,7 @@ from moorage_cluster.apiserver.auth.rules import quoted_list
 
 _LEEWAY_SECONDS: Final = 60
 """Tolerated clock skew, in seconds."""
-_REMEMBERED: Final = 1024
+_MAX_CACHED: Final = 1024
 """Number of verified tokens in the cache."""
 
 
@@ -69,7 +69,7 @@ class ServiceAccountTokens:
             read = self._read(token)
             if read is None:
                 return None
-            if len(self._verified) >= _REMEMBERED:
+            if len(self._verified) >= _MAX_CACHED:
                 self._verified.clear()
             known = self._verified[token] = (read, user_of(read))
         claims, user = known

@@ -22,8 +22,8 @@ from moorage_cluster.apiserver.auth.request_bodies import read_as
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"
 _DEFAULT_SECONDS: Final = 3600
-_LEAST_SECONDS: Final = 600
-_MOST_SECONDS: Final = 1 << 32
+_MIN_SECONDS: Final = 600
+_MAX_SECONDS: Final = 1 << 32
 _PROJECTED_SECONDS: Final = 3607
 """Lifetime that a kubelet requests by default, in seconds. Clients that never reload their token would fail
 after it, so a pod's token with exactly this lifetime is valid for a year."""
@@ -182,9 +182,9 @@ def _check_metadata(said: _Metadata, namespace: str, name: str, uid: str) -> Non
 
 
 def _check_lifetime(seconds: int) -> None:
-    if seconds < _LEAST_SECONDS:
+    if seconds < _MIN_SECONDS:
         detail = "may not specify a duration less than 10 minutes"
-    elif seconds > _MOST_SECONDS:
+    elif seconds > _MAX_SECONDS:
         detail = "may not specify a duration larger than 2^32 seconds"
     else:
         return

@@ -31,9 +31,9 @@ _MAC: Final = re.compile(
     r"|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}(?:\.[0-9a-f]{4}|(?:\.[0-9a-f]{4}){7})?)",
     re.IGNORECASE,
 )
-_LONGEST_ADDRESS: Final = 64
-_LONGEST_EMAIL: Final = 1024
-_LONGEST_URI_START: Final = 8192
+_MAX_ADDRESS_LENGTH: Final = 64
+_MAX_EMAIL_LENGTH: Final = 1024
+_MAX_URI_START_LENGTH: Final = 8192
 """Number of characters that decide whether a text is a URI."""
 _CARD: Final = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
@@ -78,7 +78,7 @@ def _is_duration(text: str) -> bool:
 
 def _without_leading_zeros(address: str) -> str:
     """Kubernetes has always read `010.1.2.3` as `10.1.2.3`; Python refuses it."""
-    if len(address) > _LONGEST_ADDRESS:
+    if len(address) > _MAX_ADDRESS_LENGTH:
         return ""
     return re.sub(r"(?<![0-9a-fA-F:])0+(?=[0-9]+(?:\.|/|\Z))", "", address) if "." in address else address
 
@@ -113,7 +113,7 @@ def _is_hostname(text: str) -> bool:
 
 def _is_email(text: str) -> bool:
     try:
-        _, address = parseaddr(text) if len(text) <= _LONGEST_EMAIL else ("", "")
+        _, address = parseaddr(text) if len(text) <= _MAX_EMAIL_LENGTH else ("", "")
     except RecursionError:  # Nested comments.
         return False
     local, at, domain = address.rpartition("@")
@@ -125,7 +125,7 @@ def _is_uri(text: str) -> bool:
     if not text or any(letter < " " or letter in " \x7f" for letter in text):
         return False
     try:
-        return text.startswith("/") or bool(urlsplit(text[:_LONGEST_URI_START]).scheme)
+        return text.startswith("/") or bool(urlsplit(text[:_MAX_URI_START_LENGTH]).scheme)
     except ValueError:
         return False
 

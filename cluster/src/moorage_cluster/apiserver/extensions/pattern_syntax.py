@@ -81,8 +81,8 @@ class Repeat:
 
 Node: TypeAlias = Chars | Position | Sequence | Choice | Repeat
 
-_MOST_REPEATS: Final = 1000
-_DEEPEST: Final = 150
+_MAX_REPEATS: Final = 1000
+_MAX_DEPTH: Final = 150
 
 
 _POSITIONS: Final = {
@@ -120,7 +120,7 @@ class _Parser:
 
     def choice(self, flags: _Flags, depth: int) -> Node:
         """Parse up to the end, or to the closing parenthesis of the group, which is not consumed."""
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise PatternError("expression nests too deeply", self.text)
         options: list[Node] = []
         parts: list[Node] = []
@@ -184,7 +184,7 @@ class _Parser:
             raise PatternError("invalid nested repetition operator", self.text[times_at : self.here])
         self.here = again_at
         least, most = times
-        if max(least, most or 0) > _MOST_REPEATS or (most is not None and most < least):
+        if max(least, most or 0) > _MAX_REPEATS or (most is not None and most < least):
             raise PatternError("invalid repeat count", self.text[times_at : self.here])
         return [*parts[:-1], Repeat(parts[-1], least, most)]
 

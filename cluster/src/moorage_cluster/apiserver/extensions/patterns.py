@@ -25,10 +25,10 @@ from moorage_cluster.apiserver.extensions.pattern_syntax import (
     parse,
 )
 
-_MOST_STEPS: Final = 50_000
-_MOST_HELD_STATES: Final = 500_000
+_MAX_STEPS: Final = 50_000
+_MAX_HELD_STATES: Final = 500_000
 """Maximum number of states in all cached sets."""
-_MOST_WORK: Final = 1_000_000
+_MAX_WORK: Final = 1_000_000
 """Maximum steps of the automaton for one text: about a second."""
 
 
@@ -135,7 +135,7 @@ class Pattern:
             now.next[letter] = None
             return None
         states = _reached(waiting, ord(letter))
-        if self._held_states > _MOST_HELD_STATES:
+        if self._held_states > _MAX_HELD_STATES:
             self._remembered.clear()
             self._held_states = 0
             self._start.next.clear()
@@ -168,12 +168,12 @@ class Pattern:
                     seen.add(target)
                     todo.append(target)
         self._work += len(seen)
-        if self._work > _MOST_WORK:
+        if self._work > _MAX_WORK:
             raise TooMuchWorkError
         return waiting
 
     def _add(self, step: _Step) -> int:
-        if len(self._program) >= _MOST_STEPS:
+        if len(self._program) >= _MAX_STEPS:
             raise _TooLargeError
         self._program.append(step)
         return len(self._program) - 1

@@ -9,7 +9,7 @@ from moorage.api.text import quoted
 from moorage.apimachinery import errors
 from moorage.apimachinery.fields import FieldError, invalid
 
-_MOST_INT32: Final = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 _GO_TYPES: Final = {
     str: "string",
     bool: "bool",
@@ -100,8 +100,8 @@ def scale_problems(obj: Manifest, paths: Manifest | None, status_only: bool = Fa
             continue
         if replicas < 0:
             found.append(invalid(path, replicas, "should be a non-negative integer"))
-        elif replicas > _MOST_INT32:
-            found.append(invalid(path, replicas, f"should be less than or equal to {_MOST_INT32}"))
+        elif replicas > _MAX_INT32:
+            found.append(invalid(path, replicas, f"should be less than or equal to {_MAX_INT32}"))
     selector_path = paths.get("labelSelectorPath") or ""
     try:
         _at(obj, selector_path, str)

@@ -11,7 +11,7 @@ from moorage.apimachinery import errors
 from moorage.apimachinery.fields import invalid
 from moorage.apimachinery.schema.shape import ANYTHING, SCALAR, Form, Shape
 from moorage_cluster.apiserver.extensions.metadata import META_FIELDS, METADATA_SHAPE, decode_metadata
-from moorage_cluster.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64
+from moorage_cluster.apiserver.extensions.numbers import MAX_INT64, MIN_INT64
 
 
 class Place:
@@ -140,7 +140,7 @@ def _exact(value: Any) -> Any:
         return {key: _exact(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_exact(item) for item in value]
-    if type(value) is int and not LEAST_INT64 <= value <= MOST_INT64:
+    if type(value) is int and not MIN_INT64 <= value <= MAX_INT64:
         return float(value)
     return value
 

@@ -15,7 +15,7 @@ from moorage.api.text import path_key, quoted
 from moorage.apimachinery.fields import FieldError, invalid, not_supported, required, too_long, too_many
 from moorage.apimachinery.json_values import go_text, same
 from moorage_cluster.apiserver.extensions.formats import conforms, is_known
-from moorage_cluster.apiserver.extensions.numbers import LEAST_INT64, MOST_INT64, fits, is_whole
+from moorage_cluster.apiserver.extensions.numbers import MAX_INT64, MIN_INT64, fits, is_whole
 from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
 
 ABSENT: Final = object()
@@ -154,7 +154,7 @@ class Check:
 
     def _check_type(self, value: Any, path: str, out: list[FieldError]) -> int:
         name = _TYPE_NAMES[type(value)]
-        if name == "integer" and not LEAST_INT64 <= value <= MOST_INT64:
+        if name == "integer" and not MIN_INT64 <= value <= MAX_INT64:
             name = "number"
         if name in self._types:
             return 1

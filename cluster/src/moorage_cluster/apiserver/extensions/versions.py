@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.extensions.openapi_rules import schema_problems
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_MOST_SELECTABLE: Final = 8
+_MAX_SELECTABLE: Final = 8
 _MOVED: Final = {
     "schema": "spec.validation",
     "subresources": "spec.subresources",
@@ -192,8 +192,8 @@ def _selectable_problems(version: Manifest, path: str) -> list[FieldError]:
         if text in seen:
             found.append(duplicate(here, text))
         seen.add(text)
-    if len(seen) > _MOST_SELECTABLE:
-        found.append(too_many(path, len(seen), _MOST_SELECTABLE))
+    if len(seen) > _MAX_SELECTABLE:
+        found.append(too_many(path, len(seen), _MAX_SELECTABLE))
     return found
 
 

@@ -40,7 +40,7 @@ _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOT_FOUND_ACTIONS: Final = ("Deny", "Allow")
 _PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 """The types of a mutation, and the field with each one's expression."""
-_MOST_AUDIT_ANNOTATIONS: Final = 20
+_MAX_AUDIT_ANNOTATIONS: Final = 20
 _IDENTIFIER_RE: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED: Final = (
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let",
@@ -225,8 +225,8 @@ def _check_validation(validation: Manifest, path: str) -> list[FieldError]:
 def _check_annotations(annotations: Sequence[Manifest], policy: str) -> list[FieldError]:
     path = "spec.auditAnnotations"
     errors: list[FieldError] = []
-    if len(annotations) > _MOST_AUDIT_ANNOTATIONS:
-        why = f"must not have more than {_MOST_AUDIT_ANNOTATIONS} auditAnnotations"
+    if len(annotations) > _MAX_AUDIT_ANNOTATIONS:
+        why = f"must not have more than {_MAX_AUDIT_ANNOTATIONS} auditAnnotations"
         errors.append(invalid(path, annotations, why))
     keys: set[str] = set()
     for index, annotation in enumerate(annotations):

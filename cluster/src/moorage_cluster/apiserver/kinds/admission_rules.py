@@ -17,7 +17,7 @@ _MATCH_POLICIES: Final = ("Equivalent", "Exact")
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")
-_MOST_CONDITIONS: Final = 64
+_MAX_CONDITIONS: Final = 64
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 
 
@@ -95,8 +95,8 @@ def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
 def check_match_conditions(conditions: Sequence[Manifest], path: str) -> list[FieldError]:
     """Match conditions with unique names; their expressions are not checked."""
     errors: list[FieldError] = []
-    if len(conditions) > _MOST_CONDITIONS:
-        errors.append(too_many(path, len(conditions), _MOST_CONDITIONS))
+    if len(conditions) > _MAX_CONDITIONS:
+        errors.append(too_many(path, len(conditions), _MAX_CONDITIONS))
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         here, name = f"{path}[{index}]", condition.get("name", "")

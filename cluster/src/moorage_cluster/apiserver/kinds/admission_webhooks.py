@@ -24,7 +24,7 @@ from moorage_cluster.apiserver.strategy import Strategy
 
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _DEFAULT_TIMEOUT_SECONDS: Final = 10
-_LONGEST_TIMEOUT_SECONDS: Final = 30
+_MAX_TIMEOUT_SECONDS: Final = 30
 _URL_FORM: Final = "; desired format: https://host[/path]"
 _NOT_CALLED: Final = "admission webhooks are stored but not called by this server"
 
@@ -72,8 +72,8 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
             why = f"must specify one of {', '.join(_SIDE_EFFECTS)}"
             errors.append(required(f"{path}.sideEffects", why))
         seconds = webhook["timeoutSeconds"]
-        if not 1 <= seconds <= _LONGEST_TIMEOUT_SECONDS:
-            why = f"the timeout value must be between 1 and {_LONGEST_TIMEOUT_SECONDS} seconds"
+        if not 1 <= seconds <= _MAX_TIMEOUT_SECONDS:
+            why = f"the timeout value must be between 1 and {_MAX_TIMEOUT_SECONDS} seconds"
             errors.append(invalid(f"{path}.timeoutSeconds", seconds, why))
         errors += check_selectors(webhook, path)
         errors += _check_client(webhook["clientConfig"], f"{path}.clientConfig")

@@ -13,8 +13,8 @@ from moorage.apimachinery.validation.names import check_subdomain
 from moorage.apimachinery.validation.network_addresses import HTTPS_PORT, check_service_port
 from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 
-_HIGHEST_GROUP_PRIORITY: Final = 20000
-_HIGHEST_VERSION_PRIORITY: Final = 1000
+_MAX_GROUP_PRIORITY: Final = 20000
+_MAX_VERSION_PRIORITY: Final = 1000
 _CONDITION_STATUSES: Final = ("True", "False", "Unknown")
 _NOT_PASSED_ON: Final = "API services are stored but no request is passed on to them by this server"
 
@@ -62,8 +62,8 @@ class APIServiceStrategy(StatusStrategy):
         version = spec.get("version", "")
         errors += complaints("spec.version", version, dns_1035_label_problems(version))
         for key, highest in (
-            ("groupPriorityMinimum", _HIGHEST_GROUP_PRIORITY),
-            ("versionPriority", _HIGHEST_VERSION_PRIORITY),
+            ("groupPriorityMinimum", _MAX_GROUP_PRIORITY),
+            ("versionPriority", _MAX_VERSION_PRIORITY),
         ):
             priority = spec.get(key, 0)
             if not 0 < priority <= highest:

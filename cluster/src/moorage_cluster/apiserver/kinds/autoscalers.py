@@ -29,8 +29,8 @@ from moorage_cluster.apiserver.kinds.object_references import check_versioned_re
 
 _SELECT_POLICIES: Final = ("Disabled", "Max", "Min")
 _POLICY_TYPES: Final = ("Percent", "Pods")
-_LONGEST_WINDOW_SECONDS: Final = 3600
-_LONGEST_PERIOD_SECONDS: Final = 1800
+_MAX_WINDOW_SECONDS: Final = 3600
+_MAX_PERIOD_SECONDS: Final = 1800
 _SCALE_UP: Final = {
     "stabilizationWindowSeconds": 0,
     "selectPolicy": "Max",
@@ -135,8 +135,8 @@ def _check_rules(rules: Manifest, path: str) -> list[FieldError]:
     if window < 0:
         why = "must be greater than or equal to zero"
         errors.append(invalid(f"{path}.stabilizationWindowSeconds", window, why))
-    if window > _LONGEST_WINDOW_SECONDS:
-        why = f"must be less than or equal to {_LONGEST_WINDOW_SECONDS}"
+    if window > _MAX_WINDOW_SECONDS:
+        why = f"must be less than or equal to {_MAX_WINDOW_SECONDS}"
         errors.append(invalid(f"{path}.stabilizationWindowSeconds", window, why))
     if rules.get("selectPolicy", "Max") not in _SELECT_POLICIES:
         errors.append(not_supported(f"{path}.selectPolicy", rules["selectPolicy"], _SELECT_POLICIES))
@@ -156,7 +156,7 @@ def _check_policy(policy: Manifest, path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.value", value, NOT_POSITIVE))
     if period <= 0:
         errors.append(invalid(f"{path}.periodSeconds", period, NOT_POSITIVE))
-    if period > _LONGEST_PERIOD_SECONDS:
-        why = f"must be less than or equal to {_LONGEST_PERIOD_SECONDS}"
+    if period > _MAX_PERIOD_SECONDS:
+        why = f"must be less than or equal to {_MAX_PERIOD_SECONDS}"
         errors.append(invalid(f"{path}.periodSeconds", period, why))
     return errors

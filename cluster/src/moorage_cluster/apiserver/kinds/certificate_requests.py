@@ -21,7 +21,7 @@ from moorage_cluster.apiserver.kinds.certificate_pem import certificate_problem,
 from moorage_cluster.apiserver.kinds.signer_names import check_signer_name
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
-_SHORTEST_EXPIRATION_SECONDS: Final = 600
+_MIN_EXPIRATION_SECONDS: Final = 600
 _DECISIONS: Final = ("Approved", "Denied")
 _LASTING_CONDITIONS: Final = (*_DECISIONS, "Failed")
 _CONDITIONS: Final = "status.conditions"
@@ -87,7 +87,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         else:
             errors += check_signer_name(signer, "spec.signerName")
         seconds = spec.get("expirationSeconds")
-        if seconds is not None and seconds < _SHORTEST_EXPIRATION_SECONDS:
+        if seconds is not None and seconds < _MIN_EXPIRATION_SECONDS:
             why = "may not specify a duration less than 600 seconds (10 minutes)"
             errors.append(invalid("spec.expirationSeconds", seconds, why))
         return errors

@@ -13,7 +13,7 @@ from moorage.apimachinery.fields import FieldError, complaints, forbidden, inval
 from moorage.apimachinery.validation.checks import check_unchanged
 from moorage_cluster.apiserver.strategy import Strategy
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 OPAQUE: Final = "Opaque"
 SERVICE_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"
 SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
@@ -41,8 +41,8 @@ class ConfigMapStrategy(Strategy):
         for key, value in binary.items():
             errors += _check_key("binaryData", key)
             size += decoded_size(value)
-        if size > MOST_BYTES:
-            errors.append(too_long("", MOST_BYTES))
+        if size > MAX_BYTES:
+            errors.append(too_long("", MAX_BYTES))
         return errors
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
@@ -68,8 +68,8 @@ class SecretStrategy(Strategy):
         errors = []
         for key in data:
             errors += _check_key("data", key)
-        if sum(decoded_size(value) for value in data.values()) > MOST_BYTES:
-            errors.append(too_long("data", MOST_BYTES))
+        if sum(decoded_size(value) for value in data.values()) > MAX_BYTES:
+            errors.append(too_long("data", MAX_BYTES))
         return errors + _check_type(obj, data)
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:

@@ -16,7 +16,7 @@ from moorage_cluster.apiserver.kinds.job_rules import check_job_spec
 from moorage_cluster.apiserver.kinds.jobs import default_job_spec
 
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
-_LONGEST_NAME: Final = 52
+_MAX_NAME_LENGTH: Final = 52
 """Maximum length of a name: jobs append a dash and ten digits, and a job's name must fit in a label."""
 _ZONE_PART_RE = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
@@ -43,8 +43,8 @@ class CronJobStrategy(StatusStrategy):
         """Validate the schedule and the job template."""
         errors = _check_spec(obj["spec"], None)
         name = obj["metadata"].get("name", "")
-        if len(name) > _LONGEST_NAME:
-            why = f"must be no more than {_LONGEST_NAME} characters"
+        if len(name) > _MAX_NAME_LENGTH:
+            why = f"must be no more than {_MAX_NAME_LENGTH} characters"
             errors.append(invalid("metadata.name", name, why))
         return errors
 

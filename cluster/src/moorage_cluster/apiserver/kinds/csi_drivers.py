@@ -16,7 +16,7 @@ from moorage.apimachinery.fields import (
     too_long,
 )
 from moorage.apimachinery.validation.checks import (
-    MOST_INT32,
+    MAX_INT32,
     check_driver_name,
     check_not_negative,
     check_optional_word,
@@ -34,10 +34,10 @@ from moorage_cluster.apiserver.strategy import Strategy
 
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES: Final = ("Persistent", "Ephemeral")
-_SHORTEST_UPDATE_SECONDS: Final = 10
-_LONGEST_NODE_ID: Final = 256
-_MOST_METADATA_BYTES: Final = 256 * 1024
-_MOST_ERROR_BYTES: Final = 1024
+_MIN_UPDATE_SECONDS: Final = 10
+_MAX_NODE_ID_LENGTH: Final = 256
+_MAX_METADATA_BYTES: Final = 256 * 1024
+_MAX_ERROR_BYTES: Final = 1024
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
@@ -71,8 +71,8 @@ class CSIDriverStrategy(Strategy):
         for mode in spec.get("volumeLifecycleModes") or ():
             errors += check_optional_word(mode, _LIFECYCLES, "spec.volumeLifecycleModes")
         seconds = spec.get("nodeAllocatableUpdatePeriodSeconds")
-        if seconds is not None and seconds < _SHORTEST_UPDATE_SECONDS:
-            why = f"must be greater than or equal to {_SHORTEST_UPDATE_SECONDS} seconds"
+        if seconds is not None and seconds < _MIN_UPDATE_SECONDS:
+            why = f"must be greater than or equal to {_MIN_UPDATE_SECONDS} seconds"
             errors.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", seconds, why))
         if "serviceAccountTokenInSecrets" in spec and not spec.get("tokenRequests"):
             why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
@@ -142,8 +142,8 @@ class CSINodeStrategy(Strategy):
 def _check_node_id(name: str, path: str) -> list[FieldError]:
     if not name:
         return [required(path)]
-    if len(name.encode()) > _LONGEST_NODE_ID:
-        return [invalid(path, name, f"must be {_LONGEST_NODE_ID} characters or less")]
+    if len(name.encode()) > _MAX_NODE_ID_LENGTH:
+        return [invalid(path, name, f"must be {_MAX_NODE_ID_LENGTH} characters or less")]
     return []
 
 
@@ -211,13 +211,13 @@ class VolumeAttachmentStrategy(StatusStrategy):
         status = obj.get("status") or {}
         metadata = status.get("attachmentMetadata") or {}
         errors = []
-        if sum(len(key) + len(value) for key, value in metadata.items()) > _MOST_METADATA_BYTES:
-            errors.append(too_long("status.attachmentMetadata", _MOST_METADATA_BYTES))
+        if sum(len(key) + len(value) for key, value in metadata.items()) > _MAX_METADATA_BYTES:
+            errors.append(too_long("status.attachmentMetadata", _MAX_METADATA_BYTES))
         for part in ("attachError", "detachError"):
             failure = status.get(part) or {}
-            if len(failure.get("message", "").encode()) > _MOST_ERROR_BYTES:
-                errors.append(too_long(f"status.{part}.message", _MOST_METADATA_BYTES))
-            errors += check_range(failure.get("errorCode", 0), 0, MOST_INT32, f"status.{part}.errorCode")
+            if len(failure.get("message", "").encode()) > _MAX_ERROR_BYTES:
+                errors.append(too_long(f"status.{part}.message", _MAX_METADATA_BYTES))
+            errors += check_range(failure.get("errorCode", 0), 0, MAX_INT32, f"status.{part}.errorCode")
         return errors
 
 

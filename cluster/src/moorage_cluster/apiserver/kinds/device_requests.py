@@ -28,17 +28,17 @@ from moorage.apimachinery.validation.names import (
     check_subdomain,
 )
 from moorage.cel.budget import COST_LIMIT, Work, WorkLimitError
-from moorage.cel.program import LONGEST_EXPRESSION_BYTES, CompileError, compile_selector
+from moorage.cel.program import MAX_EXPRESSION_BYTES, CompileError, compile_selector
 
-_MOST_REQUESTS: Final = 32
-_MOST_CHOICES: Final = 8
-_MOST_CONSTRAINTS: Final = 32
-_MOST_CONFIGS: Final = 32
-_MOST_SELECTORS: Final = 32
-_MOST_PARAMETER_BYTES: Final = 10 * 1024
-_MOST_COMPILING_WORK: Final = 400_000
+_MAX_REQUESTS: Final = 32
+_MAX_CHOICES: Final = 8
+_MAX_CONSTRAINTS: Final = 32
+_MAX_CONFIGS: Final = 32
+_MAX_SELECTORS: Final = 32
+_MAX_PARAMETER_BYTES: Final = 10 * 1024
+_MAX_COMPILING_WORK: Final = 400_000
 _TOO_MUCH_TO_COMPILE: Final = "too complex, compiling all selectors exceeds the limit of one object"
-_LONGEST_IDENTIFIER: Final = 32
+_MAX_IDENTIFIER_LENGTH: Final = 32
 DEVICE_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _ONE_FORM = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_SUCH_REQUEST = (
@@ -84,10 +84,10 @@ def check_device_claim(claim: Manifest, path: str) -> list[FieldError]:
     requests, here = claim.get("requests") or [], f"{path}.requests"
     errors: list[FieldError] = []
     selectors = SelectorChecks()
-    if len(requests) <= _MOST_REQUESTS:
+    if len(requests) <= _MAX_REQUESTS:
         for index, request in enumerate(requests):
             errors += _check_request(request, selectors, f"{here}[{index}]")
-    errors += check_set(requests, _MOST_REQUESTS, lambda each: each.get("name", ""), here)
+    errors += check_set(requests, _MAX_REQUESTS, lambda each: each.get("name", ""), here)
     errors += _check_constraints(claim.get("constraints") or [], names, f"{path}.constraints")
     return errors + check_configs(claim.get("config") or [], names, f"{path}.config")
 
@@ -102,11 +102,11 @@ def _check_request(request: Manifest, selectors: SelectorChecks, path: str) -> l
     if exactly is not None:
         return errors + _check_devices(exactly, selectors, f"{path}.exactly")
     here = f"{path}.firstAvailable"
-    if len(choices) <= _MOST_CHOICES:
+    if len(choices) <= _MAX_CHOICES:
         for index, choice in enumerate(choices):
             errors += check_label(choice.get("name", ""), f"{here}[{index}].name")
             errors += _check_devices(choice, selectors, f"{here}[{index}]")
-    return errors + check_set(choices, _MOST_CHOICES, lambda each: each.get("name", ""), here)
+    return errors + check_set(choices, _MAX_CHOICES, lambda each: each.get("name", ""), here)
 
 
 def _check_devices(request: Manifest, selectors: SelectorChecks, path: str) -> list[FieldError]:
@@ -143,12 +143,12 @@ class SelectorChecks:
     """Checks the selectors of one object; their total CEL compilation cost is limited."""
 
     def __init__(self) -> None:
-        self._work = Work(_MOST_COMPILING_WORK)
+        self._work = Work(_MAX_COMPILING_WORK)
 
     def check(self, selectors: Sequence[Manifest], path: str) -> list[FieldError]:
         """Validation errors of the selectors of a request or a class."""
-        if len(selectors) > _MOST_SELECTORS:
-            return [too_many(path, len(selectors), _MOST_SELECTORS)]
+        if len(selectors) > _MAX_SELECTORS:
+            return [too_many(path, len(selectors), _MAX_SELECTORS)]
         errors: list[FieldError] = []
         for index, selector in enumerate(selectors):
             here = f"{path}[{index}].cel"
@@ -159,8 +159,8 @@ class SelectorChecks:
         return errors
 
     def _check_expression(self, expression: str, path: str) -> list[FieldError]:
-        if len(expression.encode()) > LONGEST_EXPRESSION_BYTES:
-            return [too_long(path, LONGEST_EXPRESSION_BYTES)]
+        if len(expression.encode()) > MAX_EXPRESSION_BYTES:
+            return [too_long(path, MAX_EXPRESSION_BYTES)]
         if self._work.left < 0:
             return [forbidden(path, _TOO_MUCH_TO_COMPILE)]
         try:
@@ -175,8 +175,8 @@ class SelectorChecks:
 
 
 def _check_constraints(constraints: Sequence[Manifest], names: Names, path: str) -> list[FieldError]:
-    if len(constraints) > _MOST_CONSTRAINTS:
-        return [too_many(path, len(constraints), _MOST_CONSTRAINTS)]
+    if len(constraints) > _MAX_CONSTRAINTS:
+        return [too_many(path, len(constraints), _MAX_CONSTRAINTS)]
     errors: list[FieldError] = []
     for index, constraint in enumerate(constraints):
         here = f"{path}[{index}]"
@@ -192,8 +192,8 @@ def _check_constraints(constraints: Sequence[Manifest], names: Names, path: str)
 
 def check_configs(configs: Sequence[Manifest], names: Names | None, path: str) -> list[FieldError]:
     """Parameters for drivers; those of a class (`names` None) do not refer to requests."""
-    if len(configs) > _MOST_CONFIGS:
-        return [too_many(path, len(configs), _MOST_CONFIGS)]
+    if len(configs) > _MAX_CONFIGS:
+        return [too_many(path, len(configs), _MAX_CONFIGS)]
     errors: list[FieldError] = []
     for index, config in enumerate(configs):
         here = f"{path}[{index}]"
@@ -212,8 +212,8 @@ def check_parameters(parameters: Any, path: str) -> list[FieldError]:
     """Opaque data for a driver: an object of limited length."""
     if parameters is None:
         return [required(path)]
-    if len(msgspec.json.encode(parameters)) > _MOST_PARAMETER_BYTES:
-        return [too_long(path, _MOST_PARAMETER_BYTES)]
+    if len(msgspec.json.encode(parameters)) > _MAX_PARAMETER_BYTES:
+        return [too_long(path, _MAX_PARAMETER_BYTES)]
     if not isinstance(parameters, dict):
         return [invalid(path, "<value omitted>", "must be a valid JSON object")]
     return []
@@ -221,10 +221,10 @@ def check_parameters(parameters: Any, path: str) -> list[FieldError]:
 
 def _check_references(requests: Sequence[str], names: Names, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    if len(requests) <= _MOST_REQUESTS:
+    if len(requests) <= _MAX_REQUESTS:
         for index, name in enumerate(requests):
             errors += check_name_reference(name, names, f"{path}[{index}]")
-    return errors + check_set(requests, _MOST_REQUESTS, str, path)
+    return errors + check_set(requests, _MAX_REQUESTS, str, path)
 
 
 def check_name_reference(name: str, names: Names, path: str) -> list[FieldError]:
@@ -266,5 +266,5 @@ def check_full_name(name: str, path: str) -> list[FieldError]:
 
 
 def _check_identifier(name: str, path: str) -> list[FieldError]:
-    errors = [too_long(path, _LONGEST_IDENTIFIER)] if len(name) > _LONGEST_IDENTIFIER else []
+    errors = [too_long(path, _MAX_IDENTIFIER_LENGTH)] if len(name) > _MAX_IDENTIFIER_LENGTH else []
     return errors + complaints(path, name, c_identifier_problems(name))

@@ -16,10 +16,10 @@ from moorage_cluster.apiserver.kinds.service_rules import PROTOCOLS
 from moorage_cluster.apiserver.strategy import Strategy
 
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
-_MOST_ENDPOINTS: Final = 1000
-_MOST_PORTS: Final = 20000
-_MOST_ADDRESSES: Final = 100
-_MOST_HINTS: Final = 8
+_MAX_ENDPOINTS: Final = 1000
+_MAX_PORTS: Final = 20000
+_MAX_ADDRESSES: Final = 100
+_MAX_HINTS: Final = 8
 
 
 class EndpointSliceStrategy(Strategy):
@@ -72,8 +72,8 @@ def _drop_topology(obj: Manifest) -> None:
 
 
 def _check_endpoints(endpoints: Sequence[Manifest], kind: str) -> list[FieldError]:
-    if len(endpoints) > _MOST_ENDPOINTS:
-        return [too_many("endpoints", len(endpoints), _MOST_ENDPOINTS)]
+    if len(endpoints) > _MAX_ENDPOINTS:
+        return [too_many("endpoints", len(endpoints), _MAX_ENDPOINTS)]
     errors: list[FieldError] = []
     for index, endpoint in enumerate(endpoints):
         path = f"endpoints[{index}]"
@@ -92,8 +92,8 @@ def _check_addresses(addresses: Sequence[str], kind: str, path: str) -> list[Fie
     errors: list[FieldError] = []
     if not addresses:
         errors.append(required(path, "must contain at least 1 address"))
-    if len(addresses) > _MOST_ADDRESSES:
-        errors.append(too_many(path, len(addresses), _MOST_ADDRESSES))
+    if len(addresses) > _MAX_ADDRESSES:
+        errors.append(too_many(path, len(addresses), _MAX_ADDRESSES))
     for index, address in enumerate(addresses):
         here = f"{path}[{index}]"
         if kind == "FQDN":
@@ -124,8 +124,8 @@ def _check_domain(name: str, path: str) -> list[FieldError]:
 
 
 def _check_ports(ports: Sequence[Manifest]) -> list[FieldError]:
-    if len(ports) > _MOST_PORTS:
-        return [too_many("ports", len(ports), _MOST_PORTS)]
+    if len(ports) > _MAX_PORTS:
+        return [too_many("ports", len(ports), _MAX_PORTS)]
     errors: list[FieldError] = []
     names: set[str] = set()
     for index, port in enumerate(ports):
@@ -145,8 +145,8 @@ def _check_ports(ports: Sequence[Manifest]) -> list[FieldError]:
 def _check_hints(
     hints: Sequence[Manifest], check: Callable[[str, str], list[FieldError]], path: str
 ) -> list[FieldError]:
-    if len(hints) > _MOST_HINTS:
-        return [too_many(path, len(hints), _MOST_HINTS)]
+    if len(hints) > _MAX_HINTS:
+        return [too_many(path, len(hints), _MAX_HINTS)]
     errors: list[FieldError] = []
     names: set[str] = set()
     for index, hint in enumerate(hints):

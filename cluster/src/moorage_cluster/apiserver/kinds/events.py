@@ -30,8 +30,8 @@ _SUBJECT_FIELDS: Final = tuple(
     (key, f"involvedObject.{key}", f"regarding.{key}")
     for key in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 )
-_MOST_BYTES: Final = 128
-_MOST_BYTES_OF_TEXT: Final = 1024
+_MAX_BYTES: Final = 128
+_MAX_BYTES_OF_TEXT: Final = 1024
 _OLD_FIELDS = ("deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount")
 _NEW_FIELDS = ("action", "related", "reportingController", "reportingInstance")
 _NOT_ITS_NAMESPACE = "does not match event.namespace"
@@ -159,8 +159,8 @@ def _check_common(event: Manifest, subject_key: str, reporter_key: str, text_key
             text = event.get(key, "")
             if not text:
                 errors.append(required(key))
-            errors += _check_length(key, text, _MOST_BYTES)
-        errors += _check_length("message", event.get(text_key, ""), _MOST_BYTES_OF_TEXT)
+            errors += _check_length(key, text, _MAX_BYTES)
+        errors += _check_length("message", event.get(text_key, ""), _MAX_BYTES_OF_TEXT)
     return errors + check_subdomain(namespace, "namespace")
 
 

@@ -35,7 +35,7 @@ _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _SCOPES: Final = ("Cluster", "Namespace")
 _REFUSED_IN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _REFUSED_PATH_ENDS: Final = ("/..", "/.")
-_LONGEST_CONTROLLER: Final = 250
+_MAX_CONTROLLER_LENGTH: Final = 250
 _NOT_A_NAME: Final = "must be a DNS name, not an IP address"
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _HTTP_PATH_RE: Final = re.compile(_HTTP_PATH)
@@ -179,8 +179,8 @@ class IngressClassStrategy(Strategy):
         spec = obj["spec"]
         controller, path = spec.get("controller", ""), "spec.controller"
         errors = []
-        if len(controller.encode()) > _LONGEST_CONTROLLER:
-            errors.append(too_long(path, _LONGEST_CONTROLLER))
+        if len(controller.encode()) > _MAX_CONTROLLER_LENGTH:
+            errors.append(too_long(path, _MAX_CONTROLLER_LENGTH))
         errors += _check_domain_path(controller, path)
         if "parameters" in spec:
             errors += _check_parameters(spec["parameters"], "spec.parameters")

@@ -26,16 +26,16 @@ from moorage.apimachinery.validation.names import check_qualified_name
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS: Final = ("In", "NotIn")
-_MOST_RULES = 20
-_MOST_EXIT_CODES = 255
-_MOST_PATTERNS = 20
-_MOST_INDEX_BYTES = 64 * 1024
+_MAX_RULES = 20
+_MAX_EXIT_CODES = 255
+_MAX_PATTERNS = 20
+_MAX_INDEX_BYTES = 64 * 1024
 
 
 def check_failure_policy(spec: Manifest, path: str) -> list[FieldError]:
     """Validation errors of the pod failure policy."""
     rules = spec["podFailurePolicy"].get("rules") or []
-    errors = [too_many(f"{path}.rules", len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
+    errors = [too_many(f"{path}.rules", len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     pod = (spec.get("template") or {}).get("spec") or {}
     containers = {
         each.get("name") for part in ("containers", "initContainers") for each in pod.get(part) or ()
@@ -81,8 +81,8 @@ def _check_exit_codes(codes: Manifest, containers: set[str | None], path: str) -
     here = f"{path}.values"
     if not values:
         errors.append(invalid(here, values, "at least one value is required"))
-    elif len(values) > _MOST_EXIT_CODES:
-        errors.append(too_many(here, len(values), _MOST_EXIT_CODES))
+    elif len(values) > _MAX_EXIT_CODES:
+        errors.append(too_many(here, len(values), _MAX_EXIT_CODES))
     repeated = set(repetitions(values))
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
@@ -95,7 +95,7 @@ def _check_exit_codes(codes: Manifest, containers: set[str | None], path: str) -
 
 
 def _check_patterns(patterns: Sequence[Manifest], path: str) -> list[FieldError]:
-    errors = [too_many(path, len(patterns), _MOST_PATTERNS)] if len(patterns) > _MOST_PATTERNS else []
+    errors = [too_many(path, len(patterns), _MAX_PATTERNS)] if len(patterns) > _MAX_PATTERNS else []
     for index, pattern in enumerate(patterns):
         here = f"{path}[{index}]"
         errors += check_qualified_name(pattern.get("type", ""), f"{here}.type")
@@ -110,8 +110,8 @@ def check_success_policy(spec: Manifest, path: str) -> list[FieldError]:
     if not rules:
         why = "at least one rules must be specified when the successPolicy is specified"
         errors.append(required(f"{path}.rules", why))
-    if len(rules) > _MOST_RULES:
-        errors.append(too_many(f"{path}.rules", len(rules), _MOST_RULES))
+    if len(rules) > _MAX_RULES:
+        errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     for index, rule in enumerate(rules):
         errors += _check_success_rule(rule, spec.get("completions", 0), f"{path}.rules[{index}]")
     return errors
@@ -125,8 +125,8 @@ def _check_success_rule(rule: Manifest, completions: int, path: str) -> list[Fie
     named = 0
     if indexes is not None:
         here = f"{path}.succeededIndexes"
-        if len(indexes) > _MOST_INDEX_BYTES:
-            errors.append(too_long(here, _MOST_INDEX_BYTES))
+        if len(indexes) > _MAX_INDEX_BYTES:
+            errors.append(too_long(here, _MAX_INDEX_BYTES))
         try:
             named = count_indexes(indexes, completions)
         except ValueError as error:

@@ -19,12 +19,12 @@ from moorage_cluster.apiserver.kinds.pod_templates import check_match
 
 _UID, _NAME = "controller-uid", "job-name"
 _PREFIX = "batch.kubernetes.io/"
-_MOST_PARALLEL_INDEXED: Final = 100_000
-_MOST_FAILED_INDEXES: Final = 100_000
+_MAX_PARALLEL_INDEXED: Final = 100_000
+_MAX_FAILED_INDEXES: Final = 100_000
 _MANY_COMPLETIONS: Final = 100_000
-_MOST_PARALLEL_OF_MANY: Final = 10_000
-_MOST_FAILED_OF_MANY: Final = 10_000
-_LONGEST_MANAGER = 63
+_MAX_PARALLEL_OF_MANY: Final = 10_000
+_MAX_FAILED_OF_MANY: Final = 10_000
+_MAX_MANAGER_LENGTH = 63
 _URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _URL_PATH_RE = re.compile(_URL_PATH)
 _INDEXED = "requires indexed completion mode"
@@ -134,7 +134,7 @@ def _check_manager(manager: str, path: str) -> list[FieldError]:
         errors = check_subdomain(domain, path)
         if not _URL_PATH_RE.fullmatch(rest):
             errors.append(invalid(path, rest, pattern_rule("Invalid path", _URL_PATH)))
-    return [*errors, too_long(path, _LONGEST_MANAGER)] if len(manager) > _LONGEST_MANAGER else errors
+    return [*errors, too_long(path, _MAX_MANAGER_LENGTH)] if len(manager) > _MAX_MANAGER_LENGTH else errors
 
 
 def _check_indexed(spec: Manifest, path: str) -> list[FieldError]:
@@ -147,22 +147,22 @@ def _check_indexed(spec: Manifest, path: str) -> list[FieldError]:
 
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
-    if parallelism > _MOST_PARALLEL_INDEXED:
-        complain("parallelism", parallelism, f"{_MOST_PARALLEL_INDEXED} when completion mode is Indexed")
+    if parallelism > _MAX_PARALLEL_INDEXED:
+        complain("parallelism", parallelism, f"{_MAX_PARALLEL_INDEXED} when completion mode is Indexed")
     if most_failed is not None:
         if completions is not None and most_failed > completions:
             complain("maxFailedIndexes", most_failed, "completions")
-        if most_failed > _MOST_FAILED_INDEXES:
-            complain("maxFailedIndexes", most_failed, str(_MOST_FAILED_INDEXES))
+        if most_failed > _MAX_FAILED_INDEXES:
+            complain("maxFailedIndexes", most_failed, str(_MAX_FAILED_INDEXES))
     if completions is not None and completions > _MANY_COMPLETIONS and "backoffLimitPerIndex" in spec:
         many = f"when completions are above {_MANY_COMPLETIONS} and used with backoff limit per index"
         if most_failed is None:
             why = f"must be specified when completions is above {_MANY_COMPLETIONS}"
             errors.append(required(f"{path}.maxFailedIndexes", why))
-        elif most_failed > _MOST_FAILED_OF_MANY:
-            complain("maxFailedIndexes", most_failed, f"{_MOST_FAILED_OF_MANY} {many}")
-        if parallelism > _MOST_PARALLEL_OF_MANY:
-            complain("parallelism", parallelism, f"{_MOST_PARALLEL_OF_MANY} {many}")
+        elif most_failed > _MAX_FAILED_OF_MANY:
+            complain("maxFailedIndexes", most_failed, f"{_MAX_FAILED_OF_MANY} {many}")
+        if parallelism > _MAX_PARALLEL_OF_MANY:
+            complain("parallelism", parallelism, f"{_MAX_PARALLEL_OF_MANY} {many}")
     return errors
 
 

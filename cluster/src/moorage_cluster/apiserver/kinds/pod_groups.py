@@ -22,9 +22,9 @@ from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MODES: Final = ("Pod", "PodGroup")
-_MOST_TEMPLATES: Final = 8
-_MOST_CLAIMS: Final = 4
-_LOWEST_PRIORITY: Final = -(2**31)
+_MAX_TEMPLATES: Final = 8
+_MAX_CLAIMS: Final = 4
+_MIN_PRIORITY: Final = -(2**31)
 _UNCHANGING: Final = (
     "podGroupTemplateRef",
     "schedulingPolicy",
@@ -96,8 +96,8 @@ class WorkloadStrategy(Strategy):
         templates, path = spec.get("podGroupTemplates") or [], "spec.podGroupTemplates"
         if not templates:
             return [*errors, required(path)]
-        if len(templates) > _MOST_TEMPLATES:
-            return [*errors, too_many(path, len(templates), _MOST_TEMPLATES)]
+        if len(templates) > _MAX_TEMPLATES:
+            return [*errors, too_many(path, len(templates), _MAX_TEMPLATES)]
         errors += _check_unique(templates, path)
         for index, template in enumerate(templates):
             here = f"{path}[{index}]"
@@ -180,8 +180,8 @@ def _check_group(spec: Manifest, path: str) -> list[FieldError]:
     if priority > HIGHEST_USER_PRIORITY:
         why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"
         errors.append(invalid(f"{path}.priority", priority, why))
-    elif priority < _LOWEST_PRIORITY:
-        why = f"must be greater than or equal to {_LOWEST_PRIORITY}"
+    elif priority < _MIN_PRIORITY:
+        why = f"must be greater than or equal to {_MIN_PRIORITY}"
         errors.append(invalid(f"{path}.priority", priority, why))
     return errors
 
@@ -198,8 +198,8 @@ def _check_policy(policy: Manifest, path: str) -> list[FieldError]:
 
 
 def _check_claims(claims: Sequence[Manifest], path: str) -> list[FieldError]:
-    if len(claims) > _MOST_CLAIMS:
-        return [too_many(path, len(claims), _MOST_CLAIMS)]
+    if len(claims) > _MAX_CLAIMS:
+        return [too_many(path, len(claims), _MAX_CLAIMS)]
     errors = _check_unique(claims, path)
     for index, claim in enumerate(claims):
         here = f"{path}[{index}]"

@@ -23,11 +23,11 @@ from moorage_cluster.apiserver.kinds.device_requests import (
 )
 from moorage_cluster.apiserver.strategy import Strategy
 
-_MOST_CONSUMERS: Final = 256
-_MOST_RESULTS: Final = 32
-_MOST_CONFIGS: Final = 32
-_MOST_DEVICE_CONDITIONS: Final = 8
-_MOST_DEVICE_ADDRESSES: Final = 16
+_MAX_CONSUMERS: Final = 256
+_MAX_RESULTS: Final = 32
+_MAX_CONFIGS: Final = 32
+_MAX_DEVICE_CONDITIONS: Final = 8
+_MAX_DEVICE_ADDRESSES: Final = 16
 
 
 class ResourceClaimStrategy(StatusStrategy):
@@ -141,8 +141,8 @@ def _drop_deallocated(status: Manifest, before: Manifest) -> None:
 
 def _check_consumers(obj: Manifest, status: Manifest, before: Manifest) -> list[FieldError]:
     path, consumers = "status.reservedFor", status.get("reservedFor") or []
-    errors = check_set(consumers, _MOST_CONSUMERS, lambda each: each.get("uid", ""), path)
-    for index, consumer in enumerate(consumers[:_MOST_CONSUMERS]):
+    errors = check_set(consumers, _MAX_CONSUMERS, lambda each: each.get("uid", ""), path)
+    for index, consumer in enumerate(consumers[:_MAX_CONSUMERS]):
         errors += [
             required(f"{path}[{index}].{key}") for key in ("resource", "name", "uid") if not consumer.get(key)
         ]
@@ -152,7 +152,7 @@ def _check_consumers(obj: Manifest, status: Manifest, before: Manifest) -> list[
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
     elif obj["metadata"].get("deletionTimestamp"):
         had = before.get("reservedFor") or ()
-        if any(consumer not in had for consumer in consumers[:_MOST_CONSUMERS]):
+        if any(consumer not in had for consumer in consumers[:_MAX_CONSUMERS]):
             why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
             errors.append(forbidden(path, why))
     return errors
@@ -169,8 +169,8 @@ def _check_device_statuses(status: Manifest, path: str) -> list[FieldError]:
             named = {key: device.get(key, "") for key in ("driver", "pool", "device")}
             errors.append(invalid(here, named, "must be an allocated device in the claim"))
         conditions = device.get("conditions") or []
-        if len(conditions) > _MOST_DEVICE_CONDITIONS:
-            errors.append(too_many(f"{here}.conditions", len(conditions), _MOST_DEVICE_CONDITIONS))
+        if len(conditions) > _MAX_DEVICE_CONDITIONS:
+            errors.append(too_many(f"{here}.conditions", len(conditions), _MAX_DEVICE_CONDITIONS))
         if device.get("data") is not None:
             errors += check_parameters(device["data"], f"{here}.data")
         errors += _check_network_data(device.get("networkData") or {}, f"{here}.networkData")
@@ -183,7 +183,7 @@ def _check_network_data(data: Manifest, path: str) -> list[FieldError]:
         for key, most in (("interfaceName", 256), ("hardwareAddress", 128))
         if len(data.get(key, "").encode()) > most
     ]
-    return errors + check_set(data.get("ips") or [], _MOST_DEVICE_ADDRESSES, str, f"{path}.ips")
+    return errors + check_set(data.get("ips") or [], _MAX_DEVICE_ADDRESSES, str, f"{path}.ips")
 
 
 def _check_device_id(device: Manifest, path: str) -> list[FieldError]:
@@ -197,14 +197,14 @@ def _check_allocation(allocation: Manifest, names: dict[str, set[str]], path: st
     results, configs = devices.get("results") or [], devices.get("config") or []
     here = f"{path}.devices.results"
     errors: list[FieldError] = []
-    if len(results) > _MOST_RESULTS:
-        errors.append(too_many(here, len(results), _MOST_RESULTS))
+    if len(results) > _MAX_RESULTS:
+        errors.append(too_many(here, len(results), _MAX_RESULTS))
     else:
         for index, result in enumerate(results):
             errors += check_name_reference(result.get("request", ""), names, f"{here}[{index}].request")
             errors += _check_device_id(result, f"{here}[{index}]")
-    if len(configs) > 2 * _MOST_CONFIGS:
-        errors.append(too_many(f"{path}.devices.config", len(configs), 2 * _MOST_CONFIGS))
+    if len(configs) > 2 * _MAX_CONFIGS:
+        errors.append(too_many(f"{path}.devices.config", len(configs), 2 * _MAX_CONFIGS))
     if "nodeSelector" in allocation:
         errors += check_node_selector(allocation["nodeSelector"], f"{path}.nodeSelector")
     return errors

@@ -32,15 +32,15 @@ from moorage_cluster.apiserver.kinds.device_requests import DEVICE_EFFECTS, chec
 from moorage_cluster.apiserver.kinds.resource_claims import check_pool_name
 from moorage_cluster.apiserver.strategy import Strategy
 
-_MOST_DEVICES: Final = 128
-_MOST_ADVANCED_DEVICES: Final = 64
-_MOST_COUNTER_SETS: Final = 8
-_MOST_COUNTERS: Final = 32
-_MOST_CONSUMPTIONS: Final = 2
-_MOST_TAINTS: Final = 16
-_MOST_ATTRIBUTES: Final = 32
-_MOST_VALUES: Final = 48
-_LONGEST_VALUE: Final = 64
+_MAX_DEVICES: Final = 128
+_MAX_ADVANCED_DEVICES: Final = 64
+_MAX_COUNTER_SETS: Final = 8
+_MAX_COUNTERS: Final = 32
+_MAX_CONSUMPTIONS: Final = 2
+_MAX_TAINTS: Final = 16
+_MAX_ATTRIBUTES: Final = 32
+_MAX_VALUES: Final = 48
+_MAX_VALUE_LENGTH: Final = 64
 _SINGLE: Final = ("bool", "int", "string", "version")
 _SEVERAL: Final = ("bools", "ints", "strings", "versions")
 _NUMBER = r"(0|[1-9]\d*)"
@@ -113,7 +113,7 @@ def _check_slice(spec: Manifest, before: Manifest | None) -> list[FieldError]:
     if "sharedCounters" in spec and "devices" in spec:
         errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
     devices = spec.get("devices") or []
-    most = _MOST_ADVANCED_DEVICES if any(map(_is_advanced, devices)) else _MOST_DEVICES
+    most = _MAX_ADVANCED_DEVICES if any(map(_is_advanced, devices)) else _MAX_DEVICES
     if len(devices) <= most:
         had = {device.get("name"): device for device in (before or {}).get("devices") or ()}
         for index, device in enumerate(devices):
@@ -171,12 +171,12 @@ def _places(holder: Manifest, keys: Sequence[str], path: str, errors: list[Field
 def _check_device(device: Manifest, path: str, *, own_place: bool) -> list[FieldError]:
     errors = check_label(device.get("name", ""), f"{path}.name")
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
-    if len(attributes) + len(capacity) > _MOST_ATTRIBUTES:
-        why = f"the total number of attributes and capacities must not exceed {_MOST_ATTRIBUTES}"
+    if len(attributes) + len(capacity) > _MAX_ATTRIBUTES:
+        why = f"the total number of attributes and capacities must not exceed {_MAX_ATTRIBUTES}"
         errors.append(invalid(path, len(attributes) + len(capacity), why))
     values = sum(map(_count_values, attributes.values()))
-    if values > _MOST_VALUES:
-        why = f"the total number of attribute values must not exceed {_MOST_VALUES}"
+    if values > _MAX_VALUES:
+        why = f"the total number of attribute values must not exceed {_MAX_VALUES}"
         errors.append(invalid(path, values, why))
     for name, attribute in attributes.items():
         errors += check_device_name(name, f"{path}.attributes")
@@ -231,7 +231,7 @@ def _check_attribute(attribute: Manifest, path: str) -> list[FieldError]:
 
 
 def _check_text(value: str, path: str) -> list[FieldError]:
-    return [too_long(path, _LONGEST_VALUE)] if len(value.encode()) > _LONGEST_VALUE else []
+    return [too_long(path, _MAX_VALUE_LENGTH)] if len(value.encode()) > _MAX_VALUE_LENGTH else []
 
 
 @cached_by_text(count=4096)
@@ -252,8 +252,8 @@ _VALUE_CHECKS: Final[Mapping[str, Callable[[Any, str], list[FieldError]]]] = {
 
 
 def _check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
-    if len(taints) > _MOST_TAINTS:
-        return [too_many(path, len(taints), _MOST_TAINTS)]
+    if len(taints) > _MAX_TAINTS:
+        return [too_many(path, len(taints), _MAX_TAINTS)]
     errors: list[FieldError] = []
     for index, taint in enumerate(taints):
         here = f"{path}[{index}]"
@@ -267,8 +267,8 @@ def _check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
 def _check_counters(counters: Mapping[str, Any], path: str) -> list[FieldError]:
     if not counters:
         return [required(path)]
-    if len(counters) > _MOST_COUNTERS:
-        return [too_many(path, len(counters), _MOST_COUNTERS)]
+    if len(counters) > _MAX_COUNTERS:
+        return [too_many(path, len(counters), _MAX_COUNTERS)]
     errors: list[FieldError] = []
     for name in counters:
         errors += check_label(name, path)
@@ -277,23 +277,23 @@ def _check_counters(counters: Mapping[str, Any], path: str) -> list[FieldError]:
 
 def _check_counter_sets(sets: Sequence[Manifest], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    if len(sets) <= _MOST_COUNTER_SETS:
+    if len(sets) <= _MAX_COUNTER_SETS:
         for index, counters in enumerate(sets):
             name, here = _name_of(counters), f"{path}[{index}]"
             errors += check_label(name, f"{here}.name") if name else [required(f"{here}.name")]
             errors += _check_counters(counters.get("counters") or {}, f"{here}.counters")
-    return errors + check_set(sets, _MOST_COUNTER_SETS, _name_of, path)
+    return errors + check_set(sets, _MAX_COUNTER_SETS, _name_of, path)
 
 
 def _check_consumptions(consumptions: Sequence[Manifest], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    if len(consumptions) <= _MOST_CONSUMPTIONS:
+    if len(consumptions) <= _MAX_CONSUMPTIONS:
         for index, consumption in enumerate(consumptions):
             name, here = consumption.get("counterSet", ""), f"{path}[{index}]"
             where = f"{here}.counterSet"
             errors += check_label(name, where) if name else [required(where)]
             errors += _check_counters(consumption.get("counters") or {}, f"{here}.counters")
-    return errors + check_set(consumptions, _MOST_CONSUMPTIONS, lambda each: each.get("counterSet", ""), path)
+    return errors + check_set(consumptions, _MAX_CONSUMPTIONS, lambda each: each.get("counterSet", ""), path)
 
 
 def _check_mappings(mappings: Mapping[str, Manifest], capacity: Manifest, path: str) -> list[FieldError]:

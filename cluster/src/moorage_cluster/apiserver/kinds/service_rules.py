@@ -26,7 +26,7 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_LONGEST_AFFINITY_SECONDS = 86400
+_MAX_AFFINITY_SECONDS = 86400
 _ONLY_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 _ONLY_SET_ONCE = "may not change once set"
 
@@ -125,10 +125,10 @@ def _check_affinity(spec: Manifest) -> list[FieldError]:
     if affinity != "ClientIP":
         return check_one_of(affinity, ("ClientIP", "None"), "spec.sessionAffinity")
     seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 0)
-    if 0 < seconds <= _LONGEST_AFFINITY_SECONDS:
+    if 0 < seconds <= _MAX_AFFINITY_SECONDS:
         return []
     path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
-    return [invalid(path, seconds, f"must be greater than 0 and less than {_LONGEST_AFFINITY_SECONDS}")]
+    return [invalid(path, seconds, f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}")]
 
 
 def _check_cluster_ips(spec: Manifest, *, headless: bool) -> list[FieldError]:

@@ -9,8 +9,8 @@ from moorage.api.names import Problems, dns_label_problems, dns_subdomain_proble
 from moorage.api.text import quoted
 from moorage.apimachinery.fields import FieldError, invalid, required, too_long
 
-_LONGEST_DOMAIN: Final = 253
-_LONGEST_NAME: Final = _LONGEST_DOMAIN + 1 + 63 + 1 + 253
+_MAX_DOMAIN_LENGTH: Final = 253
+_MAX_NAME_LENGTH: Final = _MAX_DOMAIN_LENGTH + 1 + 63 + 1 + 253
 """Maximum length: a domain, and the namespace and name of an object."""
 
 
@@ -22,14 +22,14 @@ def check_signer_name(name: str, path: str) -> list[FieldError]:
         why = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         return [invalid(path, name, why)]
     domain, _, rest = name.partition("/")
-    errors = [too_long(path, _LONGEST_DOMAIN)] if len(domain.encode()) > _LONGEST_DOMAIN else []
+    errors = [too_long(path, _MAX_DOMAIN_LENGTH)] if len(domain.encode()) > _MAX_DOMAIN_LENGTH else []
     errors += _check_parts(domain, dns_label_problems, path)
     if "." not in domain:
         why = "should be a domain with at least two segments separated by dots"
         errors.append(invalid(path, domain, why))
     errors += _check_parts(rest, dns_subdomain_problems, path)
-    if len(name.encode()) > _LONGEST_NAME:
-        errors.append(too_long(path, _LONGEST_NAME))
+    if len(name.encode()) > _MAX_NAME_LENGTH:
+        errors.append(too_long(path, _MAX_NAME_LENGTH))
     return errors
 
 

@@ -14,8 +14,8 @@ from moorage_cluster.apiserver.strategy import Strategy
 
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
 _BINDING_MODES: Final = ("Immediate", WAIT_FOR_FIRST_CONSUMER)
-_MOST_PARAMETERS: Final = 512
-_MOST_PARAMETER_BYTES: Final = 256 * 1024
+_MAX_PARAMETERS: Final = 512
+_MAX_PARAMETER_BYTES: Final = 256 * 1024
 
 
 class StorageClassStrategy(Strategy):
@@ -71,12 +71,12 @@ def _check_provisioner(name: str, path: str) -> list[FieldError]:
 
 
 def _check_parameters(parameters: dict[str, str]) -> list[FieldError]:
-    if len(parameters) > _MOST_PARAMETERS:
-        return [too_long("parameters", _MOST_PARAMETERS)]
+    if len(parameters) > _MAX_PARAMETERS:
+        return [too_long("parameters", _MAX_PARAMETERS)]
     errors = [invalid("parameters", "", "field can not be empty.")] if "" in parameters else []
     size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
-    if size > _MOST_PARAMETER_BYTES:
-        errors.append(too_long("parameters", _MOST_PARAMETER_BYTES))
+    if size > _MAX_PARAMETER_BYTES:
+        errors.append(too_long("parameters", _MAX_PARAMETER_BYTES))
     return errors
 
 

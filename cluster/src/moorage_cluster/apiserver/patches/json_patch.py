@@ -23,8 +23,8 @@ from moorage.apimachinery.errors import ApiError
 from moorage.apimachinery.json_values import json_type, same
 from moorage_cluster.apiserver.patches.depth import refuses_bottomless
 
-MOST_OPERATIONS: Final = 10_000
-MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
+MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """Maximum bytes that `copy` operations may add, since each can double a document."""
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -52,7 +52,7 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
             if operation.get("op") == "copy":
                 value = _get(document, _text(operation, "from"))
                 copied_bytes += len(msgspec.json.encode(value)) if value is not None else 0
-                if copied_bytes > MOST_COPIED_BYTES:
+                if copied_bytes > MAX_COPIED_BYTES:
                     raise _DoesNotApplyError
                 document = _edited(document, _text(operation, "path"), _adding(copy(value)))
             else:
@@ -76,12 +76,12 @@ def _check(operations: Any) -> None:
             text = operation.get(name)
             if text is not None and not isinstance(text, str):
                 raise _malformed(f"{json_type(text)} into Go struct field jsonPatchOp.{name} of type string")
-    if len(operations) > MOST_OPERATIONS:
+    if len(operations) > MAX_OPERATIONS:
         raise ApiError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "RequestEntityTooLarge",
             "Request entity too large: The allowed maximum operations in a JSON patch is "
-            f"{MOST_OPERATIONS}, got {len(operations)}",
+            f"{MAX_OPERATIONS}, got {len(operations)}",
         )
 
 

@@ -15,8 +15,8 @@ from moorage_cluster.apiserver.rest.bodies import read_object
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.store import decode, encode
 
-_MOST: Final = 256
-_LONGEST_BYTES: Final = 16_384
+_MAX_ENTRIES: Final = 256
+_MAX_BYTES: Final = 16_384
 
 _Asked = tuple[Resource, str, str, bytes]
 """All that a body's meaning depends on: resource, content type, how strictly it is read, and its bytes."""
@@ -40,11 +40,11 @@ class KnownBodies:
         obj = read_object(request, resource, context)
         # An object with a name can be created only once, and warnings must be repeated each time.
         is_one_of_many = "generateName" in obj["metadata"] and "name" not in obj["metadata"]
-        if is_one_of_many and len(body) <= _LONGEST_BYTES and len(context.warnings) == said:
+        if is_one_of_many and len(body) <= _MAX_BYTES and len(context.warnings) == said:
             self._add(asked, obj)
         return obj
 
     def _add(self, asked: _Asked, obj: Manifest) -> None:
         self._known[asked] = encode(obj)
-        if len(self._known) > _MOST:
+        if len(self._known) > _MAX_ENTRIES:
             del self._known[next(iter(self._known))]

@@ -40,7 +40,7 @@ from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.store import encode
 from moorage_cluster.apiserver.warning_header import warning_header
 
-_LEAST_WATCH_SECONDS: Final = 1800.0
+_MIN_WATCH_SECONDS: Final = 1800.0
 """Minimum duration of a watch without a timeout, in seconds; the maximum is twice as long."""
 
 Answer = Callable[[Manifest, str, Context], Manifest]
@@ -191,7 +191,7 @@ class Dispatcher:
         check_revision(self._writer.store.revision, options.revision)
         seconds = number(query, "timeoutSeconds")
         timeout = (
-            float(seconds) if seconds and seconds > 0 else _LEAST_WATCH_SECONDS * (1 + self._random.random())
+            float(seconds) if seconds and seconds > 0 else _MIN_WATCH_SECONDS * (1 + self._random.random())
         )
         included = query.get("includeObject", "")
 

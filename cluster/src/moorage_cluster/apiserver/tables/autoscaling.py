@@ -10,7 +10,7 @@ from moorage_cluster.apiserver.tables.base import Printer
 from moorage_cluster.apiserver.tables.cells import NONE, UNKNOWN, UNSET, at, items, mapping, number, text
 from moorage_cluster.apiserver.tables.columns import AGED, NAMED, Columns, count_at, derived
 
-_MOST_SHOWN: Final = 2
+_MAX_SHOWN: Final = 2
 _SOURCES: Final = {
     "External": "external",
     "Pods": "pods",
@@ -37,8 +37,8 @@ def _targets(autoscaler: Manifest) -> str:
     metrics, measured = items(autoscaler, "spec", "metrics"), items(autoscaler, "status", "currentMetrics")
     measured += [{}] * (len(metrics) - len(measured))
     shown = [_target(metric, status) for metric, status in zip(metrics, measured, strict=False)]
-    more = len(shown) - _MOST_SHOWN
-    listed = ", ".join(shown[:_MOST_SHOWN])
+    more = len(shown) - _MAX_SHOWN
+    listed = ", ".join(shown[:_MAX_SHOWN])
     return f"{listed} + {more} more..." if more > 0 else listed or NONE
 
 

@@ -24,7 +24,7 @@ _DEFAULT: Final = (
     },
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_LARGEST_PLAIN_FLOAT = 1e21
+_MAX_PLAIN_FLOAT = 1e21
 """The least number that is written with an exponent."""
 _ESCAPED_IN_JSON: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
@@ -82,7 +82,7 @@ def _as_text(value: Any, _: datetime) -> str:
 
 def _plain(value: float) -> float:
     """Convert whole numbers to integers, as they are printed."""
-    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN_FLOAT
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _MAX_PLAIN_FLOAT
     return int(value) if is_whole else value
 
 

@@ -24,7 +24,7 @@ _QUOTED: Final = re.compile(r""""((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'""")
 _NUMBER: Final = re.compile(r"[+-]?[\d.]+", re.ASCII)
 _WORD: Final = re.compile(r"\w[^\s.,\[\]$@{}]*")
 _KEY: Final = re.compile(r"'([^']*)'")
-_LONGEST_INDEX: Final = 60
+_MAX_INDEX_LENGTH: Final = 60
 _SLICE: Final = re.compile(r"(-?\d*)(?::(-?\d*))?(?::(-?\d*))?", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\(.)")
 
@@ -115,7 +115,7 @@ def _brackets(match: re.Match[str]) -> list[Step]:
     if key := _KEY.fullmatch(content):
         return _parse(f".{key[1]}")
     bounds = _SLICE.fullmatch(":" if content == "*" else content)
-    if bounds is None or "-" in bounds.groups() or len(content) > _LONGEST_INDEX:
+    if bounds is None or "-" in bounds.groups() or len(content) > _MAX_INDEX_LENGTH:
         raise PathError(f"invalid array index {content}")
     first, end, step = (int(bound) if bound else None for bound in bounds.groups())
     return [_slice_step(first or 0, end, 1 if step is None else step, single=bounds[2] is None)]

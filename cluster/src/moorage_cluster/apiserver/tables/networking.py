@@ -22,16 +22,16 @@ from moorage_cluster.apiserver.tables.cells import (
 from moorage_cluster.apiserver.tables.columns import AGED, NAMED, Columns, Shown, derived, name_of, text_at
 
 _NETWORKING: Final = "networking.k8s.io"
-_MOST_SHOWN: Final = 3
+_MAX_SHOWN: Final = 3
 
 
 def _hosts(ingress: Manifest) -> str:
     """The first hosts; the rest is shown as a number of rules."""
     rules = items(ingress, "spec", "rules")
-    named = [index for index, rule in enumerate(rules) if text(rule, "host")][:_MOST_SHOWN]
+    named = [index for index, rule in enumerate(rules) if text(rule, "host")][:_MAX_SHOWN]
     shown = comma_separated(text(rules[index], "host") for index in named) or "*"
-    is_more = len(named) == _MOST_SHOWN and named[-1] < len(rules) - 1
-    return f"{shown} + {len(rules) - _MOST_SHOWN} more..." if is_more else shown
+    is_more = len(named) == _MAX_SHOWN and named[-1] < len(rules) - 1
+    return f"{shown} + {len(rules) - _MAX_SHOWN} more..." if is_more else shown
 
 
 def _address(ingress: Manifest) -> str:
@@ -54,8 +54,8 @@ def _parameters(ingress_class: Manifest) -> str:
 
 
 def _first(values: Sequence[str]) -> str:
-    shown = comma_separated(values[:_MOST_SHOWN])
-    more = len(values) - _MOST_SHOWN
+    shown = comma_separated(values[:_MAX_SHOWN])
+    more = len(values) - _MAX_SHOWN
     return f"{shown} + {more} more..." if more > 0 else shown or UNSET
 
 

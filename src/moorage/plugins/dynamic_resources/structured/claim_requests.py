@@ -29,7 +29,7 @@ from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind
 EXACT_COUNT = "ExactCount"
 ALL = "All"
 
-_LONGEST_REASON = 1024
+_MAX_REASON_LENGTH = 1024
 """Maximum length of the error of a selector, in characters; expressions can make long texts."""
 
 _REQUEST_WORK, _SELECTOR_WORK = 24, 4
@@ -76,7 +76,7 @@ class Choice:
             answer = selector.matches(kind.facts, work)
         except CelError as error:
             answer = CelError(
-                str(error)[:_LONGEST_REASON]
+                str(error)[:_MAX_REASON_LENGTH]
             )  # a new one: errors remember where they were raised
         verdict = SelectorResult(answer, selector.reads)
         kind.remember(self.expression, look, verdict)

@@ -22,7 +22,7 @@ _ALIASES: Final = {
 
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
-_MOST_DEVICES: Final = 32
+_MAX_DEVICES: Final = 32
 """Maximum number of devices of a claim that requests all devices."""
 
 
@@ -152,7 +152,7 @@ def _devices(request: Manifest) -> Amount:
         case "ExactCount":
             return whole(request.get("count", 0))
         case "All":
-            return whole(_MOST_DEVICES)
+            return whole(_MAX_DEVICES)
     return ZERO
 
 

@@ -13,7 +13,7 @@ from moorage_cluster.apiserver.admission.quota.charges import Meter
 from moorage_cluster.apiserver.admission.quota.scopes import Scope
 
 RESOURCE_QUOTAS: Final = "/resourcequotas"
-_FEW_PLACES: Final = 8
+_MIN_CHECKED_ENTRIES: Final = 8
 
 
 def in_scopes(obj: Manifest, scopes: list[Scope], meter: Meter) -> bool:
@@ -30,7 +30,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[str, Amounts]] = {}
-        self._next_check = _FEW_PLACES
+        self._next_check = _MIN_CHECKED_ENTRIES
         """Cache size at which unneeded entries are next removed: about twice the size after the last time."""
 
     def used(
@@ -78,4 +78,4 @@ class Tally:
             for place, charges in self._known.items()
             if any(reader.all(RESOURCE_QUOTAS, place[1]))
         }
-        self._next_check = 2 * len(self._known) + _FEW_PLACES
+        self._next_check = 2 * len(self._known) + _MIN_CHECKED_ENTRIES

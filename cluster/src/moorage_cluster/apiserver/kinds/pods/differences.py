@@ -22,7 +22,7 @@ _ZERO_IS_ABSENT: Final = frozenset(
     )
 )
 """Fields in which false or 0 equals absent; in other fields it may have been set deliberately."""
-_MOST_LINES: Final = 20
+_MAX_LINES: Final = 20
 
 
 def same(new: Any, old: Any) -> bool:
@@ -34,7 +34,7 @@ def described(new: Any, old: Any, path: str) -> str:
     """The differences of two values, each as a line with the old value and a line with the new one."""
     lines: list[str] = []
     for where, now, before in _differences(new, old, path):
-        if len(lines) >= _MOST_LINES:
+        if len(lines) >= _MAX_LINES:
             lines.append("  ...")
             break
         lines += (f"- {where}: {_shown(before)}", f"+ {where}: {_shown(now)}")

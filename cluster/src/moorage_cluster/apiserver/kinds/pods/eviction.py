@@ -13,7 +13,7 @@ from moorage.api.manifests import Manifest, labels_of, timestamp, utc_now
 from moorage.api.selectors import sound_selector
 from moorage.apimachinery import errors
 
-MOST_DISRUPTED_PODS: Final = 2000
+MAX_DISRUPTED_PODS: Final = 2000
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY_SECONDS: Final = 10
 
@@ -109,7 +109,7 @@ def _take_one(budget: Manifest, pod_name: str, now: datetime) -> Manifest:
     disrupted = status.get("disruptedPods") or {}
     if allowed < 0:
         raise _forbidden(name, "pdb disruptions allowed is negative")
-    if len(disrupted) > MOST_DISRUPTED_PODS:
+    if len(disrupted) > MAX_DISRUPTED_PODS:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise _forbidden(name, why)
     if allowed == 0:

@@ -13,7 +13,7 @@ from moorage.admission.pods.validation import (
 )
 from moorage.api.manifests import Manifest, annotations_of, take
 from moorage.apimachinery.fields import IMMUTABLE, FieldError, duplicate, forbidden, invalid
-from moorage.apimachinery.validation.checks import MOST_INT32, check_range
+from moorage.apimachinery.validation.checks import MAX_INT32, check_range
 from moorage.apimachinery.validation.names import check_qualified_name, check_subdomain
 from moorage.apimachinery.validation.network_addresses import check_address, is_dual_stack
 from moorage_cluster.apiserver.kinds.pods.differences import described, same
@@ -86,7 +86,7 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
         if old is None:
             return []
         return [invalid(path, None, "must not update from a positive integer to nil value")]
-    if errors := check_range(new, 0, MOST_INT32, path):
+    if errors := check_range(new, 0, MAX_INT32, path):
         return errors
     if old is not None and old < new:
         return [invalid(path, new, "must be less than or equal to previous value")]

@@ -15,8 +15,8 @@ from moorage_cluster.apiserver.store import encode
 _TOKEN_VOLUME: Final = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _DEPENDS_ON_THE_POD: Final = b'"ephemeral"'
 """Specs with ephemeral volumes are not cached: their claims are named after the pod."""
-_MOST: Final = 1000
-_LONGEST_BYTES: Final = 16_384
+_MAX_ENTRIES: Final = 1000
+_MAX_BYTES: Final = 16_384
 
 
 class SoundSpecs:
@@ -28,7 +28,7 @@ class SoundSpecs:
     def key(self, spec: Manifest) -> bytes:
         """The cache key of a spec; empty if it is not cached."""
         raw = encode(spec)
-        if len(raw) > _LONGEST_BYTES:
+        if len(raw) > _MAX_BYTES:
             return b""
         if not spec.get("volumes"):
             return raw
@@ -47,5 +47,5 @@ class SoundSpecs:
         """Add a spec; evicts the oldest when the cache is full."""
         if key:
             self._known[key] = warnings
-            if len(self._known) > _MOST:
+            if len(self._known) > _MAX_ENTRIES:
                 del self._known[next(iter(self._known))]

@@ -26,7 +26,7 @@ _VOLUMES: Final = {
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
-_MOST_PORT_WARNINGS = 200
+_MAX_PORT_WARNINGS = 200
 """Maximum number of warnings about ports, more than fit in a header."""
 
 
@@ -124,7 +124,7 @@ def _repeated_ports(spec: Manifest) -> list[str]:
             where = f"{path}.ports[{index}]"
             others = by_number.setdefault((port.get("containerPort", 0), port.get("protocol", "")), _Ports())
             # Every port may overlap every other, so the number of warnings is limited.
-            room = max(0, _MOST_PORT_WARNINGS - len(warnings))
+            room = max(0, _MAX_PORT_WARNINGS - len(warnings))
             warnings += [
                 f"{where}: {how} port definition with {there}"
                 for how, there in others.added(port, where, room)

@@ -22,7 +22,7 @@ from moorage_cluster.apiserver.patches.apply.wellformed import check_applied
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"
 """kubectl's default field manager."""
-MOST_ANNOTATION_BYTES: Final = 256 * 1024
+MAX_ANNOTATION_BYTES: Final = 256 * 1024
 
 
 def taken_over(live: Manifest, shape: Shape, api_version: str) -> FieldSet:
@@ -52,7 +52,7 @@ def with_annotation(obj: Manifest, applied: Manifest) -> Manifest:
         rest = {name: value for name, value in _annotations(applied).items() if name != ANNOTATION}
         config = {**applied, "metadata": {**applied["metadata"], "annotations": rest}}
     annotations = {**annotations, ANNOTATION: f"{go_json(config)}\n"}
-    if sum(len(str(text).encode()) for pair in annotations.items() for text in pair) > MOST_ANNOTATION_BYTES:
+    if sum(len(str(text).encode()) for pair in annotations.items() for text in pair) > MAX_ANNOTATION_BYTES:
         del annotations[ANNOTATION]
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 

@@ -16,7 +16,7 @@ BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of all fields that existed before the first apply."""
 OLD_UPDATES: Final = "ancient-changes"
 """The manager that the oldest of too many updaters are merged into."""
-MOST_UPDATERS: Final = 10
+MAX_UPDATERS: Final = 10
 
 
 class Manager(NamedTuple):
@@ -123,7 +123,7 @@ def disowned(managers: Managers, lost: FieldSet, but: Iterable[Manager] = ()) ->
 def capped(managers: Managers) -> Managers:
     """The managers, with the oldest updaters merged into one per API version if there are too many."""
     updaters = [manager for manager in managers if manager.operation == UPDATE]
-    surplus = len(updaters) - MOST_UPDATERS
+    surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return managers
     managers = managers.copy()
